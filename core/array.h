@@ -1,0 +1,57 @@
+/* Inside of an array handle, for the layers that fill tables of kernels. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_ARRAY_H
+#define LMR_ARRAY_H
+
+#include <stdatomic.h>
+
+#include "core/device.h"
+#include "core/status.h"
+#include "larmor/array.h"
+
+struct larmor_array {
+    larmor_device *dev;
+    larmor_dtype dtype;
+    larmor_shape shape;
+    void *data;
+    larmor_array *owner; /* of the storage, for a view; else NULL */
+    atomic_int refs;
+};
+
+/* LMR_F32 or LMR_F64: the index into a backend's tables. */
+static inline int lmr_precision(larmor_dtype dtype)
+{
+    return dtype == LARMOR_F64 || dtype == LARMOR_C128 ? LMR_F64 : LMR_F32;
+}
+static inline int lmr_is_complex(larmor_dtype dtype)
+{
+    return dtype == LARMOR_C64 || dtype == LARMOR_C128;
+}
+static inline larmor_dtype lmr_real_of(larmor_dtype dtype)
+{
+    return lmr_precision(dtype) == LMR_F64 ? LARMOR_F64 : LARMOR_F32;
+}
+static inline const lmr_vec *lmr_vec_of(const larmor_array *x)
+{
+    return x->dev->be->vec[lmr_precision(x->dtype)];
+}
+static inline const lmr_fft *lmr_fft_of(const larmor_array *x)
+{
+    return x->dev->be->fft[lmr_precision(x->dtype)];
+}
+static inline const lmr_la *lmr_la_of(const larmor_array *x)
+{
+    return x->dev->be->la[lmr_precision(x->dtype)];
+}
+
+/* "c64 [256, 256, 8] on cpu:2", for messages. */
+typedef struct lmr_text {
+    char s[192];
+} lmr_text;
+lmr_text lmr_describe(const larmor_array *x);
+lmr_text lmr_describe_as(const larmor_device *dev, larmor_dtype dtype, larmor_shape shape);
+
+/* OK if x is dtype `shape` on dev; else LARMOR_ERR_SHAPE `who: what is c64 [..] on cpu, expected c64 [..] on cpu`. */
+larmor_status lmr_expect(const char *who, const char *what, const larmor_array *x, const larmor_device *dev,
+                         larmor_dtype dtype, larmor_shape shape);
+
+#endif

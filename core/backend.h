@@ -1,0 +1,77 @@
+/* What a device must be able to do: one constant table per backend. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_BACKEND_H
+#define LMR_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "larmor/status.h"
+
+/* Grows by one with every change of a struct below. */
+#define LMR_BACKEND_ABI 1
+
+enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
+typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
+
+/* Vectors of n complex numbers. Outputs may alias an input only where said. */
+typedef struct lmr_vec {
+    /* y <- a x + b y; x may be y; b = 0 ignores what y held, NaN included */
+    larmor_status (*axpby)(void *ctx, int64_t n, double a, const void *x, double b, void *y);
+    /* y <- d .* x or conj(d) .* x; y may be x */
+    larmor_status (*mul)(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y);
+    /* y[i,c] <- d[i,c] x[i] */
+    larmor_status (*expand)(void *ctx, int64_t n, int64_t nc, const void *d, const void *x, void *y);
+    /* x[i] <- sum_c conj(d[i,c]) y[i,c], the adjoint of expand */
+    larmor_status (*combine)(void *ctx, int64_t n, int64_t nc, const void *d, const void *y, void *x);
+    /* out <- sum conj(x[i]) y[i], accumulated in double in an order that does not depend on threads; waits */
+    larmor_status (*dot)(void *ctx, int64_t n, const void *x, const void *y, double out[2]);
+    /* y <- x max(0, 1 - t / |x|), 0 where x is 0; y may be x */
+    larmor_status (*shrink)(void *ctx, int64_t n, double t, const void *x, void *y);
+    /* y <- forward difference of x along axis, 0 at the last index; adjoint: its exact adjoint */
+    larmor_status (*diff)(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x, void *y);
+} lmr_vec;
+
+/* Unscaled complex FFT in place over the first ndim dimensions (dim[0] fastest) of batch contiguous arrays. */
+typedef struct lmr_fft {
+    larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **plan);
+    larmor_status (*exec)(void *ctx, void *plan, int sign, void *data); /* sign -1 or +1 of the exponent */
+    void (*destroy)(void *ctx, void *plan);                             /* NULL is fine */
+} lmr_fft;
+
+/* Dense linear algebra, column-major, complex. */
+typedef struct lmr_la {
+    /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
+    larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
+                          const void *b, int64_t ldb, void *c, int64_t ldc);
+    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns */
+    larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
+} lmr_la;
+
+typedef struct lmr_backend {
+    uint32_t abi;
+    const char *name;
+    int (*device_count)(void);
+    /* ordinal: which device; threads: for processors, 0 for all */
+    larmor_status (*open)(int ordinal, int threads, void **ctx);
+    void (*close)(void *ctx);
+    int (*threads)(void *ctx);                                          /* 0 where it means nothing */
+    larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total);  /* bytes */
+    larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);        /* zeroed; 64-byte aligned; bytes may be 0 */
+    void (*release)(void *ctx, void *ptr);                              /* NULL is fine */
+    larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
+    larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
+    larmor_status (*sync)(void *ctx);
+    const lmr_vec *vec[LMR_PRECISIONS];
+    const lmr_fft *fft[LMR_PRECISIONS];
+    const lmr_la *la[LMR_PRECISIONS];
+    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
+    const void *(*table)(const char *layer, uint32_t abi, int precision);
+} lmr_backend;
+
+/* The processor's backend: always there. */
+extern const lmr_backend lmr_cpu_backend;
+
+/* A layer above core registers its processor kernels by this call, once and before use; the tables must be constant. */
+void lmr_cpu_register(const char *layer, uint32_t abi, const void *f32, const void *f64);
+
+#endif

@@ -1,0 +1,25 @@
+/* Inside of a device handle. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_DEVICE_H
+#define LMR_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "core/backend.h"
+#include "larmor/device.h"
+
+struct larmor_device {
+    const lmr_backend *be;
+    void *ctx;
+    char spec[32];
+    atomic_int refs;
+};
+
+larmor_device *lmr_device_ref(larmor_device *dev); /* one more reference; returns dev */
+
+/* Threads of a processor device, 1 elsewhere. */
+int lmr_device_threads(const larmor_device *dev);
+
+/* Bytes of memory that are free on the device. */
+larmor_status lmr_device_memory(const larmor_device *dev, int64_t *free, int64_t *total);
+
+#endif

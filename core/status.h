@@ -1,0 +1,39 @@
+/* How functions fail: a code, a message, and the early return. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_STATUS_H
+#define LMR_STATUS_H
+
+#include <stdint.h>
+
+#include "larmor/status.h"
+
+/* Set the thread's message and return status. */
+larmor_status lmr_fail(larmor_status status, const char *function, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Put "prefix: " before the thread's message; returns status. */
+larmor_status lmr_fail_in(larmor_status status, const char *prefix);
+
+#define LMR_FAIL(status, ...) lmr_fail(status, __func__, __LINE__, __VA_ARGS__)
+#define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
+
+/* Return from the function if call fails. */
+#define LMR_TRY(call)                          \
+    do {                                       \
+        const larmor_status try_st_ = (call);  \
+        if (try_st_) return try_st_;           \
+    } while (0)
+
+/* Store call's status in the local `st` and jump if it failed. */
+#define LMR_OR(label, call)       \
+    do {                          \
+        st = (call);              \
+        if (st) goto label;       \
+    } while (0)
+
+/* 1 and *out = a b, or 0 if a or b is negative or the product does not fit. */
+static inline int lmr_mul(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* Typed, refcounted, contiguous arrays on a device; dim[0] is fastest. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_ARRAY_H
+#define LARMOR_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "larmor/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_array larmor_array; /* refcounted; one thread at a time */
+
+typedef enum larmor_dtype { LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128 } larmor_dtype; /* NumPy's names */
+
+#define LARMOR_MAX_DIMS 8
+typedef struct larmor_shape {
+    int ndim;
+    int64_t dim[LARMOR_MAX_DIMS];
+} larmor_shape;
+
+/* LARMOR_SHAPE(256, 256, 8): a compound literal, C only. */
+#define LARMOR_SHAPE(...) \
+    ((larmor_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+
+/* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else a shape with ndim 0. */
+LARMOR_API larmor_shape larmor_shape_of(int ndim, const int64_t *dims);
+
+/* The shape with one more, last dimension. */
+LARMOR_API larmor_shape larmor_shape_append(larmor_shape shape, int64_t last);
+
+/* 1 if both have the same number of dimensions and the same sizes. */
+LARMOR_API int larmor_shape_equal(larmor_shape a, larmor_shape b);
+
+/* Product of the dimensions, 1 for ndim 0; -1 if a size is negative or the product passes 2^62. */
+LARMOR_API int64_t larmor_shape_count(larmor_shape shape);
+
+/* Bytes of one element: 4, 8, 8, 16. */
+LARMOR_API size_t larmor_dtype_size(larmor_dtype dtype);
+
+/* "f32", "f64", "c64", "c128". */
+LARMOR_API const char *larmor_dtype_name(larmor_dtype dtype);
+
+/* A new array of zeros. Sizes of 0 are legal.
+ *
+ * Errors  LARMOR_ERR_SHAPE for negative sizes, too many dimensions or a product past 2^62; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                             larmor_array **out);
+
+/* A copy of x on another device; the same device gives x itself with one more reference. */
+LARMOR_API larmor_status larmor_array_to(larmor_array *x, larmor_device *dev, larmor_array **out);
+
+/* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to real is
+ * LARMOR_ERR_ARG. The same dtype gives x itself with one more reference. */
+LARMOR_API larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_array **out);
+
+/* A view of indices first .. first+count-1 of the last dimension; shares storage and keeps x alive.
+ *
+ * Errors  LARMOR_ERR_SHAPE if the range leaves the array or x has no dimension. */
+LARMOR_API larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, larmor_array **out);
+
+/* A view of all of x in another shape of the same count; shares storage and keeps x alive. */
+LARMOR_API larmor_status larmor_array_reshape(larmor_array *x, larmor_shape shape, larmor_array **out);
+
+/* One more reference; returns x. */
+LARMOR_API larmor_array *larmor_array_ref(larmor_array *x);
+
+/* Give up one reference; NULL is fine. */
+LARMOR_API void larmor_array_free(larmor_array *x);
+
+/* Copy from / to host memory; waits. bytes must equal the array's size, else LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes);
+LARMOR_API larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes);
+
+LARMOR_API larmor_shape larmor_array_shape(const larmor_array *x);
+LARMOR_API int64_t larmor_array_count(const larmor_array *x);
+LARMOR_API size_t larmor_array_bytes(const larmor_array *x);
+LARMOR_API larmor_dtype larmor_array_dtype(const larmor_array *x);
+LARMOR_API larmor_device *larmor_array_device(const larmor_array *x); /* no reference is taken */
+LARMOR_API void *larmor_array_data(const larmor_array *x);            /* a device pointer */
+
+/* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero and
+ * copy take any dtype, the others complex ones. */
+LARMOR_API larmor_status larmor_zero(larmor_array *x);
+LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y);                        /* y <- x */
+LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_array *y);   /* y <- a x + b y */
+/* y <- d .* y, or conj(d) .* y; d's shape must equal the leading dimensions of y, and is repeated along the rest. */
+LARMOR_API larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y);
+/* out = {re, im} of sum conj(x_i) y_i, summed in double; waits. */
+LARMOR_API larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2]);
+LARMOR_API larmor_status larmor_nrm2(const larmor_array *x, double *out); /* sqrt(sum |x_i|^2); waits */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

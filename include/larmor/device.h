@@ -1,0 +1,49 @@
+/* Devices: where arrays live and operators compute. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_DEVICE_H
+#define LARMOR_DEVICE_H
+
+#include <stdint.h>
+
+#include "larmor/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_device larmor_device; /* refcounted; one thread at a time */
+
+typedef struct larmor_device_info {
+    char spec[32];     /* what larmor_device_open takes, e.g. "cpu" */
+    char name[128];    /* e.g. the processor's name */
+    char reason[256];  /* why it is unavailable; "" if it is available */
+    int available;     /* 1 if larmor_device_open would succeed */
+    int threads;       /* CPU: threads used by default; else 0 */
+    int64_t memory;    /* bytes free for use, 0 if unknown */
+} larmor_device_info;
+
+/* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "auto" or NULL (the best that opens).
+ *
+ * Errors  LARMOR_ERR_ARG for a name that is not one of these; LARMOR_ERR_UNSUPPORTED for a backend that this
+ *         build or machine lacks (the message names what is missing); LARMOR_ERR_MEMORY. *out is NULL on error. */
+LARMOR_API larmor_status larmor_device_open(const char *spec, larmor_device **out);
+
+/* Give up one reference; NULL is fine. Arrays and operators keep references of their own. */
+LARMOR_API void larmor_device_free(larmor_device *dev);
+
+/* The name under which the device was opened, resolved: "auto" becomes e.g. "cpu:8". Valid while dev lives. */
+LARMOR_API const char *larmor_device_spec(const larmor_device *dev);
+
+/* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
+LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
+
+/* Describe every backend that this version knows, available or not.
+ *
+ * infos   room for cap entries, filled up to min(cap, *count); may be NULL if cap is 0.
+ * count   how many there are.
+ * Errors  LARMOR_ERR_ARG if cap is negative or count is NULL. */
+LARMOR_API larmor_status larmor_device_list(larmor_device_info *infos, int cap, int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* Everything public. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_LARMOR_H
+#define LARMOR_LARMOR_H
+
+#include "larmor/array.h"
+#include "larmor/device.h"
+#include "larmor/io.h"
+#include "larmor/nufft.h"
+#include "larmor/op.h"
+#include "larmor/phantom.h"
+#include "larmor/recon.h"
+#include "larmor/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LARMOR_VERSION "0.1.0"
+
+/* LARMOR_VERSION of the library that is linked. */
+LARMOR_API const char *larmor_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* Phantoms whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_PHANTOM_H
+#define LARMOR_PHANTOM_H
+
+#include "larmor/array.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_phantom larmor_phantom; /* immutable once made */
+
+/* A phantom by name: "shepp-logan" (ndim 2 or 3, the modified contrast of Toft), "disc" (one ellipse or ellipsoid off
+ * the centre).
+ *
+ * Space is in units of the field of view, [-1/2, 1/2) in each direction; voxel i of N sits at (i - floor(N/2)) / N.
+ * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or ndim.
+ * Source  Shepp and Logan, IEEE Trans. Nucl. Sci. 21, 21 (1974); Toft, PhD thesis, DTU (1996); 3D: Koay, Sarlls,
+ *         Ozarslan, Magn. Reson. Med. 58, 430 (2007). */
+LARMOR_API larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom);
+LARMOR_API void larmor_phantom_free(larmor_phantom *phantom); /* NULL is fine */
+
+/* The phantom's density at voxel resolution, averaged over each voxel by 4 sub-samples per direction.
+ *
+ * shape   [nx, ny] or [nx, ny, nz], as the phantom has dimensions; dtype complex. */
+LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                              larmor_shape shape, larmor_array **image);
+
+/* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the field of view; nothing is rasterised.
+ *
+ * traj    [nd, samples, readouts] real, cycles per field of view.
+ * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils(C), kspace is
+ *         [samples, readouts, C].
+ * Errors  LARMOR_ERR_SHAPE if traj's nd is not the phantom's; LARMOR_ERR_ARG for coils out of 0..1024; MEMORY.
+ * Source  the Fourier transform of the unit disc is J1(2 pi k)/k, of the unit ball (sin u - u cos u)/(2 pi^2 k^3). */
+LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
+                                               larmor_dtype dtype, larmor_array **kspace);
+
+/* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that their
+ * products with the phantom have an exact Fourier transform: a few shifted copies.
+ *
+ * maps    [image..., C]; shape is that of the image, without coils. Not normalised: 0.2 <= sum |s_c|^2 in the object. */
+LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
+                                              larmor_array **maps);
+
+/* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of the
+ * matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite k-space. */
+LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
+                                                    larmor_dtype dtype, larmor_shape shape, larmor_array **image);
+
+/* x <- x + complex Gaussian noise with standard deviation sigma in the real and in the imaginary part; the same seed
+ * gives the same noise on every device and for every number of threads. */
+LARMOR_API larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

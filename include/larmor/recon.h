@@ -1,0 +1,143 @@
+/* MR reconstruction on top of operators: trajectories, density compensation, coils, solvers.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_RECON_H
+#define LARMOR_RECON_H
+
+#include "larmor/nufft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Shapes throughout: image [nx, ny] or [nx, ny, nz]; maps [image..., coils]; kspace [samples, readouts, coils]; traj
+ * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0. */
+
+/* ---- trajectories ---- */
+
+/* Zero means default. Not every trajectory uses every field; `larmor traj --help` lists who uses what. */
+typedef struct larmor_traj_opts {
+    int64_t matrix[3];     /* N of the image the trajectory is for; needed; matrix[2] > 1 makes stars and cartesian 3D */
+    int64_t readouts;      /* spokes, arms, or lines; default: as many as Nyquist asks for */
+    int64_t samples;       /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
+    int64_t tiny;          /* radial: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden angle */
+    double density;        /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
+    double undersampling;  /* divides the default number of readouts; default 1 */
+} larmor_traj_opts;
+
+/* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
+ * "koosh" (3D radial by golden means), "cartesian".
+ *
+ * traj    [nd, samples, readouts] f64. Spokes are sampled at k = -N/2 + i N / samples, so that sample samples/2 is the
+ *         centre of k-space; spiral arms start in the centre.
+ * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or sizes out of range; MEMORY.
+ * Source  golden angle: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans.
+ *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
+LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
+                                            larmor_array **traj);
+
+/* The name and one-line description of trajectory i, or NULL past the last. */
+LARMOR_API const char *larmor_traj_name(int i);
+LARMOR_API const char *larmor_traj_help(int i);
+
+/* ---- density compensation ---- */
+
+/* Weights for gridding: sum_j w_j over all samples approximates the sampled area of k-space in units of 1/FOV^nd, so
+ * that A^H W A / prod(N) has unit gain for a fully sampled trajectory.
+ *
+ * ramp    analytic, for straight readouts through (or starting from) the centre, uniform in angle: |k|^(nd-1).
+ *         LARMOR_ERR_ARG if the readouts are not such lines.
+ * pipe    iterations of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
+ * image   shape of the image, [nx, ny(, nz)].
+ * w       [samples, readouts], real of traj's dtype.
+ * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999). */
+LARMOR_API larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w);
+LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters,
+                                             larmor_array **w);
+
+/* ---- noise and coils ---- */
+
+/* The matrix that makes noise white with unit variance in its real and in its imaginary part: W = scale sqrt(2)
+ * inv(chol(R)), R = n n^H / (M-1), loaded on the diagonal when M < 5 coils.
+ *
+ * noise   [samples, coils] complex. scale: sqrt(dwell of the data / dwell of the noise * receiver bandwidth ratio).
+ * W       [coils, coils] complex, W(i, j) at i + coils j.
+ * Errors  LARMOR_ERR_NUMERIC if a coil has no noise at all or M < 2.
+ * Source  Kellman and McVeigh, Magn. Reson. Med. 54, 1439 (2005). */
+LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W);
+
+/* kspace <- kspace mixed over its last dimension (coils) by W, in place. */
+LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
+
+typedef struct larmor_coils_opts { /* zero means default */
+    int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
+    int64_t window;      /* side of the neighbourhood over which coil covariances are summed, in calibration pixels */
+} larmor_coils_opts;
+
+/* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every neighbourhood
+ * the dominant eigenvector of the coil covariance; its phase is that of a fixed combination of coils. sum_c |s_c|^2 = 1
+ * wherever there is signal.
+ *
+ * weights  density compensation [samples, readouts] or NULL (then Pipe-Menon on the centre).
+ * maps     [image..., coils], dtype of kspace.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if the centre holds no samples or no signal.
+ * Source   Walsh, Gmitro, Marcellin, Magn. Reson. Med. 43, 682 (2000). */
+LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj,
+                                               const larmor_array *weights, larmor_shape image,
+                                               const larmor_coils_opts *opts, larmor_array **maps);
+
+/* ---- operators ---- */
+
+/* Multiplication by coil sensitivity maps: [image...] to [image..., coils], y_c = s_c .* x. */
+LARMOR_API larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S);
+
+typedef struct larmor_sense_opts {
+    const larmor_array *traj;    /* needed */
+    const larmor_array *weights; /* real >= 0, [samples, readouts]; NULL for 1. Forward and adjoint get their root */
+    double nufft_tol;            /* default 1e-5 */
+} larmor_sense_opts;
+
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils, [samples, readouts, coils].
+ *
+ * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001). */
+LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* ---- solvers ---- */
+
+typedef struct larmor_progress {
+    int iter, max_iter;
+    double residual; /* |r| / |A^H b| of the normal equations */
+    double seconds;
+    const larmor_array *x; /* the iterate; read only */
+} larmor_progress;
+typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
+
+typedef struct larmor_solve_opts { /* zero means default */
+    int max_iter;    /* default 12 */
+    double tol;      /* relative residual at which to stop; default 1e-4; negative: never */
+    double lambda;   /* Tikhonov weight, absolute */
+    larmor_monitor monitor;
+    void *user;
+} larmor_solve_opts;
+
+typedef struct larmor_report {
+    int iters;
+    double residual, seconds;
+} larmor_report;
+
+/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b.
+ *
+ * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
+ * report   may be NULL.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or a residual that grows 5 times running: x is
+ *          then the best iterate. LARMOR_STOPPED if the monitor said so.
+ * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
+LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                                   larmor_report *report);
+
+/* The largest eigenvalue of A^H A by iters steps of the power method from a seeded start (default 15 if iters is 0). */
+LARMOR_API larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

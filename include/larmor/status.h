@@ -1,0 +1,39 @@
+/* Status codes and the message of the last failure. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_STATUS_H
+#define LARMOR_STATUS_H
+
+#if defined(__GNUC__)
+#define LARMOR_API __attribute__((visibility("default")))
+#else
+#define LARMOR_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One code per reaction a caller can have; everything else is in larmor_last_error(). */
+typedef enum larmor_status {
+    LARMOR_OK,
+    LARMOR_ERR_ARG,         /* a value makes no sense: fix the call */
+    LARMOR_ERR_SHAPE,       /* shapes, types or devices do not fit together */
+    LARMOR_ERR_MEMORY,      /* host or device memory is not enough: use less */
+    LARMOR_ERR_IO,          /* the operating system refused: path, permission, disk */
+    LARMOR_ERR_FORMAT,      /* a file's content is damaged or not what it should be */
+    LARMOR_ERR_UNSUPPORTED, /* correct, but not possible with this build or device */
+    LARMOR_ERR_BACKEND,     /* a device or its library failed */
+    LARMOR_ERR_NUMERIC,     /* divergence, non-finite values, tolerance out of reach */
+    LARMOR_STOPPED          /* the caller's monitor asked to stop; results so far are valid */
+} larmor_status;
+
+/* The constant's name, e.g. "LARMOR_ERR_SHAPE"; "unknown status" for anything else. Never NULL. */
+LARMOR_API const char *larmor_status_name(larmor_status status);
+
+/* The last failure in this thread, one line: `subject: got ..., expected ...; remedy`. Valid until the next failure
+ * in the same thread; "" if there was none. With LARMOR_DEBUG=1 in the environment it ends in [function:line]. */
+LARMOR_API const char *larmor_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

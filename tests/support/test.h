@@ -1,0 +1,75 @@
+/* What every test file includes: cmocka, the device under test, assert_ok. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_TESTS_SUPPORT_TEST_H
+#define LARMOR_TESTS_SUPPORT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "larmor/array.h"
+#include "larmor/device.h"
+#include "larmor/status.h"
+
+/* Fails with larmor's own message. */
+#define assert_ok(call)                                                                         \
+    do {                                                                                        \
+        const larmor_status ok_st_ = (call);                                                    \
+        if (ok_st_) fail_msg("%s: %s: %s", #call, larmor_status_name(ok_st_), larmor_last_error()); \
+    } while (0)
+
+/* The call fails with this status and its message contains this text. */
+#define assert_refused(call, status, text)                                                                         \
+    do {                                                                                                           \
+        const larmor_status got_st_ = (call);                                                                      \
+        if (got_st_ != (status)) fail_msg("%s: got %s, expected %s", #call, larmor_status_name(got_st_), #status); \
+        if (!strstr(larmor_last_error(), text))                                                                    \
+            fail_msg("%s: message is\n  %s\nexpected in it\n  %s", #call, larmor_last_error(), text);              \
+    } while (0)
+
+/* value <= limit, both printed when not; false for NaN. */
+#define assert_at_most(value, limit)                                                                    \
+    do {                                                                                                \
+        const double am_v_ = (value), am_l_ = (limit);                                                  \
+        if (!(am_v_ <= am_l_)) fail_msg("%s = %.3e, expected at most %.3e", #value, am_v_, am_l_);      \
+    } while (0)
+
+static larmor_device *dev; /* the device under test, named by LARMOR_TEST_DEVICE */
+
+/* Opens dev; returns the program's exit status if the tests cannot run (77: skipped, said as such), else 0. */
+static inline int open_test_device(void)
+{
+    const char *spec = getenv("LARMOR_TEST_DEVICE");
+    const larmor_status st = larmor_device_open(spec ? spec : "cpu", &dev);
+    if (!st) return 0;
+    fprintf(stderr, "%s: %s\n", st == LARMOR_ERR_UNSUPPORTED ? "skipped" : "failed", larmor_last_error());
+    return st == LARMOR_ERR_UNSUPPORTED ? 77 : 1;
+}
+
+static inline int close_after(int failures)
+{
+    larmor_device_free(dev);
+    return failures ? 1 : 0;
+}
+
+/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[] */
+#define RUN_TESTS(tests)                                                      \
+    do {                                                                      \
+        const int cannot_run_ = open_test_device();                           \
+        if (cannot_run_) return cannot_run_;                                  \
+        return close_after(cmocka_run_group_tests(tests, NULL, NULL));        \
+    } while (0)
+
+/* A small seeded generator, the same numbers everywhere: xorshift64*. In [-1, 1). */
+static inline double test_random(uint64_t *state)
+{
+    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
+    return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
+}
+
+#endif
