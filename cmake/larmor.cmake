@@ -5,8 +5,8 @@ set(LARMOR_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Ws
 if(LARMOR_WERROR)
   list(APPEND LARMOR_WARNINGS -Werror)
 endif()
-# No -ffast-math: isfinite must mean it. These two leave results and errors alone but free the vectoriser.
-set(LARMOR_FLAGS -fno-math-errno -fno-trapping-math)
+# No -ffast-math: isfinite must mean it. These leave finite results and errors alone but free the vectoriser.
+set(LARMOR_FLAGS -fno-math-errno -fno-trapping-math -fcx-fortran-rules)
 
 # lmr_layer(core device.c ...): a layer's static library lmr_<name>.
 function(lmr_layer name)

@@ -43,7 +43,8 @@ typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
-    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns */
+    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns
+     */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
 
@@ -54,10 +55,10 @@ typedef struct lmr_backend {
     /* ordinal: which device; threads: for processors, 0 for all */
     larmor_status (*open)(int ordinal, int threads, void **ctx);
     void (*close)(void *ctx);
-    int (*threads)(void *ctx);                                          /* 0 where it means nothing */
-    larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total);  /* bytes */
-    larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);        /* zeroed; 64-byte aligned; bytes may be 0 */
-    void (*release)(void *ctx, void *ptr);                              /* NULL is fine */
+    int (*threads)(void *ctx);                                         /* 0 where it means nothing */
+    larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total); /* bytes */
+    larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);       /* zeroed; 64-byte aligned; bytes may be 0 */
+    void (*release)(void *ctx, void *ptr);                             /* NULL is fine */
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
@@ -71,7 +72,8 @@ typedef struct lmr_backend {
 /* The processor's backend: always there. */
 extern const lmr_backend lmr_cpu_backend;
 
-/* A layer above core registers its processor kernels by this call, once and before use; the tables must be constant. */
+/* A layer above core registers its processor kernels by this call, once and before use; the tables must be constant.
+ */
 void lmr_cpu_register(const char *layer, uint32_t abi, const void *f32, const void *f64);
 
 #endif

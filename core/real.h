@@ -1,6 +1,6 @@
-/* One C source, two precisions: a file that includes this is compiled with -DLMR_REAL=32 and with -DLMR_REAL=64 (CMake's
- * lmr_two_precisions). It is static but for one table, named through R(): `const lmr_vec R(lmr_cpu_vec) = {...};`
- * SPDX-License-Identifier: Apache-2.0 */
+/* One C source, two precisions: a file that includes this is compiled with -DLMR_REAL=32 and with -DLMR_REAL=64
+ * (CMake's lmr_two_precisions). It is static but for one table, named through R(): `const lmr_vec R(lmr_cpu_vec) =
+ * {...};` SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_REAL_H
 #define LMR_REAL_H
 

@@ -17,17 +17,17 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
 
 /* Return from the function if call fails. */
-#define LMR_TRY(call)                          \
-    do {                                       \
-        const larmor_status try_st_ = (call);  \
-        if (try_st_) return try_st_;           \
+#define LMR_TRY(call)                                                                                                \
+    do {                                                                                                             \
+        const larmor_status try_st_ = (call);                                                                        \
+        if (try_st_) return try_st_;                                                                                 \
     } while (0)
 
 /* Store call's status in the local `st` and jump if it failed. */
-#define LMR_OR(label, call)       \
-    do {                          \
-        st = (call);              \
-        if (st) goto label;       \
+#define LMR_OR(label, call)                                                                                          \
+    do {                                                                                                             \
+        st = (call);                                                                                                 \
+        if (st) goto label;                                                                                          \
     } while (0)
 
 /* 1 and *out = a b, or 0 if a or b is negative or the product does not fit. */

@@ -56,7 +56,7 @@ LARMOR_API larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmo
 LARMOR_API larmor_status larmor_op_diag(larmor_array *d, larmor_op **D);
 LARMOR_API larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2);
 
-/* |<A x, y> - <x, A^H y>| / (|A x| |y|) for seeded random x, y: rounding for a true adjoint pair. */
+/* |<A x, y> - <x, A^H y>| / max(|A x| |y|, |x| |A^H y|) for seeded random x, y: rounding for a true adjoint pair. */
 LARMOR_API larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error);
 
 #ifdef __cplusplus

@@ -1,0 +1,359 @@
+/* Typed arrays: storage, views, algebra. SPDX-License-Identifier: Apache-2.0 */
+#include "core/array.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- shapes and types ---- */
+
+larmor_shape larmor_shape_of(int ndim, const int64_t *dims)
+{
+    larmor_shape shape = {0};
+    if (ndim < 0 || ndim > LARMOR_MAX_DIMS) return shape;
+    shape.ndim = ndim;
+    for (int d = 0; d < ndim; d++) shape.dim[d] = dims[d];
+    return shape;
+}
+
+larmor_shape larmor_shape_append(larmor_shape shape, int64_t last)
+{
+    /* one too many is kept as an impossible ndim, which larmor_shape_count refuses */
+    if (shape.ndim < LARMOR_MAX_DIMS) shape.dim[shape.ndim] = last;
+    shape.ndim++;
+    return shape;
+}
+
+int larmor_shape_equal(larmor_shape a, larmor_shape b)
+{
+    if (a.ndim != b.ndim) return 0;
+    for (int d = 0; d < a.ndim && d < LARMOR_MAX_DIMS; d++)
+        if (a.dim[d] != b.dim[d]) return 0;
+    return 1;
+}
+
+int64_t larmor_shape_count(larmor_shape shape)
+{
+    if (shape.ndim < 0 || shape.ndim > LARMOR_MAX_DIMS) return -1;
+    int64_t count = 1;
+    int empty = 0;
+    for (int d = 0; d < shape.ndim; d++) {
+        if (shape.dim[d] < 0) return -1;
+        if (shape.dim[d] == 0)
+            empty = 1;
+        else if (!lmr_mul(count, shape.dim[d], &count) || count > INT64_C(1) << 62)
+            return -1;
+    }
+    return empty ? 0 : count;
+}
+
+static int known(larmor_dtype dtype)
+{
+    return (unsigned)dtype <= LARMOR_C128;
+}
+
+size_t larmor_dtype_size(larmor_dtype dtype)
+{
+    static const size_t sizes[] = {4, 8, 8, 16};
+    return known(dtype) ? sizes[dtype] : 0;
+}
+
+const char *larmor_dtype_name(larmor_dtype dtype)
+{
+    static const char *const names[] = {"f32", "f64", "c64", "c128"};
+    return known(dtype) ? names[dtype] : "unknown type";
+}
+
+lmr_text lmr_describe_as(const larmor_device *dev, larmor_dtype dtype, larmor_shape shape)
+{
+    lmr_text text;
+    int used = snprintf(text.s, sizeof text.s, "%s [", larmor_dtype_name(dtype));
+    for (int d = 0; d < shape.ndim && d < LARMOR_MAX_DIMS && used < (int)sizeof text.s - 24; d++)
+        used +=
+            snprintf(text.s + used, sizeof text.s - (size_t)used, "%s%lld", d ? ", " : "", (long long)shape.dim[d]);
+    snprintf(text.s + used, sizeof text.s - (size_t)used, "] on %s", dev ? larmor_device_spec(dev) : "no device");
+    return text;
+}
+
+lmr_text lmr_describe(const larmor_array *x)
+{
+    if (x) return lmr_describe_as(x->dev, x->dtype, x->shape);
+    return (lmr_text){"NULL"};
+}
+
+larmor_status lmr_expect(const char *who, const char *what, const larmor_array *x, const larmor_device *dev,
+                         larmor_dtype dtype, larmor_shape shape)
+{
+    if (x && x->dtype == dtype && x->dev == dev && larmor_shape_equal(x->shape, shape)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, expected %s", who, what, lmr_describe(x).s,
+                    lmr_describe_as(dev, dtype, shape).s);
+}
+
+/* ---- life ---- */
+
+larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, larmor_array **out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_create: out is NULL");
+    *out = NULL;
+    if (!dev || !known(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "array: a device and a known type are needed");
+    const int64_t count = larmor_shape_count(shape);
+    int64_t bytes;
+    if (count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
+    larmor_array *x = calloc(1, sizeof *x);
+    if (!x) return LMR_NO_MEMORY();
+    larmor_status st;
+    LMR_OR(fail, dev->be->alloc(dev->ctx, (size_t)bytes, &x->data));
+    x->dev = lmr_device_ref(dev), x->dtype = dtype, x->shape = shape;
+    atomic_init(&x->refs, 1);
+    *out = x;
+    return LARMOR_OK;
+fail:
+    free(x);
+    return st;
+}
+
+larmor_array *larmor_array_ref(larmor_array *x)
+{
+    if (x) atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    return x;
+}
+
+void larmor_array_free(larmor_array *x)
+{
+    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1) return;
+    if (x->owner)
+        larmor_array_free(x->owner);
+    else
+        x->dev->be->release(x->dev->ctx, x->data);
+    larmor_device_free(x->dev);
+    free(x);
+}
+
+static larmor_status make_view(larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
+{
+    larmor_array *view = calloc(1, sizeof *view);
+    if (!view) return LMR_NO_MEMORY();
+    view->dev = lmr_device_ref(x->dev), view->dtype = x->dtype, view->shape = shape;
+    view->data = (char *)x->data + offset;
+    view->owner = larmor_array_ref(x->owner ? x->owner : x);
+    atomic_init(&view->refs, 1);
+    *out = view;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, larmor_array **out)
+{
+    *out = NULL;
+    const int last = x->shape.ndim - 1;
+    if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: indices %lld to %lld of the last dimension of %s", (long long)first,
+                        (long long)(first + count - 1), lmr_describe(x).s);
+    const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
+    larmor_shape shape = x->shape;
+    shape.dim[last] = count;
+    return make_view(x, shape, (size_t)(first * step) * larmor_dtype_size(x->dtype), out);
+}
+
+larmor_status larmor_array_reshape(larmor_array *x, larmor_shape shape, larmor_array **out)
+{
+    *out = NULL;
+    if (larmor_shape_count(shape) != larmor_shape_count(x->shape))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "reshape: %s cannot become %s", lmr_describe(x).s,
+                        lmr_describe_as(x->dev, x->dtype, shape).s);
+    return make_view(x, shape, 0, out);
+}
+
+/* ---- content ---- */
+
+larmor_shape larmor_array_shape(const larmor_array *x)
+{
+    return x->shape;
+}
+
+int64_t larmor_array_count(const larmor_array *x)
+{
+    return larmor_shape_count(x->shape);
+}
+
+size_t larmor_array_bytes(const larmor_array *x)
+{
+    return (size_t)larmor_shape_count(x->shape) * larmor_dtype_size(x->dtype);
+}
+
+larmor_dtype larmor_array_dtype(const larmor_array *x)
+{
+    return x->dtype;
+}
+
+larmor_device *larmor_array_device(const larmor_array *x)
+{
+    return x->dev;
+}
+
+void *larmor_array_data(const larmor_array *x)
+{
+    return x->data;
+}
+
+static larmor_status expect_bytes(const char *who, const larmor_array *x, const void *host, size_t bytes)
+{
+    if (!host && bytes) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the host pointer is NULL", who);
+    if (bytes == larmor_array_bytes(x)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %zu bytes, expected %zu for %s", who, bytes, larmor_array_bytes(x),
+                    lmr_describe(x).s);
+}
+
+larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes)
+{
+    LMR_TRY(expect_bytes("larmor_array_write", x, host, bytes));
+    return x->dev->be->copy(x->dev->ctx, LMR_TO_DEVICE, x->data, host, bytes);
+}
+
+larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes)
+{
+    LMR_TRY(expect_bytes("larmor_array_read", x, host, bytes));
+    return x->dev->be->copy(x->dev->ctx, LMR_TO_HOST, host, x->data, bytes);
+}
+
+larmor_status larmor_array_to(larmor_array *x, larmor_device *target, larmor_array **out)
+{
+    *out = NULL;
+    if (x->dev == target) {
+        *out = larmor_array_ref(x);
+        return LARMOR_OK;
+    }
+    const size_t bytes = larmor_array_bytes(x);
+    larmor_array *y = NULL;
+    void *host = malloc(bytes ? bytes : 1);
+    if (!host) return LMR_NO_MEMORY();
+    larmor_status st;
+    LMR_OR(done, larmor_array_read(x, host, bytes));
+    LMR_OR(done, larmor_array_create(target, x->dtype, x->shape, &y));
+    LMR_OR(done, larmor_array_write(y, host, bytes));
+    *out = y, y = NULL;
+done:
+    larmor_array_free(y);
+    free(host);
+    return st;
+}
+
+/* Element i of a host copy as re + i im, whatever its type. */
+static void load(const void *host, larmor_dtype dtype, int64_t i, double v[2])
+{
+    const float *f = host;
+    const double *d = host;
+    const int complex = lmr_is_complex(dtype), twice = lmr_precision(dtype) == LMR_F64;
+    const int64_t at = complex ? 2 * i : i;
+    v[0] = twice ? d[at] : (double)f[at];
+    v[1] = !complex ? 0 : twice ? d[at + 1] : (double)f[at + 1];
+}
+
+static void store(void *host, larmor_dtype dtype, int64_t i, const double v[2])
+{
+    float *f = host;
+    double *d = host;
+    const int parts = lmr_is_complex(dtype) ? 2 : 1;
+    for (int p = 0; p < parts; p++) {
+        if (lmr_precision(dtype) == LMR_F64)
+            d[parts * i + p] = v[p];
+        else
+            f[parts * i + p] = (float)v[p];
+    }
+}
+
+larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_array **out)
+{
+    *out = NULL;
+    if (!known(dtype) || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "convert: %s to %s is not possible", lmr_describe(x).s,
+                        larmor_dtype_name(dtype));
+    if (x->dtype == dtype) {
+        *out = larmor_array_ref(x);
+        return LARMOR_OK;
+    }
+    const int64_t n = larmor_array_count(x);
+    larmor_array *y;
+    LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, &y));
+    void *from = malloc(larmor_array_bytes(x) + 1), *to = malloc(larmor_array_bytes(y) + 1);
+    larmor_status st = LARMOR_OK;
+    if (!from || !to) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    LMR_OR(done, larmor_array_read(x, from, larmor_array_bytes(x)));
+    for (int64_t i = 0; i < n; i++) {
+        double v[2];
+        load(from, x->dtype, i, v);
+        store(to, dtype, i, v);
+    }
+    LMR_OR(done, larmor_array_write(y, to, larmor_array_bytes(y)));
+    *out = y, y = NULL;
+done:
+    larmor_array_free(y);
+    free(to), free(from);
+    return st;
+}
+
+/* ---- algebra ---- */
+
+static larmor_status expect_complex(const char *who, const larmor_array *x)
+{
+    if (x && lmr_is_complex(x->dtype)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %s, expected a complex array", who, lmr_describe(x).s);
+}
+
+static larmor_status expect_like(const char *who, const larmor_array *x, const larmor_array *y)
+{
+    return lmr_expect(who, "y", y, x->dev, x->dtype, x->shape);
+}
+
+larmor_status larmor_zero(larmor_array *x)
+{
+    return x->dev->be->zero(x->dev->ctx, x->data, larmor_array_bytes(x));
+}
+
+larmor_status larmor_copy(const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(expect_like("larmor_copy", x, y));
+    return x->dev->be->copy(x->dev->ctx, LMR_ON_DEVICE, y->data, x->data, larmor_array_bytes(x));
+}
+
+larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_array *y)
+{
+    LMR_TRY(expect_complex("larmor_axpby", x));
+    LMR_TRY(expect_like("larmor_axpby", x, y));
+    return lmr_vec_of(x)->axpby(x->dev->ctx, larmor_array_count(x), a, x->data, b, y->data);
+}
+
+larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y)
+{
+    LMR_TRY(expect_complex("larmor_mul", d));
+    LMR_TRY(expect_complex("larmor_mul", y));
+    larmor_shape leading = y->shape;
+    if (leading.ndim > d->shape.ndim) leading.ndim = d->shape.ndim;
+    LMR_TRY(lmr_expect("larmor_mul", "d", d, y->dev, y->dtype, leading));
+    const int64_t n = larmor_array_count(d), total = larmor_array_count(y);
+    char *at = y->data;
+    for (int64_t done = 0; done < total; done += n, at += (size_t)n * larmor_dtype_size(y->dtype))
+        LMR_TRY(lmr_vec_of(y)->mul(y->dev->ctx, n, d->data, at, conj, at));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2])
+{
+    out[0] = out[1] = 0;
+    LMR_TRY(expect_complex("larmor_dot", x));
+    LMR_TRY(expect_like("larmor_dot", x, y));
+    return lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
+}
+
+larmor_status larmor_nrm2(const larmor_array *x, double *out)
+{
+    double square[2];
+    *out = 0;
+    LMR_TRY(larmor_dot(x, x, square));
+    *out = sqrt(square[0]);
+    return LARMOR_OK;
+}

@@ -1,0 +1,163 @@
+/* The processor backend: memory and the table. SPDX-License-Identifier: Apache-2.0 */
+#include "core/cpu/cpu.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+
+static int device_count(void)
+{
+    return 1;
+}
+
+static larmor_status open_cpu(int ordinal, int threads, void **ctx)
+{
+    (void)ordinal;
+    lmr_cpu *c = calloc(1, sizeof *c);
+    if (!c) return LMR_NO_MEMORY();
+    c->threads = threads > 0 ? threads : omp_get_max_threads();
+    *ctx = c;
+    return LARMOR_OK;
+}
+
+static void close_cpu(void *ctx)
+{
+    free(ctx);
+}
+
+static int threads_of(void *ctx)
+{
+    return ((lmr_cpu *)ctx)->threads;
+}
+
+/* The number after `key` in a file, or in all of the file for an empty key; -1 if there is none. */
+static int64_t number_in(const char *path, const char *key)
+{
+    FILE *f = fopen(path, "r");
+    if (!f) return -1;
+    char line[256];
+    long long value = -1;
+    while (value < 0 && fgets(line, sizeof line, f)) {
+        const size_t n = strlen(key);
+        if (strncmp(line, key, n) != 0 || sscanf(line + n, "%lld", &value) != 1) value = -1;
+    }
+    fclose(f);
+    return value;
+}
+
+/* What can be had without swapping: the kernel's estimate, or less where a control group limits it. */
+static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
+{
+    (void)ctx;
+    const int64_t total_kib = number_in("/proc/meminfo", "MemTotal:"),
+                  free_kib = number_in("/proc/meminfo", "MemAvailable:");
+    *total = total_kib > 0 ? total_kib * 1024 : 0;
+    *available = free_kib > 0 ? free_kib * 1024 : 0;
+    const int64_t limit = number_in("/sys/fs/cgroup/memory.max", ""),
+                  used = number_in("/sys/fs/cgroup/memory.current", "");
+    if (limit > 0 && used >= 0) {
+        if (limit < *total) *total = limit;
+        if (limit - used < *available) *available = limit > used ? limit - used : 0;
+    }
+    return LARMOR_OK;
+}
+
+enum { ALIGNMENT = 64 };
+
+/* calloc, so that large arrays get the kernel's zero pages for nothing; the block's own address is kept before it. */
+static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
+{
+    (void)ctx;
+    *ptr = NULL;
+    if (bytes > SIZE_MAX / 2) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    char *block = calloc(1, bytes + ALIGNMENT + sizeof(void *));
+    if (!block) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    char *start = block + sizeof(void *);
+    start += (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
+    memcpy(start - sizeof(void *), &block, sizeof(void *));
+    *ptr = start;
+    return LARMOR_OK;
+}
+
+static void release(void *ctx, void *ptr)
+{
+    (void)ctx;
+    if (!ptr) return;
+    void *block;
+    memcpy(&block, (char *)ptr - sizeof(void *), sizeof block);
+    free(block);
+}
+
+static larmor_status zero(void *ctx, void *ptr, size_t bytes)
+{
+    (void)ctx;
+    if (bytes) memset(ptr, 0, bytes);
+    return LARMOR_OK;
+}
+
+static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
+{
+    (void)ctx, (void)dir;
+    if (bytes) memmove(dst, src, bytes);
+    return LARMOR_OK;
+}
+
+static larmor_status sync_cpu(void *ctx)
+{
+    (void)ctx;
+    return LARMOR_OK;
+}
+
+/* Higher layers' tables: written once per layer at start-up, under the lock. */
+enum { MAX_LAYERS = 8 };
+static struct layer {
+    const char *name;
+    uint32_t abi;
+    const void *table[LMR_PRECISIONS];
+} layers[MAX_LAYERS];
+static pthread_mutex_t layers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void lmr_cpu_register(const char *name, uint32_t abi, const void *f32, const void *f64)
+{
+    pthread_mutex_lock(&layers_lock);
+    for (int i = 0; i < MAX_LAYERS; i++) {
+        if (layers[i].name && strcmp(layers[i].name, name) != 0) continue;
+        layers[i] = (struct layer){name, abi, {f32, f64}};
+        break;
+    }
+    pthread_mutex_unlock(&layers_lock);
+}
+
+static const void *table(const char *name, uint32_t abi, int precision)
+{
+    const void *found = NULL;
+    pthread_mutex_lock(&layers_lock);
+    for (int i = 0; i < MAX_LAYERS && layers[i].name; i++)
+        if (!strcmp(layers[i].name, name) && layers[i].abi == abi) found = layers[i].table[precision];
+    pthread_mutex_unlock(&layers_lock);
+    return found;
+}
+
+const lmr_backend lmr_cpu_backend = {
+    .abi = LMR_BACKEND_ABI,
+    .name = "cpu",
+    .device_count = device_count,
+    .open = open_cpu,
+    .close = close_cpu,
+    .threads = threads_of,
+    .memory = memory,
+    .alloc = allocate,
+    .release = release,
+    .zero = zero,
+    .copy = copy,
+    .sync = sync_cpu,
+    .vec = {&lmr_cpu_vec_f32, &lmr_cpu_vec_f64},
+    .fft = {&lmr_cpu_fft_f32, &lmr_cpu_fft_f64},
+    .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
+    .table = table,
+};

@@ -1,0 +1,80 @@
+/* Dense linear algebra on the processor through CBLAS and LAPACKE. SPDX-License-Identifier: Apache-2.0 */
+#include "core/real.h"
+
+#define lapack_complex_float float _Complex
+#define lapack_complex_double double _Complex
+#include <cblas.h>
+#include <lapacke.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "core/cpu/cpu.h"
+#include "core/status.h"
+
+#if LMR_REAL == 32
+#define GEMM cblas_cgemm
+#define HEEV LAPACKE_cheev_work
+#else
+#define GEMM cblas_zgemm
+#define HEEV LAPACKE_zheev_work
+#endif
+
+static int transpose(char op)
+{
+    return op == 'N' ? CblasNoTrans : op == 'T' ? CblasTrans : op == 'C' ? CblasConjTrans : -1;
+}
+
+static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
+                          const void *b, int64_t ldb, void *c, int64_t ldc)
+{
+    (void)ctx;
+    const int ta = transpose(opa), tb = transpose(opb);
+    if (ta < 0 || tb < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "gemm: operations '%c' and '%c', expected N, T or C", opa, opb);
+    if (m < 0 || n < 0 || k < 0 || m > INT_MAX || n > INT_MAX || k > INT_MAX || lda > INT_MAX || ldb > INT_MAX ||
+        ldc > INT_MAX)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "gemm: %lld x %lld x %lld is too large for BLAS; use blocks", (long long)m,
+                        (long long)n, (long long)k);
+    if (!m || !n) return LARMOR_OK;
+    const cplx one = 1, none = 0;
+    GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)m, (int)n, (int)k, &one, a, (int)lda, b,
+         (int)ldb, &none, c, (int)ldc);
+    return LARMOR_OK;
+}
+
+/* One thread's share of the batch; a LAPACK code above 0 means no convergence. */
+static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *w)
+{
+    cplx best;
+    real none;
+    int failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &none);
+    if (failed) return failed;
+    const lapack_int size = (lapack_int)creal((double _Complex)best);
+    cplx *work = malloc(sizeof *work * (size_t)(size > 1 ? size : 1));
+    real *rwork = malloc(sizeof *rwork * (size_t)(3 * n));
+    if (!work || !rwork) failed = LAPACK_WORK_MEMORY_ERROR;
+    for (int64_t i = first; i < last && !failed; i++)
+        failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a + i * n * n, n, w + i * n, work, size, rwork);
+    free(rwork), free(work);
+    return failed;
+}
+
+static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
+{
+    if (n < 0 || batch < 0 || n > 32767)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
+    if (!n || !batch) return LARMOR_OK;
+    const int64_t block = 256, blocks = (batch + block - 1) / block;
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(((lmr_cpu *)ctx)->threads) reduction(max : failed)
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t first = b * block, last = first + block < batch ? first + block : batch;
+        const int code = heev_range((lapack_int)n, first, last, a, w);
+        if (abs(code) > failed) failed = abs(code);
+    }
+    if (failed == abs(LAPACK_WORK_MEMORY_ERROR)) return LMR_NO_MEMORY();
+    if (failed) return LMR_FAIL(LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", failed);
+    return LARMOR_OK;
+}
+
+const lmr_la R(lmr_cpu_la) = {gemm, heev};

@@ -1,0 +1,137 @@
+/* Vector operations on the processor. Complex numbers are handled as pairs so that the loops vectorise.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "core/cpu/cpu.h"
+#include "core/real.h"
+
+enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more than it brings */
+
+#define PRAGMA(text) _Pragma(#text)
+#define PARALLEL_FOR(n) PRAGMA(omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
+
+static larmor_status axpby(void *ctx, int64_t n, double a, const void *x_, double b, void *y_)
+{
+    const real *x = x_, ra = (real)a, rb = (real)b;
+    real *y = y_;
+    if (b == 0) {
+        PARALLEL_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = ra * x[i];
+    } else {
+        PARALLEL_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = ra * x[i] + rb * y[i];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status mul(void *ctx, int64_t n, const void *d_, const void *x_, int conj_d, void *y_)
+{
+    const real *d = d_, *x = x_, sign = conj_d ? -1 : 1;
+    real *y = y_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        const real re = d[2 * i], im = sign * d[2 * i + 1], xr = x[2 * i], xi = x[2 * i + 1];
+        y[2 * i] = re * xr - im * xi;
+        y[2 * i + 1] = re * xi + im * xr;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status expand(void *ctx, int64_t n, int64_t nc, const void *d_, const void *x_, void *y_)
+{
+    const real *d = d_, *x = x_;
+    real *y = y_;
+    for (int64_t c = 0; c < nc; c++) {
+        const real *dc = d + 2 * c * n;
+        real *yc = y + 2 * c * n;
+        PARALLEL_FOR(n)
+        for (int64_t i = 0; i < n; i++) {
+            const real re = dc[2 * i], im = dc[2 * i + 1], xr = x[2 * i], xi = x[2 * i + 1];
+            yc[2 * i] = re * xr - im * xi;
+            yc[2 * i + 1] = re * xi + im * xr;
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d_, const void *y_, void *x_)
+{
+    const real *d = d_, *y = y_;
+    real *x = x_;
+    PARALLEL_FOR(2 * n)
+    for (int64_t i = 0; i < 2 * n; i++) x[i] = 0;
+    for (int64_t c = 0; c < nc; c++) {
+        const real *dc = d + 2 * c * n, *yc = y + 2 * c * n;
+        PARALLEL_FOR(n)
+        for (int64_t i = 0; i < n; i++) {
+            const real re = dc[2 * i], im = dc[2 * i + 1], yr = yc[2 * i], yi = yc[2 * i + 1];
+            x[2 * i] += re * yr + im * yi;
+            x[2 * i + 1] += re * yi - im * yr;
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* The blocks depend on n alone, and their sums are added in order: the same bits for every number of threads. */
+static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, double out[2])
+{
+    enum { BLOCKS = 512, LEAST = 1024 };
+    const real *x = x_, *y = y_;
+    double re[BLOCKS], im[BLOCKS];
+    int64_t size = (n + BLOCKS - 1) / BLOCKS;
+    if (size < LEAST) size = LEAST;
+    const int64_t blocks = (n + size - 1) / size;
+    PARALLEL_FOR(n)
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
+        double sr = 0, si = 0;
+        for (int64_t i = b * size; i < end; i++) {
+            const double xr = x[2 * i], xi = x[2 * i + 1], yr = y[2 * i], yi = y[2 * i + 1];
+            sr += xr * yr + xi * yi;
+            si += xr * yi - xi * yr;
+        }
+        re[b] = sr, im[b] = si;
+    }
+    out[0] = out[1] = 0;
+    for (int64_t b = 0; b < blocks; b++) out[0] += re[b], out[1] += im[b];
+    return LARMOR_OK;
+}
+
+static larmor_status shrink(void *ctx, int64_t n, double t, const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        const double size = hypot(x[2 * i], x[2 * i + 1]);
+        const real factor = size > t ? (real)(1 - t / size) : 0;
+        y[2 * i] = factor * x[2 * i];
+        y[2 * i + 1] = factor * x[2 * i + 1];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x_, void *y_)
+{
+    const cplx *x = x_;
+    cplx *y = y_;
+    int64_t inner = 1, outer = 1;
+    for (int d = 0; d < axis; d++) inner *= dim[d];
+    for (int d = axis + 1; d < 3; d++) outer *= dim[d];
+    const int64_t n = dim[axis], rows = n * outer;
+    PARALLEL_FOR(rows * inner)
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t at = r % n;
+        const cplx *xr = x + r * inner;
+        cplx *yr = y + r * inner;
+        for (int64_t i = 0; i < inner; i++) {
+            if (!adjoint)
+                yr[i] = at + 1 < n ? xr[i + inner] - xr[i] : 0;
+            else
+                yr[i] = (at > 0 ? xr[i - inner] : 0) - (at + 1 < n ? xr[i] : 0);
+        }
+    }
+    return LARMOR_OK;
+}
+
+const lmr_vec R(lmr_cpu_vec) = {axpby, mul, expand, combine, dot, shrink, diff};

@@ -1,0 +1,31 @@
+/* Seeded random numbers that depend on nothing but seed and index. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RANDOM_H
+#define LMR_RANDOM_H
+
+#include <stdint.h>
+
+#include "larmor/array.h"
+
+/* 64 random bits for (seed, index): SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014) on a keyed counter. */
+static inline uint64_t lmr_random_bits(uint64_t seed, uint64_t index)
+{
+    uint64_t z =
+        (seed ^ UINT64_C(0x6a09e667f3bcc909)) * UINT64_C(0xd1342543de82ef95) + index * UINT64_C(0x9e3779b97f4a7c15);
+    for (int round = 0; round < 2; round++) {
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        z ^= z >> 31;
+    }
+    return z;
+}
+
+/* Uniform in (0, 1). */
+static inline double lmr_random_uniform(uint64_t seed, uint64_t index)
+{
+    return ((double)(lmr_random_bits(seed, index) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* x <- complex numbers with real and imaginary part uniform in (-1, 1). */
+larmor_status lmr_random_fill(larmor_array *x, uint64_t seed);
+
+#endif

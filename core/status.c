@@ -1,0 +1,69 @@
+/* The thread's last message. SPDX-License-Identifier: Apache-2.0 */
+#include "core/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char message[1024];
+
+static int debugging(void)
+{
+    const char *value = getenv("LARMOR_DEBUG");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+/* A message is one line whatever a file name holds. */
+static void keep_one_line(void)
+{
+    for (char *c = message; *c; c++)
+        if ((unsigned char)*c < ' ') *c = '?';
+}
+
+larmor_status lmr_fail(larmor_status status, const char *function, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int used = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (used < 0) used = 0, message[0] = 0;
+    if (debugging() && (size_t)used < sizeof message)
+        snprintf(message + used, sizeof message - (size_t)used, " [%s:%d]", function, line);
+    keep_one_line();
+    return status;
+}
+
+larmor_status lmr_fail_in(larmor_status status, const char *prefix)
+{
+    char inner[sizeof message];
+    memcpy(inner, message, sizeof inner);
+    const int used = snprintf(message, sizeof message, "%s: ", prefix);
+    if (used >= 0 && (size_t)used < sizeof message)
+        snprintf(message + used, sizeof message - (size_t)used, "%s", inner);
+    keep_one_line();
+    return status;
+}
+
+const char *larmor_last_error(void)
+{
+    return message;
+}
+
+const char *larmor_status_name(larmor_status status)
+{
+    static const char *const names[] = {
+        [LARMOR_OK] = "LARMOR_OK",
+        [LARMOR_ERR_ARG] = "LARMOR_ERR_ARG",
+        [LARMOR_ERR_SHAPE] = "LARMOR_ERR_SHAPE",
+        [LARMOR_ERR_MEMORY] = "LARMOR_ERR_MEMORY",
+        [LARMOR_ERR_IO] = "LARMOR_ERR_IO",
+        [LARMOR_ERR_FORMAT] = "LARMOR_ERR_FORMAT",
+        [LARMOR_ERR_UNSUPPORTED] = "LARMOR_ERR_UNSUPPORTED",
+        [LARMOR_ERR_BACKEND] = "LARMOR_ERR_BACKEND",
+        [LARMOR_ERR_NUMERIC] = "LARMOR_ERR_NUMERIC",
+        [LARMOR_STOPPED] = "LARMOR_STOPPED",
+    };
+    const unsigned i = (unsigned)status;
+    return i < sizeof names / sizeof *names ? names[i] : "unknown status";
+}
