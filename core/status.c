@@ -21,16 +21,31 @@ static void keep_one_line(void)
         if ((unsigned char)*c < ' ') *c = '?';
 }
 
+static int print_message(const char *format, va_list arguments)
+{
+    const int used = vsnprintf(message, sizeof message, format, arguments);
+    if (used < 0) message[0] = 0;
+    keep_one_line();
+    return used < 0 ? 0 : used;
+}
+
+larmor_status larmor_fail(larmor_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(format, arguments);
+    va_end(arguments);
+    return status;
+}
+
 larmor_status lmr_fail(larmor_status status, const char *function, int line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int used = vsnprintf(message, sizeof message, format, arguments);
+    const size_t used = (size_t)print_message(format, arguments);
     va_end(arguments);
-    if (used < 0) used = 0, message[0] = 0;
-    if (debugging() && (size_t)used < sizeof message)
-        snprintf(message + used, sizeof message - (size_t)used, " [%s:%d]", function, line);
-    keep_one_line();
+    if (debugging() && used < sizeof message)
+        snprintf(message + used, sizeof message - used, " [%s:%d]", function, line);
     return status;
 }
 

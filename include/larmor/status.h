@@ -33,6 +33,14 @@ LARMOR_API const char *larmor_status_name(larmor_status status);
  * in the same thread; "" if there was none. With LARMOR_DEBUG=1 in the environment it ends in [function:line]. */
 LARMOR_API const char *larmor_last_error(void);
 
+/* Set the message of this thread, printf-like, and return status: for operators and monitors of your own, so that
+ * their failures read like larmor's. */
+LARMOR_API larmor_status larmor_fail(larmor_status status, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
 #ifdef __cplusplus
 }
 #endif
