@@ -1,0 +1,24 @@
+/* From a tolerance to a fine grid and a window. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_CHOOSE_H
+#define LMR_NUFFT_CHOOSE_H
+
+#include "larmor/status.h"
+#include "nufft/window.h"
+
+typedef struct lmr_nufft_choice {
+    lmr_window window;
+    int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
+    double error;     /* relative l2 error to expect: aliasing and rounding together */
+    double alias;     /* the part of the aliasing */
+} lmr_nufft_choice;
+
+/* The cheapest grid and width whose expected error keeps tol with a margin.
+ *
+ * upsample  0: chosen as if there were as many points as modes.
+ * single    1: values in single precision.
+ * Errors    LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG if
+ *           the grid is too large for the address space. */
+larmor_status lmr_nufft_choose(int ndim, const int64_t modes[3], double tol, double upsample, int single,
+                               lmr_nufft_choice *choice);
+
+#endif

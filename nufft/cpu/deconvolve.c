@@ -1,0 +1,71 @@
+/* Between the fine grid's frequencies and the modes, on the processor. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/backend.h"
+#include "nufft/cpu/points.h"
+
+/* Index in a grid of n cells of mode i of `modes`, whose frequency is i - modes / 2. */
+static inline int64_t cell_of(int64_t i, int64_t modes, int64_t n)
+{
+    const int64_t frequency = i - modes / 2;
+    return frequency < 0 ? frequency + n : frequency;
+}
+
+/* The mode in cell i, or -1 if the modes do not reach there. */
+static inline int64_t mode_of(int64_t i, int64_t modes, int64_t n)
+{
+    if (i < modes - modes / 2) return i + modes / 2;
+    return i >= n - modes / 2 ? i - (n - modes / 2) : -1;
+}
+
+static void scale(int64_t count, const real *factor, real side, const real *from, real *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const real f = factor[i] * side;
+        to[2 * i] = f * from[2 * i], to[2 * i + 1] = f * from[2 * i + 1];
+    }
+}
+
+static real factor_at(const lmr_nufft_geometry *g, int d, int64_t i)
+{
+    return d < g->ndim ? ((const real *)g->factor[d])[i] : 1;
+}
+
+larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells,
+                                    void *modes)
+{
+    const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
+    const real *factor = g->factor[0];
+#pragma omp parallel for num_threads(lmr_cpu_backend.threads(ctx)) schedule(static)
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t y = r % N[1], z = r / N[1] % N[2], b = r / (N[1] * N[2]);
+        const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
+        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)cells + 2 * row * n[0];
+        real *to = (real *)modes + 2 * r * N[0];
+        scale(low, factor, side, from + 2 * (n[0] - low), to);
+        scale(N[0] - low, factor + low, side, from, to + 2 * low);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
+                                   void *cells)
+{
+    const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = n[1] * n[2] * batch;
+    const real *factor = g->factor[0];
+#pragma omp parallel for num_threads(lmr_cpu_backend.threads(ctx)) schedule(static)
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t y = mode_of(r % n[1], N[1], n[1]), z = mode_of(r / n[1] % n[2], N[2], n[2]);
+        real *to = (real *)cells + 2 * r * n[0];
+        if (y < 0 || z < 0) {
+            memset(to, 0, (size_t)(2 * n[0]) * sizeof(real));
+            continue;
+        }
+        const int64_t row = (r / (n[1] * n[2]) * N[2] + z) * N[1] + y;
+        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)modes + 2 * row * N[0];
+        scale(N[0] - low, factor + low, side, from + 2 * low, to);
+        memset(to + 2 * (N[0] - low), 0, (size_t)(2 * (n[0] - N[0])) * sizeof(real));
+        scale(low, factor, side, from, to + 2 * (n[0] - low));
+    }
+    return LARMOR_OK;
+}

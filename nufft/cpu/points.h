@@ -1,0 +1,107 @@
+/* Points in the order of tiles of the fine grid, and the inner loops over them. Included with core/real.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_POINTS_H
+#define LMR_NUFFT_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/real.h"
+#include "nufft/kernels.h"
+
+/* Rows are computed in whole vectors, of 64 bytes at most: the tables of the window are padded to that. */
+enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27, MOST_CHUNKS = 64 };
+
+/* Some points of one tile, and the padded tile that they touch. Complex data are interleaved reals. */
+typedef struct lmr_rows_job {
+    int ndim, width, degree;
+    const real *doubled; /* [degree + 1, DOUBLED_PITCH], every coefficient twice in a row, then zeros */
+    const real *plain;   /* [degree + 1, PLAIN_PITCH] */
+    int64_t count;
+    const int64_t *index; /* of the points' values */
+    const int32_t *at;    /* the points' first cells in the padded tile */
+    const real *t[3];
+    ptrdiff_t row, plane; /* strides of the padded tile, in reals */
+    int64_t batch;
+    real *tile;
+    ptrdiff_t tile_pitch; /* reals from a transform's tile to the next one's */
+    const real *from;     /* spread: values */
+    real *to;             /* interp: values */
+    ptrdiff_t value_pitch;
+} lmr_rows_job;
+
+/* tile += values times window; values = window times tile. Compiled for several instruction sets. */
+typedef struct lmr_rows {
+    void (*spread)(const lmr_rows_job *job);
+    void (*interp)(const lmr_rows_job *job);
+} lmr_rows;
+
+/* Consecutive points of one tile. */
+typedef struct lmr_chunk {
+    int64_t tile, first, count;
+} lmr_chunk;
+
+typedef struct lmr_points {
+    int64_t m;
+    int threads;
+    int64_t *index; /* [m] */
+    int32_t *at;    /* [m] */
+    real *t[3];     /* [m] each */
+
+    int64_t tiles[3], tile_count;
+    int64_t *start[3]; /* [tiles[d] + 1]: the first cell of a tile */
+    int64_t *first;    /* [tile_count + 1]: the first point of a tile */
+    int64_t extent[3]; /* of the largest padded tile */
+    ptrdiff_t padded;  /* reals of a padded tile, with room for one vector at the end */
+
+    int64_t *light, light_first[COLOURS + 1]; /* tiles to spread one by one, by colour */
+    lmr_chunk *heavy, *chunks;                /* of the tiles with many points; of all tiles */
+    int64_t heavies, chunk_count;
+
+    int64_t tile_batch; /* transforms whose tiles a thread holds at once */
+    int64_t buffers;
+    real *buffer; /* [buffers, tile_batch, padded] */
+
+    const lmr_rows *rows;
+    real *doubled, *plain;
+} lmr_points;
+
+/* The range of cells of a tile, padded: origin and size, 0 and 1 beyond ndim. */
+static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p, int64_t tile, int64_t origin[3],
+                                int64_t size[3])
+{
+    for (int d = 0; d < 3; d++) {
+        const int64_t k = tile % p->tiles[d];
+        tile /= p->tiles[d];
+        origin[d] = p->start[d][k];
+        size[d] = d < g->ndim ? p->start[d][k + 1] - origin[d] + g->width - 1 : 1;
+    }
+}
+
+/* The work on a chunk; tile, batch, from, to are left to the caller. */
+static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_points *p, int64_t first,
+                                         int64_t count)
+{
+    lmr_rows_job job = {.ndim = g->ndim, .width = g->width, .degree = g->degree, .doubled = p->doubled,
+                        .plain = p->plain, .count = count, .index = p->index + first, .at = p->at + first,
+                        .row = 2 * p->extent[0], .plane = 2 * p->extent[0] * p->extent[1],
+                        .tile_pitch = p->padded, .value_pitch = 2 * p->m};
+    for (int d = 0; d < g->ndim; d++) job.t[d] = p->t[d] + first;
+    return job;
+}
+
+extern const lmr_rows R(lmr_rows_base);
+#if defined(__x86_64__)
+extern const lmr_rows R(lmr_rows_avx2), R(lmr_rows_avx512);
+#endif
+
+larmor_status R(lmr_cpu_nufft_spread)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
+                                      const void *values, void *cells);
+larmor_status R(lmr_cpu_nufft_interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
+                                      const void *cells, void *values);
+larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells,
+                                    void *modes);
+larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
+                                   void *cells);
+
+#endif

@@ -1,0 +1,119 @@
+/* The inner loops of the NUFFT: window values of a point, and its rows of cells. Compiled once per instruction set and
+ * precision; the width is a constant in each body. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/cpu/points.h"
+
+#if defined(__AVX512F__)
+enum { BYTES = 64 };
+#elif defined(__AVX2__)
+enum { BYTES = 32 };
+#else
+enum { BYTES = 16 };
+#endif
+enum { LANES = BYTES / sizeof(real), MOST = DOUBLED_PITCH / LANES };
+
+typedef real vec __attribute__((vector_size(BYTES)));
+typedef real loose __attribute__((vector_size(BYTES), aligned(sizeof(real)), may_alias)); /* at any real's address */
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* n vectors of window values at t, by Horner's scheme. */
+INLINE void window_at(const int n, int degree, const real *coefficients, const int pitch, real t, vec *out)
+{
+    const real *c = coefficients + degree * pitch;
+    UNROLL for (int v = 0; v < n; v++) out[v] = *(const loose *)(c + v * LANES);
+    for (int k = degree; k > 0; k--) {
+        c -= pitch;
+        UNROLL for (int v = 0; v < n; v++) out[v] = out[v] * t + *(const loose *)(c + v * LANES);
+    }
+}
+
+/* Window values of the second and third dimension; 1 where there is none. */
+INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int64_t p, vec *ky, vec *kz)
+{
+    const int n = (w + LANES - 1) / LANES;
+    if (ndim > 1) window_at(n, j->degree, j->plain, PLAIN_PITCH, j->t[1][p], ky);
+    if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, j->t[2][p], kz);
+}
+
+INLINE real side_value(const int ndim, const vec *ky, const vec *kz, int y, int z)
+{
+    const real first = ndim > 1 ? ky[y / LANES][y % LANES] : 1;
+    return ndim > 2 ? first * kz[z / LANES][z % LANES] : first;
+}
+
+INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
+{
+    const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    for (int64_t p = 0; p < j->count; p++) {
+        vec kx[MOST], kc[MOST], ky[MOST], kz[MOST];
+        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, j->t[0][p], kx);
+        side_values(w, ndim, j, p, ky, kz);
+        for (int64_t b = 0; b < j->batch; b++) {
+            const real *value = j->from + b * j->value_pitch + 2 * j->index[p];
+            vec c;
+            UNROLL for (int i = 0; i < LANES; i++) c[i] = value[i % 2];
+            UNROLL for (int v = 0; v < n; v++) kc[v] = kx[v] * c;
+            real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)j->at[p];
+            for (int z = 0; z < planes; z++)
+                for (int y = 0; y < rows; y++) {
+                    const real side = side_value(ndim, ky, kz, y, z);
+                    loose *row = (loose *)(cell + z * j->plane + y * j->row);
+                    UNROLL for (int v = 0; v < n; v++) row[v] += kc[v] * side;
+                }
+        }
+    }
+}
+
+INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
+{
+    const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    for (int64_t p = 0; p < j->count; p++) {
+        vec kx[MOST], sum[MOST], ky[MOST], kz[MOST];
+        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, j->t[0][p], kx);
+        side_values(w, ndim, j, p, ky, kz);
+        for (int64_t b = 0; b < j->batch; b++) {
+            const real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)j->at[p];
+            UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
+            for (int z = 0; z < planes; z++)
+                for (int y = 0; y < rows; y++) {
+                    const real side = side_value(ndim, ky, kz, y, z);
+                    const loose *row = (const loose *)(cell + z * j->plane + y * j->row);
+                    UNROLL for (int v = 0; v < n; v++) sum[v] += row[v] * side;
+                }
+            vec total = sum[0] * kx[0];
+            UNROLL for (int v = 1; v < n; v++) total += sum[v] * kx[v];
+            real re = 0, im = 0;
+            UNROLL for (int i = 0; i < LANES; i += 2) re += total[i], im += total[i + 1];
+            real *value = j->to + b * j->value_pitch + 2 * j->index[p];
+            value[0] = re, value[1] = im;
+        }
+    }
+}
+
+#define DIMENSIONS(body, w)                         \
+    case w:                                         \
+        if (j->ndim == 1) body(w, 1, j);            \
+        else if (j->ndim == 2) body(w, 2, j);       \
+        else body(w, 3, j);                         \
+        break;
+#define WIDTHS(body)                                                                                            \
+    switch (j->width) {                                                                                         \
+        DIMENSIONS(body, 2) DIMENSIONS(body, 3) DIMENSIONS(body, 4) DIMENSIONS(body, 5) DIMENSIONS(body, 6)     \
+        DIMENSIONS(body, 7) DIMENSIONS(body, 8) DIMENSIONS(body, 9) DIMENSIONS(body, 10) DIMENSIONS(body, 11)   \
+        DIMENSIONS(body, 12) DIMENSIONS(body, 13) DIMENSIONS(body, 14) DIMENSIONS(body, 15) DIMENSIONS(body, 16) \
+    default:                                                                                                    \
+        break;                                                                                                  \
+    }
+
+static void spread(const lmr_rows_job *j)
+{
+    WIDTHS(spread_width)
+}
+
+static void interp(const lmr_rows_job *j)
+{
+    WIDTHS(interp_width)
+}
+
+const lmr_rows LMR_ROWS = {spread, interp};

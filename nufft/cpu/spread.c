@@ -1,0 +1,123 @@
+/* Spreading on the processor: each tile into a buffer of its own, then added to the grid. Tiles of one colour are
+ * disjoint and run in parallel without locks; the order of all sums is fixed, so the result does not depend on the number
+ * of threads. SPDX-License-Identifier: Apache-2.0 */
+#include <omp.h>
+#include <string.h>
+
+#include "nufft/cpu/points.h"
+
+typedef struct spreader {
+    const lmr_nufft_geometry *g;
+    const lmr_points *p;
+    int64_t cell_count;
+    const real *values;
+    real *cells;
+} spreader;
+
+/* A stretch of cells that starts at `start` and wraps around the grid of n; both in complex numbers. */
+static void add_row(int64_t n, int64_t start, int64_t count, const real *from, real *row)
+{
+    while (count > 0) {
+        const int64_t run = start + count <= n ? count : n - start;
+        real *to = row + 2 * start;
+        for (int64_t i = 0; i < 2 * run; i++) to[i] += from[i];
+        from += 2 * run, count -= run, start = 0;
+    }
+}
+
+static void add_tile(const spreader *s, int64_t tile, int64_t transform, const real *buffer)
+{
+    const int64_t *n = s->g->cells, *extent = s->p->extent;
+    int64_t origin[3], size[3];
+    lmr_tile_box(s->g, s->p, tile, origin, size);
+    for (int64_t z = 0; z < size[2]; z++)
+        for (int64_t y = 0; y < size[1]; y++) {
+            const int64_t row = (origin[2] + z) % n[2] * n[1] + (origin[1] + y) % n[1];
+            add_row(n[0], origin[0], size[0], buffer + 2 * extent[0] * (z * extent[1] + y),
+                    s->cells + 2 * (transform * s->cell_count + row * n[0]));
+        }
+}
+
+/* Points first .. first + count - 1, all of one tile, into a buffer of `batch` padded tiles. */
+static void fill_buffer(const spreader *s, int64_t first, int64_t count, int64_t transform, int64_t batch,
+                        real *buffer)
+{
+    memset(buffer, 0, (size_t)(batch * s->p->padded) * sizeof(real));
+    lmr_rows_job job = lmr_chunk_job(s->g, s->p, first, count);
+    job.tile = buffer, job.batch = batch, job.from = s->values + transform * job.value_pitch;
+    s->p->rows->spread(&job);
+}
+
+/* The tiles with few points, colour by colour. */
+static void spread_light(const spreader *s, int64_t transform, int64_t batch)
+{
+    const lmr_points *p = s->p;
+#pragma omp parallel num_threads(p->threads)
+    {
+        real *buffer = p->buffer + omp_get_thread_num() * p->tile_batch * p->padded;
+        for (int c = 0; c < COLOURS; c++) {
+            if (p->light_first[c] == p->light_first[c + 1]) continue;
+#pragma omp for schedule(dynamic, 1)
+            for (int64_t i = p->light_first[c]; i < p->light_first[c + 1]; i++) {
+                const int64_t tile = p->light[i];
+                fill_buffer(s, p->first[tile], p->first[tile + 1] - p->first[tile], transform, batch, buffer);
+                for (int64_t b = 0; b < batch; b++) add_tile(s, tile, transform + b, buffer + b * p->padded);
+            }
+        }
+    }
+}
+
+/* Add buffers 1 .. count - 1 to buffer 0, in this order. */
+static void sum_buffers(const lmr_points *p, int64_t batch, int64_t count, real *buffer)
+{
+    const int64_t length = batch * p->padded, pitch = p->tile_batch * p->padded, blocks = length / DOUBLED_PITCH;
+#pragma omp parallel for num_threads(p->threads) schedule(static)
+    for (int64_t k = 0; k < blocks; k++)
+        for (int64_t c = 1; c < count; c++)
+            for (int64_t i = k * DOUBLED_PITCH; i < (k + 1) * DOUBLED_PITCH; i++) buffer[i] += buffer[c * pitch + i];
+}
+
+/* The tiles with many points: each chunk into a buffer, as many whole tiles at once as there are buffers for. */
+static void spread_heavy(const spreader *s, int64_t transform, int64_t batch)
+{
+    const lmr_points *p = s->p;
+    const int64_t pitch = p->tile_batch * p->padded;
+    for (int64_t begin = 0, end; begin < p->heavies; begin = end) {
+        end = begin + p->buffers < p->heavies ? begin + p->buffers : p->heavies;
+        while (end < p->heavies && p->heavy[end - 1].tile == p->heavy[end].tile) end--;
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
+        for (int64_t i = begin; i < end; i++)
+            fill_buffer(s, p->heavy[i].first, p->heavy[i].count, transform, batch, p->buffer + (i - begin) * pitch);
+        for (int64_t i = begin, next; i < end; i = next) {
+            for (next = i + 1; next < end && p->heavy[next].tile == p->heavy[i].tile;) next++;
+            real *sum = p->buffer + (i - begin) * pitch;
+            sum_buffers(p, batch, next - i, sum);
+            for (int64_t b = 0; b < batch; b++) add_tile(s, p->heavy[i].tile, transform + b, sum + b * p->padded);
+        }
+    }
+}
+
+static void zero_cells(const spreader *s, int64_t batch)
+{
+    const int64_t block = 1 << 14, total = 2 * batch * s->cell_count, blocks = (total + block - 1) / block;
+#pragma omp parallel for num_threads(s->p->threads) schedule(static)
+    for (int64_t k = 0; k < blocks; k++) {
+        const int64_t left = total - k * block;
+        memset(s->cells + k * block, 0, (size_t)(left < block ? left : block) * sizeof(real));
+    }
+}
+
+larmor_status R(lmr_cpu_nufft_spread)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
+                                      const void *values, void *cells)
+{
+    (void)ctx;
+    const lmr_points *p = sorted;
+    const spreader s = {g, p, g->cells[0] * g->cells[1] * g->cells[2], values, cells};
+    zero_cells(&s, batch);
+    for (int64_t b = 0; b < batch; b += p->tile_batch) {
+        const int64_t now = batch - b < p->tile_batch ? batch - b : p->tile_batch;
+        spread_light(&s, b, now);
+        spread_heavy(&s, b, now);
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,47 @@
+/* What the NUFFT needs from a device: sort, spread, interpolate, deconvolve. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_KERNELS_H
+#define LMR_NUFFT_KERNELS_H
+
+#include <stdint.h>
+
+#include "larmor/status.h"
+
+#define LMR_NUFFT_ABI 1
+
+/* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays cells
+ * [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
+typedef struct lmr_nufft_geometry {
+    int ndim, width, degree;
+    int64_t batch;             /* most transforms in one call */
+    int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
+    const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
+    const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
+} lmr_nufft_geometry;
+
+/* One table per precision. A point at x cells, 0 <= x < cells, touches cells i .. i + width - 1 (modulo the grid) in
+ * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l. */
+typedef struct lmr_nufft_kernels {
+    /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
+     *
+     * points   device, [ndim, m], cycles per field of view; wide: 1 double, 0 float, whatever the table's precision.
+     * bad      the index of the first point that is not finite, or -1; then *sorted is NULL.
+     * sorted   to be given back with release. */
+    larmor_status (*sort)(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide, const void *points,
+                          int64_t *bad, void **sorted);
+    void (*release)(void *ctx, void *sorted); /* NULL is fine */
+
+    /* cells <- sum over the points of value times window; overwrites. interp is its transpose. */
+    larmor_status (*spread)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch, const void *values,
+                            void *cells);
+    larmor_status (*interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch, const void *cells,
+                            void *values);
+
+    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose: it fills
+     * the other frequencies with zeros. */
+    larmor_status (*crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells, void *modes);
+    larmor_status (*pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
+} lmr_nufft_kernels;
+
+extern const lmr_nufft_kernels lmr_cpu_nufft_f32, lmr_cpu_nufft_f64;
+
+#endif

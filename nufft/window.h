@@ -1,0 +1,55 @@
+/* The NUFFT's window: a prolate spheroidal wave function, its transform, its error and its polynomials.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_WINDOW_H
+#define LMR_NUFFT_WINDOW_H
+
+#include <stdint.h>
+
+enum {
+    LMR_WINDOW_MIN = 2,     /* widths, in cells of the fine grid */
+    LMR_WINDOW_MAX = 16,
+    LMR_WINDOW_TERMS = 48,  /* of the Legendre series */
+    LMR_WINDOW_NODES = 64,  /* of the quadrature over half the window */
+    LMR_WINDOW_DEGREE = 23, /* of the piecewise polynomials, at most */
+};
+
+/* psi_0(x; c) on [-1, 1] with psi_0(0) = 1, stretched to |u| <= width / 2 cells. */
+typedef struct lmr_window {
+    int width;
+    double bandlimit; /* c */
+    int terms;
+    long double legendre[LMR_WINDOW_TERMS]; /* coefficients of P_0, P_2, P_4, ... */
+    int nodes;
+    double node[LMR_WINDOW_NODES], weighted[LMR_WINDOW_NODES]; /* Gauss-Legendre on (0, 1); weight times psi_0 */
+    double energy;                                             /* integral of the squared window over u */
+} lmr_window;
+
+void lmr_window_make(int width, double bandlimit, lmr_window *window);
+
+/* The window at u cells from its centre; 0 outside. */
+double lmr_window_value(const lmr_window *window, double u);
+
+/* Its transform, the integral of the window times exp(2 pi i xi u), xi in cycles per cell; real and even. */
+double lmr_window_transform(const lmr_window *window, double xi);
+
+/* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells.
+ *
+ * alias  root mean square over the modes of the relative error by aliasing: all that the transform lets through at
+ *        xi + m, m != 0, relative to the transform at xi.
+ * gain   root mean square over the modes of the amplification of white noise on the fine grid. */
+typedef struct lmr_window_error {
+    double alias, gain;
+} lmr_window_error;
+lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
+
+/* The window of this width whose bandlimit makes the aliasing error least for modes / cells = 1 / upsample. */
+void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window);
+
+/* Piecewise polynomials: piece l covers u in [l - width/2, l + 1 - width/2), t in [-1, 1] across it.
+ *
+ * error         largest absolute error allowed.
+ * coefficients  [width][degree + 1], that of t^0 first; room for width * (LMR_WINDOW_DEGREE + 1).
+ * returns       the degree. */
+int lmr_window_fit(const lmr_window *window, double error, double *coefficients);
+
+#endif
