@@ -5,13 +5,9 @@
 
 #include "core/status.h"
 
-/* The share of the tolerance that the expected error may take: the rest is for points and values that are few, so that
- * their error differs from its expectation. */
-static const double margin = 0.8;
-
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid; measured, see
  * docs/nufft-accuracy.md. */
-static const double rounding = 4;
+static const double rounding = 5;
 
 static const double candidates[] = {1.25, 1.5, 1.75, 2};
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
@@ -42,21 +38,28 @@ static larmor_status set_cells(int ndim, const int64_t modes[3], double upsample
     return LARMOR_OK;
 }
 
-/* Tune the window of this width for the tightest dimension and predict the error of the whole transform. */
+/* Tune the window of this width for the tightest dimension and predict the error of the whole transform.
+ *
+ * The aliasing error is a sum over modes of independent terms for random data, so that its square scatters around the
+ * mean by the inverse root of the number of modes that contribute: three times that is added. */
 static void evaluate(int ndim, const int64_t modes[3], int width, int single, lmr_nufft_choice *choice)
 {
     int tightest = 0;
+    double count = 1, square = 0, fourth = 0, gain2 = 1;
     for (int d = 1; d < ndim; d++)
         if ((double)choice->cells[d] * (double)modes[tightest] < (double)choice->cells[tightest] * (double)modes[d])
             tightest = d;
     lmr_window_tune(width, modes[tightest], choice->cells[tightest], &choice->window);
-    double alias = 0, gain = 1;
     for (int d = 0; d < ndim; d++) {
         const lmr_window_error e = lmr_window_predict(&choice->window, modes[d], choice->cells[d]);
-        alias += e.alias * e.alias, gain *= e.gain;
+        fourth += e.alias4 + 2 * square * e.alias2;
+        square += e.alias2, gain2 *= e.gain2, count *= (double)modes[d];
     }
-    choice->alias = sqrt(alias);
-    choice->error = hypot(choice->alias, rounding * (single ? 0x1p-24 : 0x1p-53) * gain);
+    const double scatter = square > 0 ? sqrt(fourth / count) / square : 0;
+    choice->alias = sqrt(square);
+    choice->rounding = rounding * (single ? 0x1p-24 : 0x1p-53) * sqrt(gain2);
+    choice->error = hypot(choice->alias, choice->rounding);
+    choice->bound = hypot(choice->alias * sqrt(1 + 3 * scatter), choice->rounding) * 1.05;
 }
 
 /* The width that the aliasing of a prolate window needs, by its leading order in the width; one less to be safe. */
@@ -66,8 +69,8 @@ static int first_width(double tol, double upsample)
     return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
 }
 
-/* The narrowest window that keeps tol at this upsampling; *kept says whether there is one. If not, choice->error is the
- * least error that any width reaches. */
+/* The narrowest window that keeps tol at this upsampling; *kept says whether there is one. If not, choice->bound is the
+ * least that any width reaches. */
 static larmor_status narrowest(int ndim, const int64_t modes[3], double tol, double upsample, int single,
                                lmr_nufft_choice *choice, int *kept)
 {
@@ -75,11 +78,12 @@ static larmor_status narrowest(int ndim, const int64_t modes[3], double tol, dou
     for (int width = first_width(tol, upsample); width <= LMR_WINDOW_MAX; width++) {
         LMR_TRY(set_cells(ndim, modes, upsample, width, choice->cells));
         evaluate(ndim, modes, width, single, choice);
-        *kept = choice->error <= margin * tol;
+        *kept = choice->bound <= tol;
         if (*kept) return LARMOR_OK;
-        if (choice->error < least) least = choice->error;
+        if (choice->bound < least) least = choice->bound;
+        if (choice->rounding > choice->alias) break; /* which grows with the width */
     }
-    choice->error = least;
+    choice->bound = least;
     return LARMOR_OK;
 }
 
@@ -118,8 +122,8 @@ larmor_status lmr_nufft_choose(int ndim, const int64_t modes[3], double tol, dou
         }
         LMR_TRY(narrowest(ndim, modes, tol, factor, single, choice, &kept));
         if (kept) return LARMOR_OK;
-        if (choice->error < least) least = choice->error;
+        if (choice->bound < least) least = choice->bound;
     }
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: tolerance %.3g is out of reach in %s precision; %.0e is the least%s",
-                    tol, single ? "single" : "double", round_up(least / margin), single ? ", or use c128" : "");
+                    tol, single ? "single" : "double", round_up(least), single ? ", or use c128" : "");
 }

@@ -9,10 +9,11 @@ typedef struct lmr_nufft_choice {
     lmr_window window;
     int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
     double error;     /* relative l2 error to expect: aliasing and rounding together */
-    double alias;     /* the part of the aliasing */
+    double alias, rounding;
+    double bound; /* what the error keeps for all but the rarest data: error and its scatter */
 } lmr_nufft_choice;
 
-/* The cheapest grid and width whose expected error keeps tol with a margin.
+/* The cheapest grid and width whose error keeps tol.
  *
  * upsample  0: chosen as if there were as many points as modes.
  * single    1: values in single precision.

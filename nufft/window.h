@@ -19,30 +19,29 @@ typedef struct lmr_window {
     double bandlimit; /* c */
     int terms;
     long double legendre[LMR_WINDOW_TERMS]; /* coefficients of P_0, P_2, P_4, ... */
-    int nodes;
-    double node[LMR_WINDOW_NODES], weighted[LMR_WINDOW_NODES]; /* Gauss-Legendre on (0, 1); weight times psi_0 */
-    double energy;                                             /* integral of the squared window over u */
+    long double ratio[2 * LMR_WINDOW_TERMS]; /* k / (k + 1), for the recurrence */
+    int nodes;                               /* Gauss-Legendre rule on (0, 1) */
+    double node[LMR_WINDOW_NODES], weight[LMR_WINDOW_NODES], weighted[LMR_WINDOW_NODES]; /* the last times psi_0 */
+    double energy;                                                                       /* integral of its square */
 } lmr_window;
 
 void lmr_window_make(int width, double bandlimit, lmr_window *window);
 
 /* The window at u cells from its centre; 0 outside. */
-double lmr_window_value(const lmr_window *window, double u);
+long double lmr_window_value(const lmr_window *window, long double u);
 
 /* Its transform, the integral of the window times exp(2 pi i xi u), xi in cycles per cell; real and even. */
 double lmr_window_transform(const lmr_window *window, double xi);
 
-/* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells.
- *
- * alias  root mean square over the modes of the relative error by aliasing: all that the transform lets through at
- *        xi + m, m != 0, relative to the transform at xi.
- * gain   root mean square over the modes of the amplification of white noise on the fine grid. */
+/* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the modes
+ * of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi + m, m != 0,
+ * against the transform at xi), and of the square of the amplification of white noise on the fine grid. */
 typedef struct lmr_window_error {
-    double alias, gain;
+    double alias2, alias4, gain2;
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 
-/* The window of this width whose bandlimit makes the aliasing error least for modes / cells = 1 / upsample. */
+/* The window of this width whose bandlimit makes the aliasing error least. */
 void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window);
 
 /* Piecewise polynomials: piece l covers u in [l - width/2, l + 1 - width/2), t in [-1, 1] across it.
