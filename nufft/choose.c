@@ -7,7 +7,7 @@
 
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid; measured, see
  * docs/nufft-accuracy.md. */
-static const double rounding = 5;
+static const double rounding = 7;
 
 static const double candidates[] = {1.25, 1.5, 1.75, 2};
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };

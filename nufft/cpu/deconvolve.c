@@ -4,6 +4,8 @@
 #include "core/backend.h"
 #include "nufft/cpu/points.h"
 
+enum { SERIAL_WORK = 1 << 14 }; /* cells that are not worth a second thread */
+
 /* Index in a grid of n cells of mode i of `modes`, whose frequency is i - modes / 2. */
 static inline int64_t cell_of(int64_t i, int64_t modes, int64_t n)
 {
@@ -36,7 +38,8 @@ larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int6
 {
     const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
     const real *factor = g->factor[0];
-#pragma omp parallel for num_threads(lmr_cpu_backend.threads(ctx)) schedule(static)
+    const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t y = r % N[1], z = r / N[1] % N[2], b = r / (N[1] * N[2]);
         const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
@@ -53,7 +56,8 @@ larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64
 {
     const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = n[1] * n[2] * batch;
     const real *factor = g->factor[0];
-#pragma omp parallel for num_threads(lmr_cpu_backend.threads(ctx)) schedule(static)
+    const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t y = mode_of(r % n[1], N[1], n[1]), z = mode_of(r / n[1] % n[2], N[2], n[2]);
         real *to = (real *)cells + 2 * r * n[0];

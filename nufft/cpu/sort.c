@@ -15,7 +15,7 @@ typedef double wide;
 typedef long double wide;
 #endif
 
-enum { TILE_BYTES = 1 << 19, CHUNK_POINTS = 512, SORT_BLOCK = 4096 };
+enum { TILE_BYTES = 1 << 19, CHUNK_POINTS = 512, SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
 static const int64_t tile_sides[3][3] = {{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}};
 
 /* ---- where a point goes ---- */
@@ -282,7 +282,9 @@ static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int
     *sorted = NULL, *bad = -1;
     lmr_points *p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
+    const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m, p->threads = lmr_cpu_backend.threads(ctx), p->rows = best_rows();
+    if (useful < p->threads) p->threads = (int)useful;
     sorter s = {.g = g, .p = p, .double_points = wide_points, .points = points};
     larmor_status st;
     LMR_OR(done, allocate(g, p));
