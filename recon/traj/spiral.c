@@ -36,28 +36,25 @@ static double speed(const arm *a, double u)
     return a->radius * hypot(1, a->twist * pow(u, 1 / a->density));
 }
 
-/* The arm's length, by Simpson's rule. */
-static double arm_length(const arm *a)
+enum { PANELS = 20000 }; /* of the arm, short in the centre, where it bends most */
+
+static double panel_start(const arm *a, int i)
 {
-    enum { PANELS = 2000 };
-    double sum = 0;
-    for (int i = 0; i < PANELS; i++) {
-        const double u = (double)i / PANELS;
-        sum += speed(a, u) + 4 * speed(a, u + 0.5 / PANELS) + speed(a, u + 1.0 / PANELS);
-    }
-    return sum / (6 * PANELS);
+    return pow((double)i / PANELS, a->density + 1);
 }
 
-/* u after going a distance along the arm, by Runge-Kutta steps of at most 1/2. */
-static double advance(const arm *a, double u, double distance)
+/* The length of a panel, by Simpson's rule. */
+static double panel_length(const arm *a, int i)
 {
-    const double steps = ceil(2 * distance), h = distance / steps;
-    for (double i = 0; i < steps; i++) {
-        const double k1 = 1 / speed(a, u), k2 = 1 / speed(a, u + h / 2 * k1);
-        const double k3 = 1 / speed(a, u + h / 2 * k2), k4 = 1 / speed(a, u + h * k3);
-        u += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
-    }
-    return u;
+    const double from = panel_start(a, i), to = panel_start(a, i + 1);
+    return (to - from) / 6 * (speed(a, from) + 4 * speed(a, (from + to) / 2) + speed(a, to));
+}
+
+static double arm_length(const arm *a)
+{
+    double sum = 0;
+    for (int i = 0; i < PANELS; i++) sum += panel_length(a, i);
+    return sum;
 }
 
 static larmor_status size(lmr_traj_plan *plan)
@@ -74,17 +71,24 @@ static larmor_status size(lmr_traj_plan *plan)
 static void fill(const lmr_traj_plan *plan, double *k)
 {
     const arm a = arm_of(plan);
-    const double turns = a.twist * a.density, distance = arm_length(&a) / (double)plan->samples;
+    const double twist = a.twist * a.density, total = arm_length(&a);
     const double half[2] = {(double)plan->opts.matrix[0] / 2, (double)plan->opts.matrix[1] / 2};
-    double u = 0;
+    int panel = 0;
+    double before = 0, length = panel_length(&a, 0); /* of all panels up to this one, and of this one */
     for (int64_t i = 0; i < plan->samples; i++) {
+        const double target = total * (double)i / (double)plan->samples;
+        while (target > before + length && panel + 1 < PANELS) {
+            before += length;
+            length = panel_length(&a, ++panel);
+        }
+        const double from = panel_start(&a, panel), to = panel_start(&a, panel + 1);
+        const double u = from + (target - before) / length * (to - from);
         for (int64_t j = 0; j < plan->readouts; j++) {
             double *point = k + 2 * (i + plan->samples * j);
-            const double angle = turns * pow(u, 1 / a.density) + 2 * M_PI * (double)j / (double)plan->readouts;
+            const double angle = twist * pow(u, 1 / a.density) + 2 * M_PI * (double)j / (double)plan->readouts;
             point[0] = half[0] * u * cos(angle);
             point[1] = half[1] * u * sin(angle);
         }
-        u = advance(&a, u, distance);
     }
 }
 
