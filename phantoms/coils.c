@@ -1,0 +1,152 @@
+/* Coil sensitivities that are low-order trigonometric polynomials, so that a phantom's k-space seen by them is exact:
+ * for the idea see Guerquin-Kern, Lejeune, Pruessmann, Unser, IEEE Trans. Med. Imaging 31, 626 (2012).
+ *
+ * Coil c sits at r_c, around the object, with the direction t_c along the surface:
+ *   s_c(r) = gain exp(i theta_c) (1 + i kappa t_c . grad) g(r - r_c),   g(r) = prod_d cos(pi step r_d)^(2 order).
+ * g falls off like a loop's field; the derivative turns the phase with the distance from the coil's axis as the
+ * fanning of a loop's field lines does; theta_c is the coil's orientation. In Fourier space each of them is a factor.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "phantoms/phantom.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double step = 0.5; /* of the frequencies, in 1/FOV: the maps have period 2, not 1, so they do not wrap */
+static const double kappa = 0.2, gain = 1.25;
+
+/* Binomial coefficients over 4^order: cos(x)^(2 order) as a sum of exp(2 i n x), n = -order..order. */
+static const double cosine_power[3][5] = {{1}, {0.25, 0.5, 0.25}, {0.0625, 0.25, 0.375, 0.25, 0.0625}};
+
+typedef struct place {
+    double at[3], along[3], theta;
+} place;
+
+/* A ring in the plane, a spiral of equal areas on the sphere. Fewer coils sit closer, so that they cover the object.
+ */
+static place place_of(int ndim, int c, int count)
+{
+    const double radius = (ndim == 3 ? 0.7 : 0.65) * (1 - 1.0 / count);
+    const double z = ndim == 3 ? 1 - (2 * c + 1.0) / count : 0, rim = sqrt(1 - z * z);
+    const double theta = ndim == 3 ? c * M_PI * (3 - sqrt(5)) : 2 * M_PI * (c + 0.5) / count;
+    return (place){.at = {radius * rim * cos(theta), radius * rim * sin(theta), radius * z},
+                   .along = {-rim * sin(theta), rim * cos(theta), 0},
+                   .theta = theta};
+}
+
+static void weigh(const lmr_coils *coils, int c, double *weight)
+{
+    const place p = place_of(coils->ndim, c, coils->count);
+    for (int m = 0, rest; m < coils->modes; m++) {
+        const double *f = coils->frequency[m];
+        double size = gain, turn = 1, angle = p.theta;
+        rest = m;
+        for (int d = 0; d < coils->ndim; d++, rest /= 2 * coils->order + 1) {
+            size *= cosine_power[coils->order][rest % (2 * coils->order + 1)];
+            turn -= 2 * M_PI * kappa * f[d] * p.along[d];
+            angle -= 2 * M_PI * f[d] * p.at[d];
+        }
+        weight[2 * m] = size * turn * cos(angle), weight[2 * m + 1] = size * turn * sin(angle);
+    }
+}
+
+larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
+{
+    memset(coils, 0, sizeof *coils);
+    if (count < 0 || count > 1024)
+        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 0 to 1024", count);
+    coils->ndim = ndim;
+    coils->count = count ? count : 1;
+    coils->order = !count ? 0 : ndim == 3 ? 1 : 2;
+    coils->modes = 1;
+    const int side = 2 * coils->order + 1;
+    for (int d = 0; d < ndim; d++) coils->modes *= side;
+    for (int m = 0; m < coils->modes; m++)
+        for (int d = 0, rest = m; d < ndim; d++, rest /= side)
+            coils->frequency[m][d] = step * (rest % side - coils->order);
+    coils->weight = calloc((size_t)coils->modes * (size_t)coils->count, 2 * sizeof(double));
+    if (!coils->weight) return LMR_NO_MEMORY();
+    if (!count) coils->weight[0] = 1;
+    for (int c = 0; c < count; c++) weigh(coils, c, coils->weight + 2 * c * coils->modes);
+    return LARMOR_OK;
+}
+
+void lmr_coils_free(lmr_coils *coils)
+{
+    free(coils->weight);
+    coils->weight = NULL;
+}
+
+/* sum over the modes of one line along x: what is left of them once y and z are fixed. line [re, im] of side modes.
+ */
+static void along_x(const lmr_coils *coils, int c, const double r[3], double line[5][2])
+{
+    const int side = 2 * coils->order + 1;
+    memset(line, 0, 5 * sizeof *line);
+    for (int m = 0; m < coils->modes; m++) {
+        const double *f = coils->frequency[m], *w = coils->weight + 2 * (m + (int64_t)coils->modes * c);
+        const double angle = 2 * M_PI * (f[1] * r[1] + f[2] * r[2]), re = cos(angle), im = sin(angle);
+        line[m % side][0] += w[0] * re - w[1] * im;
+        line[m % side][1] += w[0] * im + w[1] * re;
+    }
+}
+
+static void fill_line(const lmr_coils *coils, int c, int64_t nx, const double r[3], const double *wave,
+                      larmor_dtype dtype, void *host, int64_t first)
+{
+    const int side = 2 * coils->order + 1;
+    double line[5][2];
+    along_x(coils, c, r, line);
+    for (int64_t x = 0; x < nx; x++) {
+        double re = 0, im = 0;
+        for (int n = 0; n < side; n++) {
+            const double *e = wave + 2 * (n + side * x);
+            re += line[n][0] * e[0] - line[n][1] * e[1];
+            im += line[n][0] * e[1] + line[n][1] * e[0];
+        }
+        lmr_put(host, dtype, first + x, re, im);
+    }
+}
+
+larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
+                                   larmor_array **maps)
+{
+    *maps = NULL;
+    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
+    if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
+    lmr_coils set;
+    larmor_array *out = NULL;
+    double *wave = NULL;
+    void *host = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_coils_create(shape.ndim, coils, &set));
+    LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(shape, coils), &out));
+    const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
+    const int side = 2 * set.order + 1;
+    wave = malloc((size_t)(side * nx) * 2 * sizeof *wave);
+    host = malloc(larmor_array_bytes(out));
+    if (!wave || !host) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    for (int64_t x = 0; x < nx; x++)
+        for (int n = 0; n < side; n++) {
+            const double angle = 2 * M_PI * set.frequency[n][0] * lmr_voxel(x, nx);
+            wave[2 * (n + side * x)] = cos(angle), wave[2 * (n + side * x) + 1] = sin(angle);
+        }
+    const int64_t lines = ny * nz * coils;
+#pragma omp parallel for num_threads(lmr_device_threads(dev))
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t z = i / ny % nz;
+        const double r[3] = {0, lmr_voxel(i % ny, ny), lmr_voxel(z, nz)};
+        fill_line(&set, (int)(i / (ny * nz)), nx, r, wave, dtype, host, i * nx);
+    }
+    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
+    *maps = out, out = NULL;
+done:
+    free(host), free(wave);
+    lmr_coils_free(&set);
+    larmor_array_free(out);
+    return st;
+}

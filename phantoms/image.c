@@ -1,0 +1,165 @@
+/* Pictures of a phantom: averaged over voxels, or from exact coefficients. SPDX-License-Identifier: Apache-2.0 */
+#include "phantoms/phantom.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, larmor_shape shape)
+{
+    int fits = shape.ndim == ndim;
+    for (int d = 0; fits && d < ndim; d++) fits = shape.dim[d] >= 1;
+    if (!fits)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got an image of %d dimensions, expected %d, none of them empty", who,
+                        shape.ndim, ndim);
+    if (!lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: got %s, expected c64 or c128", who, larmor_dtype_name(dtype));
+    return LARMOR_OK;
+}
+
+typedef struct grid {
+    int ndim;
+    int64_t n[3];
+} grid;
+
+static grid grid_of(larmor_shape shape)
+{
+    grid g = {shape.ndim, {1, 1, 1}};
+    for (int d = 0; d < shape.ndim; d++) g.n[d] = shape.dim[d];
+    return g;
+}
+
+enum { SUB = 4 }; /* sub-samples of a voxel per direction */
+
+/* How much of the voxel around r lies in e: q is r in e's coordinates, half the voxel's diagonal there. */
+static double share(const lmr_ellipsoid *e, const grid *g, const double r[3], double half)
+{
+    double q[3];
+    lmr_ellipsoid_point(e, g->ndim, r, q);
+    const double distance = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
+    if (distance > 1 + half) return 0;
+    if (distance < 1 - half) return 1;
+    const int depth = g->ndim == 3 ? SUB : 1;
+    int inside = 0;
+    for (int i = 0; i < SUB * SUB * depth; i++) {
+        const int sub[3] = {i % SUB, i / SUB % SUB, i / (SUB * SUB)};
+        double s[3] = {0, 0, 0};
+        for (int d = 0; d < g->ndim; d++) s[d] = r[d] + ((sub[d] + 0.5) / SUB - 0.5) / (double)g->n[d];
+        lmr_ellipsoid_point(e, g->ndim, s, q);
+        inside += q[0] * q[0] + q[1] * q[1] + q[2] * q[2] <= 1;
+    }
+    return (double)inside / (SUB * SUB * depth);
+}
+
+static double half_diagonal(const lmr_ellipsoid *e, const grid *g)
+{
+    double sum = 0, least = e->half_axis[0];
+    for (int d = 0; d < g->ndim; d++) {
+        sum += 0.25 / ((double)g->n[d] * (double)g->n[d]);
+        least = fmin(least, e->half_axis[d]);
+    }
+    return sqrt(sum) / least;
+}
+
+static void draw(const larmor_phantom *phantom, const grid *g, int threads, larmor_dtype dtype, void *host)
+{
+    double half[LMR_PHANTOM_PARTS];
+    for (int i = 0; i < phantom->parts; i++) half[i] = half_diagonal(&phantom->part[i], g);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++) {
+        const double y = lmr_voxel(line % g->n[1], g->n[1]);
+        const double z = g->ndim == 3 ? lmr_voxel(line / g->n[1], g->n[2]) : 0;
+        for (int64_t x = 0; x < g->n[0]; x++) {
+            double sum = 0;
+            for (int i = 0; i < phantom->parts; i++) {
+                const lmr_ellipsoid *e = &phantom->part[i];
+                const double r[3] = {lmr_voxel(x, g->n[0]) - e->centre[0], y - e->centre[1], z - e->centre[2]};
+                sum += e->density * share(e, g, r, half[i]);
+            }
+            lmr_put(host, dtype, x + g->n[0] * line, sum, 0);
+        }
+    }
+}
+
+larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                   larmor_shape shape, larmor_array **image)
+{
+    *image = NULL;
+    LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
+    larmor_array *out;
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &out));
+    void *host = malloc(larmor_array_bytes(out));
+    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
+    if (host) {
+        const grid g = grid_of(shape);
+        draw(phantom, &g, lmr_device_threads(dev), dtype, host);
+        st = larmor_array_write(out, host, larmor_array_bytes(out));
+    }
+    free(host);
+    if (st)
+        larmor_array_free(out);
+    else
+        *image = out;
+    return st;
+}
+
+/* Coefficients in the FFT's order, turned by exp(-2 pi i k floor(N/2) / N) so that the FFT starts at voxel 0 and not
+ * at the centre. */
+static void coefficients(const lmr_spectrum *spectrum, const grid *g, int threads, larmor_dtype dtype, void *host)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++) {
+        for (int64_t x = 0; x < g->n[0]; x++) {
+            const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
+            double k[3], turns = 0, value[LMR_COIL_MODES][2];
+            for (int d = 0; d < 3; d++) {
+                const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
+                k[d] = (double)i;
+                turns -= (double)(i * half % n) / (double)n; /* exact quarter turns stay exact */
+            }
+            lmr_spectrum_at(spectrum, k, value);
+            const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns), re = value[0][0], im = value[0][1];
+            lmr_put(host, dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
+        }
+    }
+}
+
+static larmor_status transform(larmor_array *x, const grid *g)
+{
+    const lmr_fft *fft = lmr_fft_of(x);
+    void *plan;
+    LMR_TRY(fft->plan(x->dev->ctx, g->ndim, g->n, 1, &plan));
+    larmor_status st = fft->exec(x->dev->ctx, plan, 1, x->data);
+    if (!st) st = larmor_device_sync(x->dev);
+    fft->destroy(x->dev->ctx, plan);
+    return st;
+}
+
+larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                         larmor_shape shape, larmor_array **image)
+{
+    *image = NULL;
+    LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
+    const grid g = grid_of(shape);
+    lmr_coils set;
+    lmr_spectrum spectrum;
+    larmor_array *out = NULL;
+    void *host = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_coils_create(phantom->ndim, 0, &set));
+    LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
+    host = malloc(larmor_array_bytes(out));
+    if (!host) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    lmr_spectrum_make(phantom, &set, &spectrum);
+    coefficients(&spectrum, &g, lmr_device_threads(dev), dtype, host);
+    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
+    LMR_OR(done, transform(out, &g));
+    *image = out, out = NULL;
+done:
+    free(host);
+    lmr_coils_free(&set);
+    larmor_array_free(out);
+    return st;
+}

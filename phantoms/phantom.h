@@ -1,0 +1,86 @@
+/* Inside of a phantom: ellipsoids, their Fourier transforms, and the coils around them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PHANTOM_H
+#define LMR_PHANTOM_H
+
+#include "core/array.h"
+#include "larmor/phantom.h"
+
+/* ---- shapes ---- */
+
+/* An ellipse (ndim 2: third entries are 0 and unused) or ellipsoid, in units of the field of view. */
+typedef struct lmr_ellipsoid {
+    double density, centre[3], half_axis[3];
+    double cosine, sine; /* of the angle about z from x to the first half axis */
+} lmr_ellipsoid;
+
+enum { LMR_PHANTOM_PARTS = 10 };
+struct larmor_phantom {
+    int ndim, parts;
+    lmr_ellipsoid part[LMR_PHANTOM_PARTS];
+};
+
+void lmr_shepp_logan(larmor_phantom *phantom); /* fills the parts for phantom->ndim */
+
+/* v in the coordinates in which e, centred, is the unit ball: for points, and for spatial frequencies. */
+void lmr_ellipsoid_point(const lmr_ellipsoid *e, int ndim, const double v[3], double out[3]);
+void lmr_ellipsoid_frequency(const lmr_ellipsoid *e, int ndim, const double v[3], double out[3]);
+
+double lmr_ellipsoid_volume(const lmr_ellipsoid *e, int ndim); /* or area */
+
+/* The Fourier transform of the unit disc or ball at |k| = u / (2 pi), divided by its area or volume: 1 at u = 0. */
+double lmr_ball_transform(int ndim, double u);
+
+/* ---- coils ---- */
+
+/* Sensitivities s_c(r) = sum_m weight(m, c) exp(2 pi i frequency(m) . r) of a set of coils with common frequencies,
+ * which form a lattice: frequency(m) = step * (i - order) for i in 0..2 order in each direction, the first fastest.
+ */
+enum { LMR_COIL_MODES = 27 };
+typedef struct lmr_coils {
+    int ndim, order, modes, count;
+    double frequency[LMR_COIL_MODES][3];
+    double *weight; /* re, im at 2 (m + modes c) */
+} lmr_coils;
+
+/* count coils around the object; count 0: one uniform coil of sensitivity 1. Errors: LARMOR_ERR_ARG, MEMORY. */
+larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils);
+void lmr_coils_free(lmr_coils *coils);
+
+/* ---- k-space ---- */
+
+/* A phantom's transform, shifted by the frequencies of the coils: all that does not depend on k, worked out. */
+typedef struct lmr_spectrum {
+    int ndim, parts, modes;
+    double amplitude[LMR_PHANTOM_PARTS], centre[LMR_PHANTOM_PARTS][3];
+    lmr_ellipsoid part[LMR_PHANTOM_PARTS];
+    double shift[LMR_PHANTOM_PARTS][LMR_COIL_MODES][3], phase[LMR_PHANTOM_PARTS][LMR_COIL_MODES][2];
+} lmr_spectrum;
+
+void lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *spectrum);
+
+/* out[m] = re, im of the density's transform at k - frequency(m); k [3], its last entry 0 in 2D. */
+void lmr_spectrum_at(const lmr_spectrum *spectrum, const double k[3], double out[LMR_COIL_MODES][2]);
+
+/* ---- host memory ---- */
+
+/* OK if shape has ndim sizes, all >= 1, and dtype is complex; else LARMOR_ERR_SHAPE or LARMOR_ERR_ARG. */
+larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, larmor_shape shape);
+
+/* Where voxel i of n is. */
+static inline double lmr_voxel(int64_t i, int64_t n)
+{
+    return (double)(i - n / 2) / (double)n;
+}
+
+/* Element i of a complex array on the host. */
+static inline void lmr_put(void *host, larmor_dtype dtype, int64_t i, double re, double im)
+{
+    if (lmr_precision(dtype) == LMR_F64) {
+        ((double *)host)[2 * i] = re, ((double *)host)[2 * i + 1] = im;
+    } else {
+        ((float *)host)[2 * i] = (float)re, ((float *)host)[2 * i + 1] = (float)im;
+    }
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* Radial trajectories in the plane and in space.
+ *
+ * Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); Wundrak et al., IEEE Trans. Med. Imaging 34, 1262
+ * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009). SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "recon/traj/table.h"
+
+void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)
+{
+    for (int64_t i = 0; i < plan->samples; i++)
+        for (int d = 0; d < plan->nd; d++)
+            k[d + plan->nd * i] =
+                direction[d] * (double)((i - plan->samples / 2) * plan->opts.matrix[d]) / (double)plan->samples;
+}
+
+double lmr_traj_golden_angle(int64_t j, int64_t tiny)
+{
+    const double ratio = (1 + sqrt(5)) / 2;
+    return fmod((double)j * (M_PI / (ratio + (double)tiny - 1)), 2 * M_PI);
+}
+
+/* Spokes that Nyquist asks for in the plane: neighbours 1/FOV apart at the rim. */
+static larmor_status plane_size(lmr_traj_plan *plan)
+{
+    const int64_t *n = plan->opts.matrix;
+    plan->nd = 2;
+    if (!plan->samples) plan->samples = 2 * n[0];
+    if (plan->readouts) return LARMOR_OK;
+    return lmr_traj_readouts(M_PI / 2 * (double)(n[0] > n[1] ? n[0] : n[1]), plan->opts.undersampling,
+                             &plan->readouts);
+}
+
+static larmor_status radial_size(lmr_traj_plan *plan)
+{
+    LMR_TRY(lmr_traj_flat(plan, "radial", "stars or koosh"));
+    if (plan->opts.tiny > 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: radial got tiny %lld, but its spokes are uniform over pi; use golden",
+                        (long long)plan->opts.tiny);
+    return plane_size(plan);
+}
+
+static void radial_fill(const lmr_traj_plan *plan, double *k)
+{
+    for (int64_t j = 0; j < plan->readouts; j++) {
+        const double angle = M_PI * (double)j / (double)plan->readouts;
+        lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle)}, k + 2 * plan->samples * j);
+    }
+}
+
+const lmr_traj lmr_traj_radial = {"radial",
+                                  "2D spokes, uniform over pi (matrix X[,Y]; readouts, samples, undersampling)",
+                                  radial_size, radial_fill};
+
+static larmor_status golden_size(lmr_traj_plan *plan)
+{
+    LMR_TRY(lmr_traj_flat(plan, "golden", "stars or koosh"));
+    return plane_size(plan);
+}
+
+static void golden_fill(const lmr_traj_plan *plan, double *k)
+{
+    for (int64_t j = 0; j < plan->readouts; j++) {
+        const double angle = lmr_traj_golden_angle(j, plan->opts.tiny);
+        lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle)}, k + 2 * plan->samples * j);
+    }
+}
+
+const lmr_traj lmr_traj_golden = {
+    "golden", "2D spokes, golden angle or tiny golden angles (matrix X[,Y]; readouts, samples, tiny, undersampling)",
+    golden_size, golden_fill};
+
+/* Neighbours 1/FOV apart at the rim: a spoke for each unit of area of the half sphere of radius N / 2. */
+static larmor_status koosh_size(lmr_traj_plan *plan)
+{
+    int64_t *n = plan->opts.matrix, most;
+    plan->nd = 3;
+    if (!n[2]) n[2] = n[0];
+    if (n[2] == 1)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "traj: koosh got matrix %lld x %lld x 1, expected three dimensions; use golden",
+                        (long long)n[0], (long long)n[1]);
+    most = n[0] > n[1] ? n[0] : n[1];
+    most = most > n[2] ? most : n[2];
+    if (!plan->samples) plan->samples = 2 * n[0];
+    if (plan->readouts) return LARMOR_OK;
+    return lmr_traj_readouts(M_PI / 2 * (double)most * (double)most, plan->opts.undersampling, &plan->readouts);
+}
+
+/* The golden means of two dimensions: with x = 1.4656 the real root of x^3 = x^2 + 1, they are x - 1 and x^-1. */
+static void koosh_fill(const lmr_traj_plan *plan, double *k)
+{
+    const double mean[2] = {0.465571231876768, 0.682327803828019};
+    for (int64_t j = 0; j < plan->readouts; j++) {
+        const double z = fmod((double)j * mean[0], 1), angle = 2 * M_PI * fmod((double)j * mean[1], 1);
+        const double rim = sqrt(1 - z * z);
+        lmr_traj_spoke(plan, (double[]){rim * cos(angle), rim * sin(angle), z}, k + 3 * plan->samples * j);
+    }
+}
+
+const lmr_traj lmr_traj_koosh = {
+    "koosh", "3D spokes over the half sphere, golden means (matrix X[,Y,Z]; readouts, samples, undersampling)",
+    koosh_size, koosh_fill};

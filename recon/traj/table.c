@@ -1,0 +1,113 @@
+/* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/traj/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lmr_traj *const table[] = {
+    &lmr_traj_radial, &lmr_traj_golden, &lmr_traj_spiral, &lmr_traj_stars, &lmr_traj_koosh, &lmr_traj_cartesian,
+};
+enum { COUNT = sizeof table / sizeof *table };
+
+const char *larmor_traj_name(int i)
+{
+    return i >= 0 && i < COUNT ? table[i]->name : NULL;
+}
+
+const char *larmor_traj_help(int i)
+{
+    return i >= 0 && i < COUNT ? table[i]->help : NULL;
+}
+
+larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts)
+{
+    const double n = fmax(1, ceil(count / undersampling - 1e-9)); /* 64 / 2 lines are 32, whatever the rounding */
+    if (!(n <= 0x1p31))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "traj: got undersampling %g, which asks for %g readouts, expected at most 2^31",
+                        undersampling, n);
+    *readouts = (int64_t)n;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_traj_flat(const lmr_traj_plan *plan, const char *name, const char *instead)
+{
+    const int64_t *n = plan->opts.matrix;
+    if (n[2] <= 1) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "traj: %s got matrix %lld x %lld x %lld, expected two dimensions; use %s", name,
+                    (long long)n[0], (long long)n[1], (long long)n[2], instead);
+}
+
+static larmor_status check(const larmor_traj_opts *o)
+{
+    for (int d = 0; d < 3; d++)
+        if (o->matrix[d] < (d == 0) || o->matrix[d] > 32768)
+            return LMR_FAIL(LARMOR_ERR_ARG, "traj: got matrix %lld x %lld x %lld, expected sizes of 1 to 32768",
+                            (long long)o->matrix[0], (long long)o->matrix[1], (long long)o->matrix[2]);
+    const int64_t most = INT64_C(1) << 31;
+    if (o->readouts < 0 || o->readouts > most)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld readouts, expected 1 to 2^31, or 0 for as many as are needed",
+                        (long long)o->readouts);
+    if (o->samples < 0 || o->samples > most)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld samples, expected 1 to 2^31, or 0 for as many as are needed",
+                        (long long)o->samples);
+    if (o->tiny < 0 || o->tiny > 1000000)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got tiny %lld, expected the index of a golden angle, 1, 2, ...",
+                        (long long)o->tiny);
+    if (o->density != 0 && !(o->density >= 1 && o->density <= 8))
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got density %g, expected 1 (Archimedean) to 8 (dense centre)",
+                        o->density);
+    if (o->undersampling != 0 && !(o->undersampling > 0 && o->undersampling <= 1e9))
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got undersampling %g, expected a factor above 0, 1 for none",
+                        o->undersampling);
+    return LARMOR_OK;
+}
+
+static const lmr_traj *find(const char *name)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (name && !strcmp(name, table[i]->name)) return table[i];
+    return NULL;
+}
+
+static larmor_status unknown(const char *name)
+{
+    char known[256] = "";
+    for (int i = 0; i < COUNT; i++) {
+        if (i) strncat(known, i + 1 < COUNT ? ", " : " or ", sizeof known - strlen(known) - 1);
+        strncat(known, table[i]->name, sizeof known - strlen(known) - 1);
+    }
+    return LMR_FAIL(LARMOR_ERR_ARG, "traj: got \"%s\", expected %s", name ? name : "(null)", known);
+}
+
+larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
+                                 larmor_array **traj)
+{
+    *traj = NULL;
+    const lmr_traj *kind = find(name);
+    if (!kind) return unknown(name);
+    if (!opts) return LMR_FAIL(LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
+    LMR_TRY(check(opts));
+    lmr_traj_plan plan = {*opts, 0, opts->samples, opts->readouts};
+    if (!plan.opts.tiny) plan.opts.tiny = 1;
+    if (plan.opts.density == 0) plan.opts.density = 1;
+    if (plan.opts.undersampling == 0) plan.opts.undersampling = 1;
+    if (!plan.opts.matrix[1]) plan.opts.matrix[1] = plan.opts.matrix[0];
+    LMR_TRY(kind->size(&plan));
+
+    larmor_array *out;
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(plan.nd, plan.samples, plan.readouts), &out));
+    double *k = malloc(larmor_array_bytes(out));
+    larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
+    if (k) {
+        kind->fill(&plan, k);
+        st = larmor_array_write(out, k, larmor_array_bytes(out));
+    }
+    free(k);
+    if (st)
+        larmor_array_free(out);
+    else
+        *traj = out;
+    return st;
+}

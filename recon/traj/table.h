@@ -1,0 +1,42 @@
+/* What a trajectory is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_TRAJ_TABLE_H
+#define LMR_TRAJ_TABLE_H
+
+#include "core/status.h"
+#include "larmor/recon.h"
+
+/* The array a trajectory makes, [nd, samples, readouts], and the options with their defaults filled in: matrix (1
+ * beyond the dimensions), tiny >= 1, density >= 1, undersampling > 0. */
+typedef struct lmr_traj_plan {
+    larmor_traj_opts opts;
+    int nd;
+    int64_t samples, readouts;
+} lmr_traj_plan;
+
+typedef struct lmr_traj {
+    const char *name, *help;
+    /* nd, samples and readouts from the options, where plan's are still 0 */
+    larmor_status (*size)(lmr_traj_plan *plan);
+    /* all points, k [nd, samples, readouts] */
+    void (*fill)(const lmr_traj_plan *plan, double *k);
+} lmr_traj;
+
+extern const lmr_traj lmr_traj_radial, lmr_traj_golden, lmr_traj_spiral, lmr_traj_stars, lmr_traj_koosh,
+    lmr_traj_cartesian;
+
+/* ---- for several of them (table.c) ---- */
+
+/* count / undersampling rounded up, at least 1; LARMOR_ERR_ARG if it is out of range. */
+larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts);
+
+/* A refusal unless the matrix has 2 dimensions (the third 1) or 3 (none of them 1). */
+larmor_status lmr_traj_flat(const lmr_traj_plan *plan, const char *name, const char *instead);
+
+/* One spoke through the centre along the unit vector direction [nd], k [nd, samples]: from -N/2 in steps of N /
+ * samples, so that sample samples / 2 is the centre. */
+void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k);
+
+/* The angle of spoke j in the plane, tiny golden angles: pi / (golden ratio + tiny - 1) apart. */
+double lmr_traj_golden_angle(int64_t j, int64_t tiny);
+
+#endif

@@ -1,0 +1,44 @@
+/* What the phantoms' tests share. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_TESTS_PHANTOMS_SUPPORT_H
+#define LARMOR_TESTS_PHANTOMS_SUPPORT_H
+
+#include <complex.h>
+#include <math.h>
+
+#include "phantoms/phantom.h"
+#include "tests/support/test.h"
+
+/* A complex array's elements in double, to be freed. */
+static inline double complex *values_of(larmor_array *x)
+{
+    larmor_array *wide;
+    assert_ok(larmor_array_convert(x, LARMOR_C128, &wide));
+    double complex *host = malloc(larmor_array_bytes(wide) + 1);
+    assert_non_null(host);
+    assert_ok(larmor_array_read(wide, host, larmor_array_bytes(wide)));
+    larmor_array_free(wide);
+    return host;
+}
+
+/* count points, uniform in [-reach, reach]^nd, the first at 0; [nd, count, 1] f64. */
+static inline larmor_array *points_within(int nd, int64_t count, double reach, uint64_t seed)
+{
+    larmor_array *traj;
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
+    double *k = calloc((size_t)(nd * count), sizeof *k);
+    assert_non_null(k);
+    for (int64_t i = nd; i < nd * count; i++) k[i] = reach * test_random(&seed);
+    assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
+    free(k);
+    return traj;
+}
+
+static inline double *coordinates_of(larmor_array *traj)
+{
+    double *k = malloc(larmor_array_bytes(traj));
+    assert_non_null(k);
+    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
+    return k;
+}
+
+#endif

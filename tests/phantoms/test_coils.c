@@ -1,0 +1,154 @@
+/* Coils see all of the object, differ from each other, and sit in a ring. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/phantoms/support.h"
+
+static double complex *maps_of(larmor_shape shape, int coils)
+{
+    larmor_array *maps;
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
+    assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(shape, coils)));
+    double complex *s = values_of(maps);
+    larmor_array_free(maps);
+    return s;
+}
+
+/* 1 where the phantom is. */
+static unsigned char *support_of(const char *name, larmor_shape shape)
+{
+    larmor_phantom *p;
+    larmor_array *image;
+    assert_ok(larmor_phantom_create(name, shape.ndim, &p));
+    p->parts = 1; /* the skull, filled */
+    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
+    double complex *v = values_of(image);
+    const int64_t n = larmor_shape_count(shape);
+    unsigned char *inside = malloc((size_t)n);
+    assert_non_null(inside);
+    for (int64_t i = 0; i < n; i++) inside[i] = v[i] != 0;
+    free(v);
+    larmor_array_free(image);
+    larmor_phantom_free(p);
+    return inside;
+}
+
+static void the_coils_together_see_all_of_the_object(void **state)
+{
+    (void)state;
+    const int counts[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(64, 65) : LARMOR_SHAPE(24, 25, 26);
+        const int64_t n = larmor_shape_count(shape);
+        for (int which = 0; which < 2; which++) {
+            unsigned char *inside = support_of(which ? "disc" : "shepp-logan", shape);
+            for (int i = 0; i < 10; i++) {
+                double complex *s = maps_of(shape, counts[i]);
+                double least = 1e9;
+                for (int64_t r = 0; r < n; r++) {
+                    double sum = 0;
+                    for (int c = 0; c < counts[i]; c++) sum += pow(cabs(s[r + n * c]), 2);
+                    if (inside[r]) least = fmin(least, sum);
+                }
+                if (least < 0.2) fail_msg("%dD, %d coils: %g, expected at least 0.2", ndim, counts[i], least);
+                free(s);
+            }
+            free(inside);
+        }
+    }
+}
+
+/* The largest noise amplification by SENSE with every second line along axis (Pruessmann et al., Magn. Reson. Med.
+ * 42, 952 (1999)): voxels half the field of view apart fold onto each other. */
+static double worst_g_factor(const double complex *s, const unsigned char *inside, int side, int coils, int axis)
+{
+    const int n = side * side, half = side / 2;
+    double worst = 1;
+    for (int i = 0; i < n / 2; i++) {
+        const int r = axis ? i : i % half + side * (i / half), alias = r + half * (axis ? side : 1);
+        if (!inside[r] || !inside[alias]) continue;
+        double a = 0, b = 0;
+        double complex cross = 0;
+        for (int c = 0; c < coils; c++) {
+            const double complex u = s[r + n * c], v = s[alias + n * c];
+            a += creal(u * conj(u)), b += creal(v * conj(v)), cross += conj(u) * v;
+        }
+        worst = fmax(worst, sqrt(a * b / (a * b - creal(cross * conj(cross)))));
+    }
+    return worst;
+}
+
+static void eight_coils_tell_apart_what_folds_onto_itself(void **state)
+{
+    (void)state;
+    const larmor_shape shape = LARMOR_SHAPE(64, 64);
+    unsigned char *inside = support_of("shepp-logan", shape);
+    double complex *s = maps_of(shape, 8);
+    for (int axis = 0; axis < 2; axis++) assert_at_most(worst_g_factor(s, inside, 64, 8, axis), 1.2);
+    free(s), free(inside);
+}
+
+static void each_coil_of_a_ring_is_its_neighbour_turned(void **state)
+{
+    (void)state;
+    enum { N = 33 }; /* odd: the grid turns onto itself */
+    double complex *s = maps_of(LARMOR_SHAPE(N, N), 4);
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < N; y++)
+            for (int x = 0; x < N; x++) {
+                const double complex turned = s[(N - 1 - y) + N * x + N * N * (c + 1)]; /* (x, y) goes to (-y, x) */
+                assert_at_most(cabs(turned - I * s[x + N * y + N * N * c]), 1e-14);
+            }
+    free(s);
+}
+
+static void a_coil_fades_with_the_distance(void **state)
+{
+    (void)state;
+    enum { N = 64 };
+    double complex *s = maps_of(LARMOR_SHAPE(N, N), 4); /* coil 0 is at the upper end of the diagonal */
+    for (int i = N / 4; i + 1 < N * 3 / 4; i++) assert_true(cabs(s[i * (N + 1)]) < cabs(s[(i + 1) * (N + 1)]));
+    assert_at_most(cabs(s[(N / 4) * (N + 1)]), 0.1 * cabs(s[(N * 3 / 4) * (N + 1)]));
+    free(s);
+}
+
+static void maps_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    larmor_device *one, *three;
+    larmor_array *a, *b;
+    assert_ok(larmor_device_open("cpu:1", &one));
+    assert_ok(larmor_device_open("cpu:3", &three));
+    assert_ok(larmor_phantom_coils(one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &a));
+    assert_ok(larmor_phantom_coils(three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &b));
+    double complex *u = values_of(a), *v = values_of(b);
+    assert_memory_equal(u, v, larmor_array_bytes(a));
+    free(v), free(u);
+    larmor_array_free(b), larmor_array_free(a);
+    larmor_device_free(three), larmor_device_free(one);
+}
+
+static void coils_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    larmor_array *maps;
+    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), 0, &maps), LARMOR_ERR_ARG,
+                   "phantom: got 0 coils, expected 1 to 1024");
+    assert_null(maps);
+    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), 1025, &maps), LARMOR_ERR_ARG,
+                   "got 1025 coils");
+    assert_refused(larmor_phantom_coils(dev, LARMOR_F32, LARMOR_SHAPE(8, 8), 4, &maps), LARMOR_ERR_ARG,
+                   "phantom coils: got f32, expected c64 or c128");
+    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8), 4, &maps), LARMOR_ERR_SHAPE,
+                   "phantom coils: got an image of 1 dimensions");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_coils_together_see_all_of_the_object),
+        cmocka_unit_test(eight_coils_tell_apart_what_folds_onto_itself),
+        cmocka_unit_test(each_coil_of_a_ring_is_its_neighbour_turned),
+        cmocka_unit_test(a_coil_fades_with_the_distance),
+        cmocka_unit_test(maps_do_not_depend_on_threads),
+        cmocka_unit_test(coils_that_make_no_sense_are_refused),
+    };
+    RUN_TESTS(tests);
+}

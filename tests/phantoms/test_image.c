@@ -1,0 +1,166 @@
+/* Pictures of a phantom. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/phantoms/support.h"
+
+static void a_voxel_holds_the_share_of_it_that_is_covered(void **state)
+{
+    (void)state;
+    /* an ellipse against a plain count of 4 x 4 points in each voxel */
+    enum { NX = 31, NY = 24 };
+    larmor_phantom *p;
+    larmor_array *image;
+    assert_ok(larmor_phantom_create("disc", 2, &p));
+    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
+    double complex *v = values_of(image);
+    for (int i = 0; i < NX * NY; i++) {
+        int inside = 0;
+        for (int s = 0; s < 16; s++) {
+            const double x = (i % NX - NX / 2 + (s % 4 - 1.5) / 4) / NX - 0.07;
+            const double y = (i / NX - NY / 2 + (s / 4 - 1.5) / 4) / NY + 0.05, turn = M_PI / 6;
+            const double a = (x * cos(turn) + y * sin(turn)) / 0.3, b = (y * cos(turn) - x * sin(turn)) / 0.22;
+            inside += a * a + b * b <= 1;
+        }
+        assert_at_most(cabs(v[i] - inside / 16.0), 1e-15);
+    }
+    free(v);
+    larmor_array_free(image);
+    larmor_phantom_free(p);
+}
+
+static void the_mean_of_the_picture_is_the_integral(void **state)
+{
+    (void)state;
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        larmor_phantom *p;
+        larmor_array *image, *traj = points_within(ndim, 1, 0, 1), *y;
+        assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
+        assert_ok(larmor_phantom_image(p, dev, LARMOR_C128,
+                                       ndim == 2 ? LARMOR_SHAPE(256, 200) : LARMOR_SHAPE(48, 65, 40), &image));
+        assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
+        double complex *v = values_of(image), *k = values_of(y), mean = 0;
+        const int64_t n = larmor_array_count(image);
+        for (int64_t i = 0; i < n; i++) mean += v[i] / (double)n;
+        assert_at_most(cabs(mean - k[0]), 3e-5);
+        free(k), free(v);
+        larmor_array_free(y), larmor_array_free(traj), larmor_array_free(image);
+        larmor_phantom_free(p);
+    }
+}
+
+/* sum over voxels of x exp(-2 pi i k . r) / count, for integer k: the coefficient that the image was made of */
+static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double limit)
+{
+    const int nd = shape.ndim;
+    const int64_t count = larmor_shape_count(shape);
+    larmor_phantom *p;
+    larmor_array *image, *traj, *y;
+    assert_ok(larmor_phantom_create("shepp-logan", nd, &p));
+    assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
+    double *k = calloc((size_t)(nd * count), sizeof *k);
+    assert_non_null(k);
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t d = 0, rest = j; d < nd; rest /= shape.dim[d], d++)
+            k[d + nd * j] = (double)(rest % shape.dim[d] - shape.dim[d] / 2);
+    assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
+    assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
+    double complex *x = values_of(image), *expected = values_of(y);
+    for (int64_t j = 0; j < count; j++) {
+        double complex sum = 0;
+        for (int64_t i = 0; i < count; i++) { /* k of element i, over N, is its place */
+            double turns = 0;
+            for (int d = 0; d < nd; d++) turns += k[d + nd * j] * k[d + nd * i] / (double)shape.dim[d];
+            sum += x[i] * cexp(-2 * M_PI * I * turns);
+        }
+        assert_at_most(cabs(sum / (double)count - expected[j]), limit);
+    }
+    free(expected), free(x), free(k);
+    larmor_array_free(y), larmor_array_free(traj), larmor_array_free(image);
+    larmor_phantom_free(p);
+}
+
+static void the_bandlimited_picture_has_the_exact_coefficients(void **state)
+{
+    (void)state;
+    assert_coefficients(LARMOR_SHAPE(16, 16), LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(15, 22), LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(9, 8, 7), LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(1, 6), LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(20, 21), LARMOR_C64, 1e-7);
+}
+
+static void the_bandlimited_picture_looks_like_the_averaged_one(void **state)
+{
+    (void)state;
+    enum { N = 256 };
+    larmor_phantom *p;
+    larmor_array *averaged, *limited;
+    assert_ok(larmor_phantom_create("disc", 2, &p));
+    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &averaged));
+    assert_ok(larmor_phantom_bandlimited(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &limited));
+    double complex *a = values_of(averaged), *b = values_of(limited);
+    double square = 0;
+    int smooth = 0;
+    for (int i = 0; i < N * N; i++) { /* at least 16 voxels from the rim, where the ringing has faded */
+        double q[3],
+            r[3] = {lmr_voxel(i % N, N) - p->part[0].centre[0], lmr_voxel(i / N, N) - p->part[0].centre[1], 0};
+        lmr_ellipsoid_point(&p->part[0], 2, r, q);
+        if (fabs(hypot(q[0], q[1]) - 1) * 0.22 * N < 16) continue;
+        assert_at_most(cabs(a[i] - b[i]), 0.03);
+        square += pow(cabs(a[i] - b[i]), 2), smooth++;
+    }
+    assert_true(smooth > N * N / 2);
+    assert_at_most(sqrt(square / smooth), 0.005);
+    free(b), free(a);
+    larmor_array_free(limited), larmor_array_free(averaged);
+    larmor_phantom_free(p);
+}
+
+static void pictures_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    larmor_phantom *p;
+    larmor_device *one, *three;
+    larmor_array *a, *b;
+    assert_ok(larmor_phantom_create("shepp-logan", 3, &p));
+    assert_ok(larmor_device_open("cpu:1", &one));
+    assert_ok(larmor_device_open("cpu:3", &three));
+    assert_ok(larmor_phantom_image(p, one, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &a));
+    assert_ok(larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
+    double complex *u = values_of(a), *v = values_of(b);
+    for (int i = 0; i < 20 * 21 * 22; i++) assert_true(u[i] == v[i]);
+    free(v), free(u);
+    larmor_array_free(b), larmor_array_free(a);
+    larmor_device_free(three), larmor_device_free(one);
+    larmor_phantom_free(p);
+}
+
+static void shapes_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    larmor_phantom *p;
+    larmor_array *x;
+    assert_ok(larmor_phantom_create("disc", 2, &p));
+    assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &x), LARMOR_ERR_SHAPE,
+                   "phantom image: got an image of 3 dimensions, expected 2");
+    assert_null(x);
+    assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 0), &x), LARMOR_ERR_SHAPE,
+                   "none of them empty");
+    assert_refused(larmor_phantom_image(p, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), &x), LARMOR_ERR_ARG,
+                   "phantom image: got f32, expected c64 or c128");
+    assert_refused(larmor_phantom_bandlimited(p, dev, LARMOR_C64, LARMOR_SHAPE(8), &x), LARMOR_ERR_SHAPE,
+                   "got an image of 1 dimensions, expected 2");
+    larmor_phantom_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_voxel_holds_the_share_of_it_that_is_covered),
+        cmocka_unit_test(the_mean_of_the_picture_is_the_integral),
+        cmocka_unit_test(the_bandlimited_picture_has_the_exact_coefficients),
+        cmocka_unit_test(the_bandlimited_picture_looks_like_the_averaged_one),
+        cmocka_unit_test(pictures_do_not_depend_on_threads),
+        cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+    };
+    RUN_TESTS(tests);
+}

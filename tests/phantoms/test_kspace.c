@@ -1,0 +1,246 @@
+/* Exact k-space against integrals of the picture and the laws of the Fourier transform.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/phantoms/support.h"
+
+static larmor_phantom *phantom(const char *name, int ndim)
+{
+    larmor_phantom *p;
+    assert_ok(larmor_phantom_create(name, ndim, &p));
+    return p;
+}
+
+static double complex *kspace_of(const larmor_phantom *p, larmor_array *traj, int coils)
+{
+    larmor_array *y;
+    assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
+    double complex *v = values_of(y);
+    larmor_array_free(y);
+    return v;
+}
+
+/* A voxel's mean is a sum of point samples, 4 per direction: what that does to a plane wave of k cycles. */
+static double averaging(double k, int64_t n)
+{
+    const double x = M_PI * k / (double)n;
+    return fabs(x) < 1e-9 ? 1 : sin(x) / (4 * sin(x / 4));
+}
+
+/* sum of picture times map (if any) times exp(-2 pi i k . r), in units of the field of view */
+static double complex integral(larmor_shape shape, const double complex *picture, const double complex *map,
+                               const double *k)
+{
+    double complex sum = 0;
+    const int ndim = shape.ndim;
+    const int64_t *n = shape.dim;
+    const int64_t nz = ndim == 3 ? n[2] : 1;
+    for (int64_t z = 0; z < nz; z++)
+        for (int64_t y = 0; y < n[1]; y++) {
+            const double complex row =
+                cexp(-2 * M_PI * I * (k[1] * lmr_voxel(y, n[1]) + (ndim == 3 ? k[2] * lmr_voxel(z, n[2]) : 0)));
+            double complex line = 0;
+            for (int64_t x = 0; x < n[0]; x++) {
+                const int64_t i = x + n[0] * (y + n[1] * z);
+                if (picture[i] == 0) continue;
+                line += picture[i] * (map ? map[i] : 1) * cexp(-2 * M_PI * I * k[0] * lmr_voxel(x, n[0]));
+            }
+            sum += line * row;
+        }
+    sum /= (double)(n[0] * n[1] * nz);
+    for (int d = 0; d < ndim; d++) sum /= averaging(k[d], n[d]);
+    return sum;
+}
+
+/* The largest difference between exact k-space and the integral over a picture of n voxels. */
+static double raster_error(const char *name, larmor_shape shape, int coils, double reach)
+{
+    enum { POINTS = 12 };
+    const int ndim = shape.ndim;
+    larmor_phantom *p = phantom(name, ndim);
+    larmor_array *picture, *maps = NULL, *traj = points_within(ndim, POINTS, reach, 7);
+    const int64_t voxels = larmor_shape_count(shape);
+    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
+    if (coils) assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
+    double complex *v = values_of(picture), *s = coils ? values_of(maps) : NULL, *y = kspace_of(p, traj, coils);
+    double *k = coordinates_of(traj), worst = 0;
+    for (int64_t c = 0; c < (coils ? coils : 1); c++)
+        for (int64_t j = 0; j < POINTS; j++) {
+            const double complex expected = integral(shape, v, s ? s + voxels * c : NULL, k + ndim * j);
+            worst = fmax(worst, cabs(y[j + POINTS * c] - expected));
+        }
+    free(k), free(y), free(s), free(v);
+    larmor_array_free(maps), larmor_array_free(picture), larmor_array_free(traj);
+    larmor_phantom_free(p);
+    return worst;
+}
+
+static void the_centre_of_kspace_is_the_integral_of_the_density(void **state)
+{
+    (void)state;
+    /* the sum of density times area or volume over the published tables, by hand */
+    const struct {
+        const char *name;
+        int ndim;
+        double integral;
+    } known[] = {{"disc", 2, M_PI * 0.3 * 0.22},
+                 {"disc", 3, 4 * M_PI / 3 * 0.3 * 0.22 * 0.26},
+                 {"shepp-logan", 2,
+                  M_PI / 4 *
+                      (0.69 * 0.92 - 0.8 * 0.6624 * 0.874 - 0.2 * (0.11 * 0.31 + 0.16 * 0.41) +
+                       0.1 * (0.21 * 0.25 + 2 * 0.046 * 0.046 + 2 * 0.046 * 0.023 + 0.023 * 0.023))}};
+    for (int i = 0; i < 3; i++) {
+        larmor_phantom *p = phantom(known[i].name, known[i].ndim);
+        larmor_array *traj = points_within(known[i].ndim, 1, 0, 1);
+        double complex *y = kspace_of(p, traj, 0);
+        assert_at_most(cabs(y[0] - known[i].integral), 1e-15);
+        free(y);
+        larmor_array_free(traj);
+        larmor_phantom_free(p);
+    }
+}
+
+static void kspace_in_the_plane_is_the_integral_of_the_picture(void **state)
+{
+    (void)state;
+    assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 384), 0, 30), 3e-5);
+    assert_at_most(raster_error("disc", LARMOR_SHAPE(255, 320), 0, 30), 3e-5);
+}
+
+static void kspace_in_space_is_the_integral_of_the_picture(void **state)
+{
+    (void)state;
+    assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(64, 63, 48), 0, 6), 1e-4);
+    assert_at_most(raster_error("disc", LARMOR_SHAPE(33, 64, 48), 0, 6), 1e-4);
+}
+
+static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
+{
+    (void)state;
+    assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 5, 6), 3e-5);
+    assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 1, 6), 3e-5);
+    assert_at_most(raster_error("disc", LARMOR_SHAPE(64, 64, 64), 3, 3), 1e-4);
+}
+
+static void a_real_density_has_a_conjugate_symmetric_kspace(void **state)
+{
+    (void)state;
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        larmor_phantom *p = phantom("shepp-logan", ndim);
+        larmor_array *traj = points_within(ndim, 100, 200, 3);
+        double complex *y = kspace_of(p, traj, 0);
+        double *k = coordinates_of(traj);
+        for (int i = 0; i < 100 * ndim; i++) k[i] = -k[i];
+        assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
+        double complex *opposite = kspace_of(p, traj, 0);
+        for (int j = 0; j < 100; j++) assert_at_most(cabs(opposite[j] - conj(y[j])), 1e-16);
+        free(opposite), free(k), free(y);
+        larmor_array_free(traj);
+        larmor_phantom_free(p);
+    }
+}
+
+static void a_shifted_phantom_has_a_linear_phase(void **state)
+{
+    (void)state;
+    const double shift[3] = {0.031, -0.017, 0.009};
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        larmor_phantom *p = phantom("shepp-logan", ndim);
+        larmor_array *traj = points_within(ndim, 100, 100, 4);
+        double complex *y = kspace_of(p, traj, 0);
+        for (int i = 0; i < p->parts; i++)
+            for (int d = 0; d < ndim; d++) p->part[i].centre[d] += shift[d];
+        double complex *moved = kspace_of(p, traj, 0);
+        double *k = coordinates_of(traj);
+        for (int j = 0; j < 100; j++) {
+            double turns = 0;
+            for (int d = 0; d < ndim; d++) turns += k[ndim * j + d] * shift[d];
+            assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * turns)), 1e-14);
+        }
+        free(k), free(moved), free(y);
+        larmor_array_free(traj);
+        larmor_phantom_free(p);
+    }
+}
+
+static void precision_and_threads_do_not_change_the_answer(void **state)
+{
+    (void)state;
+    larmor_phantom *p = phantom("shepp-logan", 2);
+    larmor_array *traj = points_within(2, 1000, 64, 5), *single, *y[3];
+    assert_ok(larmor_phantom_kspace(p, traj, 4, LARMOR_C64, &single));
+    const char *spec[] = {"cpu:1", "cpu:2", "cpu:3"};
+    for (int i = 0; i < 3; i++) {
+        larmor_device *other;
+        larmor_array *there;
+        assert_ok(larmor_device_open(spec[i], &other));
+        assert_ok(larmor_array_to(traj, other, &there));
+        assert_ok(larmor_phantom_kspace(p, there, 4, LARMOR_C128, &y[i]));
+        larmor_array_free(there);
+        larmor_device_free(other);
+    }
+    double complex *a = values_of(y[0]), *b = values_of(y[1]), *c = values_of(y[2]), *s = values_of(single);
+    assert_memory_equal(a, b, larmor_array_bytes(y[0]));
+    assert_memory_equal(a, c, larmor_array_bytes(y[0]));
+    for (int j = 0; j < 4000; j++) assert_at_most(cabs(s[j] - a[j]), 1e-7 * cabs(a[j]) + 1e-30);
+    free(s), free(c), free(b), free(a);
+    for (int i = 0; i < 3; i++) larmor_array_free(y[i]);
+    larmor_array_free(single), larmor_array_free(traj);
+    larmor_phantom_free(p);
+}
+
+static void kspace_has_the_shape_of_the_trajectory_and_the_coils(void **state)
+{
+    (void)state;
+    larmor_phantom *p = phantom("disc", 2);
+    larmor_array *traj, *y;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5, 7), &traj));
+    assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C64, &y));
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(5, 7)));
+    larmor_array_free(y);
+    assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(5, 7, 3)));
+    larmor_array_free(y);
+    larmor_array_free(traj);
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 5, 0), &traj));
+    assert_ok(larmor_phantom_kspace(p, traj, 3, LARMOR_C64, &y));
+    assert_int_equal(larmor_array_count(y), 0);
+    larmor_array_free(y);
+    larmor_array_free(traj);
+    larmor_phantom_free(p);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    larmor_phantom *p = phantom("disc", 2);
+    larmor_array *flat, *solid, *y;
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
+    assert_refused(larmor_phantom_kspace(p, solid, 0, LARMOR_C64, &y), LARMOR_ERR_SHAPE,
+                   "phantom kspace: trajectory is f64 [3, 4, 4]");
+    assert_null(y);
+    assert_refused(larmor_phantom_kspace(p, solid, 0, LARMOR_C64, &y), LARMOR_ERR_SHAPE,
+                   "expected f32 or f64 [2, samples, readouts]");
+    assert_refused(larmor_phantom_kspace(p, flat, 1025, LARMOR_C64, &y), LARMOR_ERR_ARG,
+                   "phantom: got 1025 coils, expected 0 to 1024");
+    assert_refused(larmor_phantom_kspace(p, flat, -1, LARMOR_C64, &y), LARMOR_ERR_ARG, "got -1 coils");
+    assert_refused(larmor_phantom_kspace(p, flat, 0, LARMOR_F64, &y), LARMOR_ERR_ARG,
+                   "phantom kspace: got f64, expected c64 or c128");
+    larmor_array_free(solid), larmor_array_free(flat);
+    larmor_phantom_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_centre_of_kspace_is_the_integral_of_the_density),
+        cmocka_unit_test(kspace_in_the_plane_is_the_integral_of_the_picture),
+        cmocka_unit_test(kspace_in_space_is_the_integral_of_the_picture),
+        cmocka_unit_test(coil_kspace_is_the_integral_of_coil_times_picture),
+        cmocka_unit_test(a_real_density_has_a_conjugate_symmetric_kspace),
+        cmocka_unit_test(a_shifted_phantom_has_a_linear_phase),
+        cmocka_unit_test(precision_and_threads_do_not_change_the_answer),
+        cmocka_unit_test(kspace_has_the_shape_of_the_trajectory_and_the_coils),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,111 @@
+/* Noise: its moments, its reproducibility. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/phantoms/support.h"
+
+enum { COUNT = 200000 };
+
+static double complex *noise(larmor_device *where, larmor_dtype dtype, double sigma, uint64_t seed)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
+    assert_ok(larmor_phantom_noise(x, sigma, seed));
+    double complex *v = values_of(x);
+    larmor_array_free(x);
+    return v;
+}
+
+/* Standard errors of these means over COUNT samples, times 5: all of them hold, or this generator is not Gaussian. */
+static void noise_has_the_moments_of_a_gaussian(void **state)
+{
+    (void)state;
+    double complex *v = noise(dev, LARMOR_C128, 3, 11);
+    double mean = 0, square = 0, fourth = 0, cross = 0, next = 0;
+    for (int i = 0; i < COUNT; i++) {
+        const double re = creal(v[i]) / 3, im = cimag(v[i]) / 3;
+        mean += re + im, square += re * re + im * im, fourth += pow(re, 4) + pow(im, 4), cross += re * im;
+        if (i) next += re * creal(v[i - 1]) / 3;
+    }
+    const double n = COUNT;
+    assert_at_most(fabs(mean / (2 * n)), 5 / sqrt(2 * n));
+    assert_at_most(fabs(square / (2 * n) - 1), 5 * sqrt(2 / (2 * n)));
+    assert_at_most(fabs(fourth / (2 * n) - 3), 5 * sqrt(96 / (2 * n)));
+    assert_at_most(fabs(cross / n), 5 / sqrt(n));
+    assert_at_most(fabs(next / n), 5 / sqrt(n));
+    free(v);
+}
+
+static void the_same_seed_gives_the_same_noise_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    double complex *first = noise(dev, LARMOR_C128, 1, 42);
+    const char *spec[] = {"cpu:1", "cpu:3"};
+    for (int i = 0; i < 2; i++) {
+        larmor_device *other;
+        assert_ok(larmor_device_open(spec[i], &other));
+        double complex *again = noise(other, LARMOR_C128, 1, 42);
+        assert_memory_equal(first, again, COUNT * sizeof *first);
+        free(again);
+        larmor_device_free(other);
+    }
+    double complex *single = noise(dev, LARMOR_C64, 1, 42);
+    for (int i = 0; i < COUNT; i++) assert_at_most(cabs(single[i] - first[i]), 1e-7 * cabs(first[i]) + 1e-30);
+    free(single), free(first);
+}
+
+static void different_seeds_give_unrelated_noise(void **state)
+{
+    (void)state;
+    const uint64_t seeds[] = {0, 1, 2, UINT64_C(1) << 63};
+    double complex *v[4];
+    for (int i = 0; i < 4; i++) v[i] = noise(dev, LARMOR_C128, 1, seeds[i]);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++) {
+            double complex product = 0;
+            for (int k = 0; k < COUNT; k++) product += conj(v[i][k]) * v[j][k] / 2;
+            assert_at_most(cabs(product) / COUNT, 5 / sqrt((double)COUNT));
+        }
+    for (int i = 0; i < 4; i++) free(v[i]);
+}
+
+static void noise_is_added_in_proportion_to_sigma(void **state)
+{
+    (void)state;
+    double complex *unit = noise(dev, LARMOR_C128, 1, 5), some[3] = {1, 2 - 3 * I, -4 * I};
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    assert_ok(larmor_array_write(x, some, sizeof some));
+    assert_ok(larmor_phantom_noise(x, 0.25, 5));
+    double complex *v = values_of(x);
+    for (int i = 0; i < 3; i++) assert_at_most(cabs(v[i] - some[i] - 0.25 * unit[i]), 1e-15);
+    free(v);
+    assert_ok(larmor_array_write(x, some, sizeof some));
+    assert_ok(larmor_phantom_noise(x, 0, 5));
+    v = values_of(x);
+    assert_memory_equal(v, some, sizeof some);
+    free(v), free(unit);
+    larmor_array_free(x);
+}
+
+static void noise_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *real, *x;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
+    assert_refused(larmor_phantom_noise(real, 1, 0), LARMOR_ERR_ARG, "phantom noise: got f32 [3]");
+    assert_refused(larmor_phantom_noise(x, -1, 0), LARMOR_ERR_ARG,
+                   "phantom noise: got sigma -1, expected a number >= 0");
+    assert_refused(larmor_phantom_noise(x, NAN, 0), LARMOR_ERR_ARG, "expected a number >= 0");
+    larmor_array_free(x), larmor_array_free(real);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_has_the_moments_of_a_gaussian),
+        cmocka_unit_test(the_same_seed_gives_the_same_noise_for_any_number_of_threads),
+        cmocka_unit_test(different_seeds_give_unrelated_noise),
+        cmocka_unit_test(noise_is_added_in_proportion_to_sigma),
+        cmocka_unit_test(noise_that_makes_no_sense_is_refused),
+    };
+    RUN_TESTS(tests);
+}
