@@ -54,7 +54,7 @@ static larmor_status weigh(larmor_device *dev, const larmor_array *weights, larm
     if (!c->weights) return LMR_NO_MEMORY();
     if (weights) {
         LMR_OR(done, lmr_host_real("coils", "weights", weights, &all));
-        LMR_OR(done, lmr_expect("coils", "weights", weights, dev, weights->dtype, shape));
+        LMR_OR(done, lmr_expect("coils", "weight array", weights, dev, weights->dtype, shape));
     } else {
         LMR_OR(done, larmor_density_pipe(points, larmor_shape_of(nd, c->n), 0, &own));
         LMR_OR(done, lmr_host_real("coils", "weights", own, &all));

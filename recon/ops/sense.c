@@ -30,7 +30,7 @@ static larmor_status op_weights(larmor_device *dev, const larmor_array *weights,
     larmor_array *d = NULL;
     const larmor_shape samples = larmor_shape_of(kspace.ndim - 1, kspace.dim);
     larmor_status st;
-    LMR_OR(done, lmr_expect("sense", "weights", weights, dev, weights->dtype, samples));
+    LMR_OR(done, lmr_expect("sense", "weight array", weights, dev, weights->dtype, samples));
     for (int64_t i = 0; i < larmor_shape_count(samples); i++) {
         if (root[i] < 0) {
             st = LMR_FAIL(LARMOR_ERR_ARG, "sense: weight %lld is %g, expected at least 0", (long long)i, root[i]);
