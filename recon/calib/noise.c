@@ -1,0 +1,112 @@
+/* Noise whitening of coils (Kellman and McVeigh 2005). SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "larmor/recon.h"
+#include "recon/host.h"
+
+/* The lower triangle of R = n n^H / (m - 1), column-major; n is [m, coils]. */
+static larmor_status covariance(const double complex *noise, int64_t m, int64_t coils, double complex *cov)
+{
+    for (int64_t j = 0; j < coils; j++)
+        for (int64_t i = j; i < coils; i++) {
+            const double complex *a = noise + i * m, *b = noise + j * m;
+            double complex sum = 0;
+            for (int64_t t = 0; t < m; t++) sum += a[t] * conj(b[t]);
+            cov[i + j * coils] = sum / (double)(m - 1);
+        }
+    for (int64_t i = 0; i < coils; i++) {
+        const double variance = creal(cov[i + i * coils]);
+        if (!(variance > 0) || !isfinite(variance))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: coil %lld has variance %g, expected a finite number > 0; leave "
+                            "the coil out", (long long)i, variance);
+    }
+    return LARMOR_OK;
+}
+
+/* Too few samples leave R singular or nearly so. Loading each variance by its share coils / m, and scaling back to the
+ * variances measured, shrinks the correlations alone. */
+static void load_diagonal(int64_t m, int64_t coils, double complex *cov)
+{
+    const double keep = 1 / (1 + (double)coils / (double)m);
+    for (int64_t j = 0; j < coils; j++)
+        for (int64_t i = j + 1; i < coils; i++) cov[i + j * coils] *= keep;
+}
+
+/* cov <- scale sqrt(2) inv(chol(cov)) */
+static larmor_status inverse_root(int64_t coils, double scale, double complex *cov)
+{
+    const lapack_int n = (lapack_int)coils;
+    if (LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, cov, n) || LAPACKE_ztrtri(LAPACK_COL_MAJOR, 'L', 'N', n, cov, n))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: the covariance of %lld coils is singular, expected independent "
+                        "coils; leave out coils that are copies of others", (long long)coils);
+    for (int64_t j = 0; j < coils; j++)
+        for (int64_t i = 0; i < coils; i++) cov[i + j * coils] = i < j ? 0 : scale * sqrt(2) * cov[i + j * coils];
+    return LARMOR_OK;
+}
+
+larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W)
+{
+    *W = NULL;
+    if (!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
+                        noise ? lmr_describe(noise).s : "missing");
+    if (!(scale > 0) || !isfinite(scale))
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
+    const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
+    if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
+    double complex *samples = malloc((size_t)(m * coils) * sizeof *samples);
+    double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
+    larmor_status st = LARMOR_OK;
+    if (!samples || !cov) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    LMR_OR(done, lmr_host_complex(noise, 0, m * coils, samples));
+    LMR_OR(done, covariance(samples, m, coils, cov));
+    if (m < 5 * coils) load_diagonal(m, coils, cov);
+    LMR_OR(done, inverse_root(coils, scale, cov));
+    LMR_OR(done, larmor_array_create(noise->dev, noise->dtype, LARMOR_SHAPE(coils, coils), W));
+    LMR_OR(done, lmr_write_complex(*W, 0, coils * coils, cov));
+done:
+    if (st) larmor_array_free(*W), *W = NULL;
+    free(cov), free(samples);
+    return st;
+}
+
+enum { ROWS = 1 << 16 };
+
+/* Samples first .. first+rows-1 of all coils <- themselves times W^T, by way of mixed [rows, coils]. */
+static larmor_status whiten_rows(const larmor_array *W, larmor_array *kspace, int64_t samples, int64_t first,
+                                 int64_t rows, larmor_array *mixed)
+{
+    const larmor_device *dev = kspace->dev;
+    const int64_t coils = W->shape.dim[0];
+    const size_t size = larmor_dtype_size(kspace->dtype), bytes = (size_t)rows * size;
+    char *at = (char *)kspace->data + (size_t)first * size;
+    LMR_TRY(lmr_la_of(kspace)->gemm(dev->ctx, 'N', 'T', rows, coils, coils, at, samples, W->data, coils, mixed->data,
+                                    rows));
+    for (int64_t c = 0; c < coils; c++)
+        LMR_TRY(dev->be->copy(dev->ctx, LMR_ON_DEVICE, at + (size_t)(c * samples) * size,
+                              (const char *)mixed->data + (size_t)c * bytes, bytes));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
+{
+    if (!W || !kspace) return LMR_FAIL(LARMOR_ERR_ARG, "whiten: a matrix and k-space are needed");
+    const int last = kspace->shape.ndim - 1;
+    const int64_t coils = last < 0 ? 0 : kspace->shape.dim[last];
+    LMR_TRY(lmr_expect("whiten", "matrix", W, kspace->dev, kspace->dtype, LARMOR_SHAPE(coils, coils)));
+    const int64_t samples = larmor_shape_count(larmor_shape_of(last, kspace->shape.dim));
+    const int64_t most = samples < ROWS ? samples : ROWS;
+    larmor_array *mixed;
+    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
+    larmor_status st = LARMOR_OK;
+    for (int64_t first = 0; first < samples && !st; first += ROWS)
+        st = whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed);
+    larmor_array_free(mixed);
+    return st;
+}

@@ -1,0 +1,48 @@
+/* Multiplication by coil sensitivity maps, and the combination of coils that is its adjoint.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "larmor/recon.h"
+
+typedef struct coils {
+    larmor_array *maps;
+    int64_t voxels, channels;
+} coils;
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const coils *s = self; /* y_c = s_c .* x */
+    return lmr_vec_of(x)->expand(x->dev->ctx, s->voxels, s->channels, s->maps->data, x->data, y->data);
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const coils *s = self; /* x = sum_c conj(s_c) .* y_c */
+    return lmr_vec_of(x)->combine(x->dev->ctx, s->voxels, s->channels, s->maps->data, y->data, x->data);
+}
+
+static void destroy(void *self)
+{
+    coils *s = self;
+    larmor_array_free(s->maps);
+    free(s);
+}
+
+static const larmor_op_impl impl = {"coils", forward, adjoint, NULL, destroy};
+
+larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
+{
+    *S = NULL;
+    if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "coils: no maps given, expected [image..., coils]");
+    const int ndim = maps->shape.ndim - 1;
+    if (ndim < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: maps are %s, expected [image..., coils]", lmr_describe(maps).s);
+    coils *s = malloc(sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
+    *s = (coils){larmor_array_ref(maps), larmor_shape_count(image), maps->shape.dim[ndim]};
+    const larmor_status st = larmor_op_create(maps->dev, &impl, s, maps->dtype, image, maps->shape, S);
+    if (st) destroy(s);
+    return st;
+}

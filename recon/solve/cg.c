@@ -1,0 +1,132 @@
+/* Conjugate gradients on the normal equations (Hestenes and Stiefel 1952). A model of a solver: it needs operators and
+ * arrays alone. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <time.h>
+
+#include "core/status.h"
+#include "larmor/recon.h"
+
+enum { DEFAULT_ITERS = 12, GROWTH_LIMIT = 5 };
+
+typedef struct state {
+    larmor_array *r, *p, *q, *best; /* residual, direction, (A^H A + lambda) p, iterate with the smallest residual */
+    double rhs, residual, best_residual;
+    int iters;
+} state;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static larmor_status normal(larmor_op *A, double lambda, const larmor_array *x, larmor_array *z)
+{
+    LMR_TRY(larmor_op_normal(A, x, z));
+    return lambda > 0 ? larmor_axpby(lambda, x, 1, z) : LARMOR_OK;
+}
+
+/* r <- A^H b - (A^H A + lambda) x, p <- r */
+static larmor_status start(larmor_op *A, const larmor_array *b, const larmor_array *x, double lambda, state *s)
+{
+    double norm;
+    LMR_TRY(larmor_op_adjoint(A, b, s->r));
+    LMR_TRY(larmor_nrm2(s->r, &s->rhs));
+    LMR_TRY(larmor_nrm2(x, &norm));
+    if (norm != 0) {
+        LMR_TRY(normal(A, lambda, x, s->q));
+        LMR_TRY(larmor_axpby(-1, s->q, 1, s->r));
+    }
+    LMR_TRY(larmor_nrm2(s->r, &s->residual));
+    if (!isfinite(s->rhs) || !isfinite(s->residual))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
+                        "look for NaN or Inf in the data, the maps and the start", s->rhs, s->residual);
+    s->best_residual = s->residual;
+    LMR_TRY(larmor_copy(x, s->best));
+    return larmor_copy(s->r, s->p);
+}
+
+/* x <- x + alpha p, r <- r - alpha q, p <- r + beta p; done is 1 when p has nothing left to give */
+static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s, int *done)
+{
+    double pq[2];
+    LMR_TRY(normal(A, lambda, s->p, s->q));
+    LMR_TRY(larmor_dot(s->p, s->q, pq));
+    if (!(pq[0] > 0)) {
+        *done = s->residual <= 1e-5 * s->rhs; /* rounding is left */
+        if (*done) return LARMOR_OK;
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: p^H A^H A p is %g in iteration %d, expected > 0; is the adjoint that "
+                        "of the forward map?", pq[0], s->iters + 1);
+    }
+    const double before = s->residual, alpha = before * before / pq[0];
+    LMR_TRY(larmor_axpby(alpha, s->p, 1, x));
+    LMR_TRY(larmor_axpby(-alpha, s->q, 1, s->r));
+    LMR_TRY(larmor_nrm2(s->r, &s->residual));
+    const double ratio = s->residual / before;
+    s->iters++;
+    return larmor_axpby(1, s->r, ratio * ratio, s->p);
+}
+
+static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *o, state *s)
+{
+    const double begin = now();
+    int grown = 0, done = 0;
+    LMR_TRY(start(A, b, x, o->lambda, s));
+    if (s->rhs == 0) { /* b is orthogonal to the range of A: the solution is 0 */
+        s->residual = s->best_residual = 0, s->rhs = 1;
+        return larmor_zero(x);
+    }
+    while (s->iters < o->max_iter && s->residual > 0 && s->residual > o->tol * s->rhs) {
+        const double before = s->residual;
+        LMR_TRY(step(A, o->lambda, x, s, &done));
+        if (done) break;
+        grown = s->residual > before ? grown + 1 : 0;
+        if (!isfinite(s->residual) || grown == GROWTH_LIMIT)
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise "
+                            "lambda, or check that the adjoint is that of the forward map", s->residual / s->rhs,
+                            s->iters, s->best_residual / s->rhs);
+        if (s->residual < s->best_residual) {
+            s->best_residual = s->residual;
+            LMR_TRY(larmor_copy(x, s->best));
+        }
+        const larmor_progress progress = {s->iters, o->max_iter, s->residual / s->rhs, now() - begin, x};
+        if (o->monitor && o->monitor(o->user, &progress))
+            return LMR_FAIL(LARMOR_STOPPED, "cg: stopped by the caller after %d iterations", s->iters);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_array *x, const larmor_solve_opts *o)
+{
+    if (!A || !b || !x) return LMR_FAIL(LARMOR_ERR_ARG, "cg: A, b and x are needed");
+    if (o->max_iter < 0) return LMR_FAIL(LARMOR_ERR_ARG, "cg: max_iter is %d, expected at least 0", o->max_iter);
+    if (!(o->lambda >= 0) || !isfinite(o->lambda))
+        return LMR_FAIL(LARMOR_ERR_ARG, "cg: lambda is %g, expected a finite number >= 0", o->lambda);
+    return isnan(o->tol) ? LMR_FAIL(LARMOR_ERR_ARG, "cg: tol is not a number") : LARMOR_OK;
+}
+
+larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                        larmor_report *report)
+{
+    const double begin = now();
+    larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
+    if (report) *report = (larmor_report){0};
+    LMR_TRY(check(A, b, x, &o));
+    if (o.max_iter == 0) o.max_iter = DEFAULT_ITERS;
+    if (o.tol == 0) o.tol = 1e-4;
+    state s = {.rhs = 1};
+    larmor_array **work[] = {&s.r, &s.p, &s.q, &s.best};
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < 4 && !st; i++)
+        st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), work[i]);
+    if (!st) st = iterate(A, b, x, &o, &s);
+    if (st == LARMOR_ERR_NUMERIC && s.iters > 0) {
+        const larmor_status restored = larmor_copy(s.best, x);
+        if (restored) st = restored;
+        s.residual = s.best_residual;
+    }
+    if (report) *report = (larmor_report){s.iters, s.rhs > 0 ? s.residual / s.rhs : 0, now() - begin};
+    for (int i = 0; i < 4; i++) larmor_array_free(*work[i]);
+    return st;
+}

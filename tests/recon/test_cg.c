@@ -1,0 +1,333 @@
+/* recon/solve/cg.c, on dense matrices. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+typedef struct matrix {
+    int rows, columns;
+    cplx *a, *back; /* [rows, columns]; back: what the adjoint uses, a itself for a true one */
+    int nan_after;  /* forward gives NaN from this call on, if > 0 */
+} matrix;
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    matrix *m = self;
+    cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
+    for (int j = 0; j < m->columns; j++)
+        for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
+    if (m->nan_after > 0 && --m->nan_after == 0) m->nan_after = 1, out[0] = NAN;
+    const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
+    free(out), free(in);
+    return st;
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    matrix *m = self;
+    cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
+    for (int j = 0; j < m->columns; j++)
+        for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
+    const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
+    free(out), free(in);
+    return st;
+}
+
+static larmor_op *matrix_op(matrix *m)
+{
+    static const larmor_op_impl impl = {"matrix", forward, adjoint, NULL, NULL};
+    larmor_op *A;
+    assert_ok(larmor_op_create(dev, &impl, m, LARMOR_C128, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &A));
+    return A;
+}
+
+/* x solves (A^H A + lambda) x = A^H b, by Gaussian elimination with pivots. */
+static void solve_directly(const matrix *m, const cplx *b, double lambda, cplx *x)
+{
+    const int n = m->columns;
+    cplx *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            for (int r = 0; r < m->rows; r++) g[i * (n + 1) + j] += conj(m->a[r + m->rows * i]) * m->a[r + m->rows * j];
+        g[i * (n + 1) + i] += lambda;
+        for (int r = 0; r < m->rows; r++) g[i * (n + 1) + n] += conj(m->a[r + m->rows * i]) * b[r];
+    }
+    for (int c = 0; c < n; c++) {
+        int pivot = c;
+        for (int i = c; i < n; i++)
+            if (cabs(g[i * (n + 1) + c]) > cabs(g[pivot * (n + 1) + c])) pivot = i;
+        for (int j = 0; j <= n; j++) {
+            const cplx swap = g[c * (n + 1) + j];
+            g[c * (n + 1) + j] = g[pivot * (n + 1) + j], g[pivot * (n + 1) + j] = swap;
+        }
+        for (int i = 0; i < n; i++) {
+            const cplx factor = i == c ? 0 : g[i * (n + 1) + c] / g[c * (n + 1) + c];
+            for (int j = c; j <= n; j++) g[i * (n + 1) + j] -= factor * g[c * (n + 1) + j];
+        }
+    }
+    for (int i = 0; i < n; i++) x[i] = g[i * (n + 1) + n] / g[i * (n + 1) + i];
+    free(g);
+}
+
+typedef struct problem {
+    matrix m;
+    cplx *values, *rhs;
+    larmor_op *A;
+    larmor_array *b, *x;
+} problem;
+
+static problem random_problem(int rows, int columns)
+{
+    problem p = {.values = random_values(rows * columns, 1), .rhs = random_values(rows, 2)};
+    p.m = (matrix){rows, columns, p.values, p.values, 0};
+    p.A = NULL; /* made by the test: it keeps a pointer to the matrix */
+    p.b = complex_array(LARMOR_C128, LARMOR_SHAPE(rows), p.rhs);
+    p.x = zeros(LARMOR_C128, LARMOR_SHAPE(columns));
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    larmor_op_free(p->A);
+    larmor_array_free(p->b), larmor_array_free(p->x);
+    free(p->values), free(p->rhs);
+}
+
+static void it_solves_the_regularised_normal_equations(void **state)
+{
+    (void)state;
+    const double lambda[] = {0, 0.5, 30};
+    for (int i = 0; i < 3; i++) {
+        problem p = random_problem(20, 8);
+        p.A = matrix_op(&p.m);
+        cplx expected[8];
+        solve_directly(&p.m, p.rhs, lambda[i], expected);
+        larmor_report report;
+        const larmor_solve_opts opts = {.max_iter = 40, .tol = 1e-13, .lambda = lambda[i]};
+        assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
+        cplx *got = values_of(p.x);
+        assert_at_most(difference(got, expected, 8), 1e-11);
+        assert_at_most(report.residual, 1e-13);
+        assert_true(report.seconds >= 0);
+        free(got);
+        free_problem(&p);
+    }
+}
+
+static void as_many_iterations_as_distinct_eigenvalues_are_enough(void **state)
+{
+    (void)state;
+    enum { N = 24, DISTINCT = 3 };
+    cplx d[N];
+    for (int i = 0; i < N; i++) d[i] = 1 + i % DISTINCT;
+    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
+    cplx *rhs = random_values(N, 3);
+    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
+    larmor_op *D;
+    larmor_report report;
+    assert_ok(larmor_op_diag(diagonal, &D));
+    assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
+    assert_int_equal(report.iters, DISTINCT);
+    larmor_op_free(D);
+    larmor_array_free(b), larmor_array_free(x), larmor_array_free(diagonal);
+    free(rhs);
+}
+
+static void a_heavy_lambda_leaves_the_adjoint_over_lambda(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    const double lambda = 1e9;
+    larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+    assert_ok(larmor_op_adjoint(p.A, p.b, y));
+    assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = lambda}, NULL));
+    cplx *expected = values_of(y), *got = values_of(p.x);
+    for (int i = 0; i < 8; i++) got[i] *= lambda;
+    assert_at_most(difference(got, expected, 8), 1e-7);
+    free(got), free(expected);
+    larmor_array_free(y);
+    free_problem(&p);
+}
+
+static void data_of_zero_give_an_image_of_zero(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    cplx *start = random_values(8, 4);
+    assert_ok(larmor_array_write(p.x, start, 8 * sizeof *start));
+    assert_ok(larmor_zero(p.b));
+    larmor_report report;
+    assert_ok(larmor_cg(p.A, p.b, p.x, NULL, &report));
+    double norm;
+    assert_ok(larmor_nrm2(p.x, &norm));
+    assert_true(norm == 0 && report.iters == 0 && report.residual == 0);
+    free(start);
+    free_problem(&p);
+}
+
+static void the_solution_as_start_needs_no_iteration(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    cplx solution[8];
+    solve_directly(&p.m, p.rhs, 0.1, solution);
+    assert_ok(larmor_array_write(p.x, solution, sizeof solution));
+    larmor_report report;
+    assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = 0.1}, &report));
+    assert_int_equal(report.iters, 0);
+    free_problem(&p);
+}
+
+static void going_on_past_convergence_does_no_harm(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    cplx expected[8];
+    solve_directly(&p.m, p.rhs, 0, expected);
+    assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = 400, .tol = -1}, NULL));
+    cplx *got = values_of(p.x);
+    assert_at_most(difference(got, expected, 8), 1e-11);
+    free(got);
+    free_problem(&p);
+}
+
+typedef struct watch {
+    int calls, stop_at;
+    double last;
+} watch;
+
+static int watching(void *user, const larmor_progress *p)
+{
+    watch *w = user;
+    w->calls++;
+    assert_int_equal(p->iter, w->calls);
+    assert_int_equal(p->max_iter, 6);
+    assert_non_null(p->x);
+    w->last = p->residual;
+    return w->calls == w->stop_at;
+}
+
+static void the_monitor_sees_every_iteration_and_may_stop(void **state)
+{
+    (void)state;
+    problem all = random_problem(20, 8), stopped = random_problem(20, 8), three = random_problem(20, 8);
+    all.A = matrix_op(&all.m), stopped.A = matrix_op(&stopped.m), three.A = matrix_op(&three.m);
+    watch w = {0}, s = {.stop_at = 3};
+    larmor_report report;
+    larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .monitor = watching, .user = &w};
+    assert_ok(larmor_cg(all.A, all.b, all.x, &opts, &report));
+    assert_int_equal(w.calls, 6);
+    assert_true(w.last == report.residual);
+    opts.user = &s;
+    assert_refused(larmor_cg(stopped.A, stopped.b, stopped.x, &opts, &report), LARMOR_STOPPED, "after 3 iterations");
+    assert_int_equal(report.iters, 3);
+    assert_ok(larmor_cg(three.A, three.b, three.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1}, NULL));
+    cplx *got = values_of(stopped.x), *expected = values_of(three.x);
+    assert_at_most(difference(got, expected, 8), 0);
+    free(expected), free(got);
+    free_problem(&all), free_problem(&stopped), free_problem(&three);
+}
+
+typedef struct record {
+    double best;
+    cplx x[8];
+} record;
+
+static int keep_best(void *user, const larmor_progress *p)
+{
+    record *r = user;
+    if (p->residual < r->best) {
+        r->best = p->residual;
+        assert_ok(larmor_array_read(p->x, r->x, sizeof r->x));
+    }
+    return 0;
+}
+
+static void a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back(void **state)
+{
+    (void)state;
+    problem p = random_problem(8, 8);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) p.values[i + 8 * j] = (i == j ? 1 : 0) + 0.2 * p.values[i + 8 * j];
+    cplx *wrong = random_values(64, 9);
+    for (int i = 0; i < 64; i++) wrong[i] = p.values[i] + 0.45 * wrong[i];
+    p.m.back = wrong;
+    p.A = matrix_op(&p.m);
+    record best = {.best = 1};
+    larmor_report report;
+    const larmor_solve_opts opts = {.max_iter = 500, .tol = -1, .monitor = keep_best, .user = &best};
+    assert_refused(larmor_cg(p.A, p.b, p.x, &opts, &report), LARMOR_ERR_NUMERIC, "cg: diverges: residual");
+    assert_true(report.iters > 5 && report.iters < 500);
+    assert_true(best.best < 1 && report.residual == best.best);
+    cplx *got = values_of(p.x);
+    assert_at_most(difference(got, best.x, 8), 0);
+    free(got), free(wrong);
+    free_problem(&p);
+}
+
+static void an_adjoint_of_the_wrong_sign_is_named(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    cplx wrong[160];
+    for (int i = 0; i < 160; i++) wrong[i] = -p.values[i];
+    p.m.back = wrong;
+    p.A = matrix_op(&p.m);
+    assert_refused(larmor_cg(p.A, p.b, p.x, NULL, NULL), LARMOR_ERR_NUMERIC, "is the adjoint that of the forward map?");
+    free_problem(&p);
+}
+
+static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
+{
+    (void)state;
+    problem data = random_problem(20, 8), late = random_problem(20, 8);
+    data.A = matrix_op(&data.m), late.A = matrix_op(&late.m);
+    data.rhs[5] = NAN;
+    assert_ok(larmor_array_write(data.b, data.rhs, 20 * sizeof *data.rhs));
+    assert_refused(larmor_cg(data.A, data.b, data.x, NULL, NULL), LARMOR_ERR_NUMERIC, "cg: |A^H b| is nan");
+    late.m.nan_after = 3;
+    larmor_report report;
+    assert_refused(larmor_cg(late.A, late.b, late.x, &(larmor_solve_opts){.tol = -1}, &report), LARMOR_ERR_NUMERIC,
+                   "cg: ");
+    assert_true(report.iters >= 2 && isfinite(report.residual) && report.residual < 1);
+    double norm;
+    assert_ok(larmor_nrm2(data.x, &norm));
+    assert_true(norm == 0);
+    assert_ok(larmor_nrm2(late.x, &norm));
+    assert_true(isfinite(norm) && norm > 0);
+    free_problem(&data), free_problem(&late);
+}
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = -1}, NULL), LARMOR_ERR_ARG,
+                   "cg: lambda is -1, expected");
+    assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = -3}, NULL), LARMOR_ERR_ARG,
+                   "cg: max_iter is -3, expected");
+    assert_refused(larmor_cg(p.A, p.x, p.x, NULL, NULL), LARMOR_ERR_SHAPE, "c128 [8]");
+    assert_refused(larmor_cg(NULL, p.b, p.x, NULL, NULL), LARMOR_ERR_ARG, "cg: A, b and x are needed");
+    free_problem(&p);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_solves_the_regularised_normal_equations),
+    cmocka_unit_test(as_many_iterations_as_distinct_eigenvalues_are_enough),
+    cmocka_unit_test(a_heavy_lambda_leaves_the_adjoint_over_lambda),
+    cmocka_unit_test(data_of_zero_give_an_image_of_zero),
+    cmocka_unit_test(the_solution_as_start_needs_no_iteration),
+    cmocka_unit_test(going_on_past_convergence_does_no_harm),
+    cmocka_unit_test(the_monitor_sees_every_iteration_and_may_stop),
+    cmocka_unit_test(a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back),
+    cmocka_unit_test(an_adjoint_of_the_wrong_sign_is_named),
+    cmocka_unit_test(what_is_not_finite_is_an_error_and_never_in_the_result),
+    cmocka_unit_test(options_that_make_no_sense_are_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,157 @@
+/* recon/ops/sense.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+enum { SAMPLES = 6, READOUTS = 5, M = SAMPLES * READOUTS, COILS = 3 };
+
+typedef struct scan {
+    larmor_shape image, maps_shape, kspace_shape;
+    int64_t voxels;
+    cplx *maps;
+    double *k, weights[M];
+    larmor_array *maps_array, *traj, *weights_array;
+    larmor_op *A;
+} scan;
+
+static scan random_scan(larmor_dtype dtype, larmor_shape image, double tol)
+{
+    scan s = {.image = image, .voxels = larmor_shape_count(image)};
+    s.maps_shape = larmor_shape_append(image, COILS);
+    s.kspace_shape = LARMOR_SHAPE(SAMPLES, READOUTS, COILS);
+    s.maps = random_values(s.voxels * COILS, 1);
+    s.k = random_points(image, M, 2);
+    uint64_t seed = 3;
+    for (int j = 0; j < M; j++) s.weights[j] = j == 7 ? 0 : 1 + test_random(&seed);
+    s.maps_array = complex_array(dtype, s.maps_shape, s.maps);
+    s.traj = real_array(LARMOR_SHAPE(image.ndim, SAMPLES, READOUTS), s.k);
+    s.weights_array = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
+    const larmor_sense_opts opts = {.traj = s.traj, .weights = s.weights_array, .nufft_tol = tol};
+    assert_ok(larmor_op_sense(s.maps_array, &opts, &s.A));
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_op_free(s->A);
+    larmor_array_free(s->maps_array), larmor_array_free(s->traj), larmor_array_free(s->weights_array);
+    free(s->maps), free(s->k);
+}
+
+static void expect_direct_sum(larmor_shape image)
+{
+    scan s = random_scan(LARMOR_C128, image, 1e-10);
+    cplx *x = random_values(s.voxels, 4), *seen = malloc((size_t)s.voxels * sizeof *seen), expected[M * COILS];
+    for (int c = 0; c < COILS; c++) {
+        for (int64_t i = 0; i < s.voxels; i++) seen[i] = s.maps[i + s.voxels * c] * x[i];
+        direct_forward(seen, image, s.k, M, expected + M * c);
+        for (int j = 0; j < M; j++) expected[j + M * c] *= sqrt(s.weights[j]);
+    }
+    larmor_array *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, s.kspace_shape);
+    assert_ok(larmor_op_forward(s.A, in, out));
+    cplx *got = values_of(out);
+    assert_at_most(difference(got, expected, M * COILS), 2e-10);
+    free(got), free(seen), free(x);
+    larmor_array_free(out), larmor_array_free(in);
+    free_scan(&s);
+}
+
+static void it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d(void **state)
+{
+    (void)state;
+    expect_direct_sum(LARMOR_SHAPE(10, 7));
+}
+
+static void it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d(void **state)
+{
+    (void)state;
+    expect_direct_sum(LARMOR_SHAPE(6, 5, 8));
+}
+
+static void the_adjoint_is_exact(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    const double limit[] = {1e-6, 1e-14};
+    for (int i = 0; i < 2; i++) {
+        scan s = random_scan(dtype[i], LARMOR_SHAPE(10, 7), i ? 1e-10 : 1e-4);
+        double error;
+        assert_ok(larmor_op_adjoint_error(s.A, 5, &error));
+        assert_at_most(error, limit[i]);
+        free_scan(&s);
+    }
+}
+
+static void the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+    cplx *x = random_values(70, 6);
+    larmor_array *in = complex_array(LARMOR_C128, s.image, x), *y = zeros(LARMOR_C128, s.kspace_shape);
+    larmor_array *z = zeros(LARMOR_C128, s.image), *normal = zeros(LARMOR_C128, s.image);
+    assert_ok(larmor_op_forward(s.A, in, y));
+    assert_ok(larmor_op_adjoint(s.A, y, z));
+    assert_ok(larmor_op_normal(s.A, in, normal));
+    cplx *expected = values_of(z), *got = values_of(normal);
+    assert_at_most(difference(got, expected, 70), 1e-14);
+    free(got), free(expected), free(x);
+    larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+    free_scan(&s);
+}
+
+static void without_weights_they_are_one(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+    double ones[M];
+    for (int j = 0; j < M; j++) ones[j] = 1;
+    larmor_array *w = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), ones);
+    cplx *x = random_values(70, 6);
+    larmor_array *in = complex_array(LARMOR_C128, s.image, x);
+    larmor_array *y[2] = {zeros(LARMOR_C128, s.kspace_shape), zeros(LARMOR_C128, s.kspace_shape)};
+    cplx *values[2];
+    for (int i = 0; i < 2; i++) {
+        larmor_op *A;
+        assert_ok(larmor_op_sense(s.maps_array, &(larmor_sense_opts){.traj = s.traj, .weights = i ? w : NULL}, &A));
+        assert_ok(larmor_op_forward(A, in, y[i]));
+        values[i] = values_of(y[i]);
+        larmor_op_free(A);
+    }
+    assert_at_most(difference(values[1], values[0], M * COILS), 0);
+    for (int i = 0; i < 2; i++) free(values[i]), larmor_array_free(y[i]);
+    free(x);
+    larmor_array_free(in), larmor_array_free(w);
+    free_scan(&s);
+}
+
+static void unusable_inputs_are_named(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C64, LARMOR_SHAPE(10, 7), 0);
+    larmor_op *A;
+    assert_refused(larmor_op_sense(s.maps_array, NULL, &A), LARMOR_ERR_ARG, "sense: no trajectory given");
+    assert_null(A);
+    s.weights[11] = -2;
+    larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
+    const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};
+    assert_refused(larmor_op_sense(s.maps_array, &bad, &A), LARMOR_ERR_ARG, "sense: weight 11 is -2, expected");
+    larmor_array *few = real_array(LARMOR_SHAPE(SAMPLES, READOUTS - 1), s.weights);
+    const larmor_sense_opts short_weights = {.traj = s.traj, .weights = few};
+    assert_refused(larmor_op_sense(s.maps_array, &short_weights, &A), LARMOR_ERR_SHAPE,
+                   "sense: weight array is f64 [6, 4] on");
+    assert_null(A);
+    larmor_array_free(few), larmor_array_free(negative);
+    free_scan(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d),
+    cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d),
+    cmocka_unit_test(the_adjoint_is_exact),
+    cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
+    cmocka_unit_test(without_weights_they_are_one),
+    cmocka_unit_test(unusable_inputs_are_named),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
