@@ -1,7 +1,7 @@
 /* Reading the command line by a table of options. SPDX-License-Identifier: Apache-2.0 */
 #include "args.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,7 +280,8 @@ void app_help(const app_command *command, FILE *out)
         {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
         {0},
     };
-    fprintf(out, "usage: larmor %s %s\n\n%s.\n\n", command->name, command->usage, command->summary);
+    fprintf(out, "usage: larmor %s %s\n\n%c%s.\n\n", command->name, command->usage, toupper(command->summary[0]),
+            command->summary + 1);
     for (const app_option *o = command->options; o->name; o++) print_option(out, o);
     for (const app_option *o = shared; o->name; o++) print_option(out, o);
     if (command->details) fprintf(out, "\n%s\n", command->details);

@@ -50,7 +50,8 @@ static larmor_status load(const char *path, larmor_device *dev, picture *p)
         p->shape = squeeze(larmor_array_shape(x));
         p->count = larmor_array_count(x);
         p->value = malloc(larmor_array_bytes(x) + 1);
-        st = p->value ? larmor_array_read(x, p->value, larmor_array_bytes(x)) : LARMOR_ERR_MEMORY;
+        st = p->value ? larmor_array_read(x, p->value, larmor_array_bytes(x))
+                      : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     }
     larmor_array_free(x);
     larmor_array_free(read);
@@ -61,7 +62,7 @@ static larmor_status transpose(picture *p)
 {
     const int64_t nx = p->shape.dim[0], ny = p->shape.dim[1];
     double _Complex *turned = malloc((size_t)p->count * sizeof *turned + 1);
-    if (!turned) return LARMOR_ERR_MEMORY;
+    if (!turned) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t x = i % nx, y = i / nx % ny, rest = i / (nx * ny);
         turned[(rest * nx + x) * ny + y] = p->value[i];

@@ -109,8 +109,7 @@ static larmor_status read_complex(const char *path, larmor_device *dev, larmor_a
     larmor_status st = larmor_image_read(path, dev, &read);
     if (!st && larmor_array_dtype(read) == LARMOR_C128) {
         larmor_array_free(read);
-        app_error("%s: single precision expected.", path);
-        return LARMOR_ERR_FORMAT;
+        return larmor_fail(LARMOR_ERR_FORMAT, "%s: single precision expected.", path);
     }
     if (!st) st = larmor_array_convert(read, LARMOR_C64, x);
     if (!st) st = scan_to_host(*x, host);
@@ -159,7 +158,7 @@ static larmor_status write_scan(const pair *p, larmor_output *out)
     scan.encoding.ndim = p->ndim;
     const int64_t points = p->samples * p->readouts;
     double *traj = malloc((size_t)(points * p->ndim) * sizeof *traj + 1);
-    if (!traj) return LARMOR_ERR_MEMORY;
+    if (!traj) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < p->ndim; d++) traj[i * p->ndim + d] = p->k[2 * (3 * i + d)];
     const scan_source source = {.data = p->data,

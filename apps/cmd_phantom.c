@@ -33,7 +33,7 @@ static const app_option options[] = {
         APP_NUMBER, noise, 0, "noise", "SIGMA",
         "standard deviation of the real and of the imaginary part of a sample; the sample at the centre of k-space "
         "is the mean density over the field of view, about 0.1",
-        .preset = "0", .low = 0, .high = 1e30),
+        .preset = "0", .low = 0, .high = INFINITY),
     OPTION(APP_INTEGER, seed, 0, "seed", "S", "of the noise", .preset = "1", .low = 0, .high = 0x1p53),
     OPTION(APP_INTEGER, noise_samples, 0, "noise-scan", "N", "begin with a noise scan of N samples", .preset = "0",
            .low = 0, .high = 65535),
@@ -128,14 +128,7 @@ static double slice_density(const simulation *m, int slice)
 static larmor_status prepare(simulation *m)
 {
     const settings *s = m->s;
-    larmor_traj_opts opts = {.readouts = s->readouts,
-                             .samples = s->samples,
-                             .tiny = s->tiny,
-                             .density = s->density,
-                             .undersampling = s->undersampling};
-    fill_matrix(m);
-    memcpy(opts.matrix, m->grid, sizeof opts.matrix);
-    larmor_status st = larmor_traj_create(m->dev, s->trajectory.name, &opts, &m->traj);
+    larmor_status st = scan_trajectory_create(&s->trajectory, m->dev, m->grid, &m->traj);
     if (st) return st;
     const larmor_shape shape = larmor_array_shape(m->traj);
     m->ndim = (int)shape.dim[0], m->samples = shape.dim[1], m->readouts = shape.dim[2];
@@ -247,7 +240,7 @@ static larmor_status write_truth(const simulation *m, larmor_output *out)
     const int groups = (int)(s->slices * s->repetitions);
     larmor_image *images = calloc((size_t)groups, sizeof *images);
     larmor_array **slices = calloc((size_t)s->slices, sizeof *slices);
-    larmor_status st = images && slices ? LARMOR_OK : LARMOR_ERR_MEMORY;
+    larmor_status st = images && slices ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int i = 0; !st && i < s->slices; i++) {
         st = larmor_array_create(m->dev, LARMOR_C64, larmor_array_shape(m->image), &slices[i]);
         if (!st) st = larmor_axpby(slice_density(m, i), m->image, 0, slices[i]);

@@ -27,7 +27,7 @@ static larmor_status with_three_components(larmor_array *traj, larmor_array **ou
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
     double *k = NULL, *padded = calloc((size_t)(3 * points) + 1, sizeof *padded);
-    larmor_status st = padded ? scan_to_host_f64(traj, &k) : LARMOR_ERR_MEMORY;
+    larmor_status st = padded ? scan_to_host_f64(traj, &k) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; !st && i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
     *out = NULL;
     if (!st)
@@ -43,11 +43,7 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const settings *s = given;
-    larmor_traj_opts opts = {.readouts = s->readouts,
-                             .samples = s->samples,
-                             .tiny = s->tiny,
-                             .density = s->density,
-                             .undersampling = s->undersampling};
+    int64_t matrix[3];
     larmor_device *dev = NULL;
     larmor_array *traj = NULL, *padded = NULL;
     larmor_output *out = NULL;

@@ -51,7 +51,7 @@ int app_fail(app_phase phase, larmor_status status)
         app_error("stopped.");
         return app_stopped() ? app_stopped() : APP_FAILED;
     }
-    app_error("%s", *larmor_last_error() ? larmor_last_error() : "out of host memory");
+    app_error("%s", larmor_last_error());
     switch (status) {
     case LARMOR_ERR_ARG:
         return APP_USAGE;

@@ -38,7 +38,7 @@ static larmor_status read_all(const larmor_array *x, void **host)
 {
     const size_t bytes = larmor_array_bytes(x);
     *host = malloc(bytes + 1);
-    return *host ? larmor_array_read(x, *host, bytes) : LARMOR_ERR_MEMORY;
+    return *host ? larmor_array_read(x, *host, bytes) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
 }
 
 larmor_status scan_to_host(const larmor_array *x, float **host)
@@ -81,7 +81,7 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
 {
     float *data = malloc(2 * sizeof(float) * (size_t)s->samples * (size_t)s->coils + 1);
     float *traj = malloc(3 * sizeof(float) * (size_t)s->samples + 1);
-    larmor_status st = data && traj ? LARMOR_OK : LARMOR_ERR_MEMORY;
+    larmor_status st = data && traj ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     larmor_acquisition a = {.samples = (int)s->samples,
                             .coils = s->coils,
                             .traj_dims = s->lines ? 0 : s->ndim,
