@@ -227,7 +227,11 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
             app_set_quiet();
         } else {
             const app_option *o = find_option(command, argument, &value);
-            if (!o || (o->type == APP_FLAG && value)) return refuse_option(command, argument);
+            if (!o) return refuse_option(command, argument);
+            if (o->type == APP_FLAG && value) {
+                app_error("--%s takes no value.", o->name);
+                return APP_USAGE;
+            }
             if (o->type != APP_FLAG && !value) {
                 if (i + 1 == argc || !strncmp(argv[i + 1], "--", 2)) return refuse_value(o, NULL);
                 value = argv[++i];

@@ -2,6 +2,7 @@
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
 #include "common.h"
@@ -32,7 +33,8 @@ static larmor_status write_any(const settings *s, larmor_output *out, larmor_arr
 {
     const char *suffix = app_suffix(larmor_output_path(out));
     const int ndim = larmor_array_shape(x).ndim;
-    if (!s->magnitude && (!strcmp(suffix, ".cfl") || !strcmp(suffix, ".npy"))) return larmor_array_save(out, x);
+    if (!s->magnitude && (!strcasecmp(suffix, ".cfl") || !strcasecmp(suffix, ".npy")))
+        return larmor_array_save(out, x);
     const larmor_image image = {x, *meta};
     if (ndim > 1) return larmor_image_write(out, &image, 1, &(larmor_write_opts){.magnitude = s->magnitude});
     larmor_array *line;
@@ -216,7 +218,7 @@ static int run(const void *given, const app_files *files)
         app_error("%s: is also the output; choose another name.", to);
         return APP_USAGE;
     }
-    if (s->traj && s->kspace && s->output && !files->count && !strcmp(app_suffix(s->output), ".h5"))
+    if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
         return convert_pair(s);
     app_error("convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
               "'larmor convert --help' says more.");

@@ -7,7 +7,7 @@
 
 typedef struct settings {
     const char *group, *units;
-    int json;
+    int drop_nonfinite, json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -15,6 +15,7 @@ static const app_option options[] = {
     OPTION(APP_TEXT, group, 0, "group", "NAME", "the HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "units of the stored trajectory", .preset = "auto",
            .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
 };
@@ -170,8 +171,8 @@ static int run(const void *given, const app_files *files)
     const char *path = files->name[0];
     larmor_raw *raw = NULL;
     int code = APP_DONE;
-    APP_OR(done, APP_INPUT,
-           larmor_raw_open(path, &(larmor_raw_opts){.group = s->group, .traj_units = s->units}, &raw));
+    const larmor_raw_opts opts = {.group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite};
+    APP_OR(done, APP_INPUT, larmor_raw_open(path, &opts, &raw));
     const larmor_raw_info r = larmor_raw_describe(raw);
     if (r.warnings[0] && !app_is_quiet()) fputs(r.warnings, stderr);
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));

@@ -1,6 +1,7 @@
 /* larmor traj: write a trajectory. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
 #include "common.h"
@@ -52,7 +53,7 @@ static int run(const void *given, const app_files *files)
         for (int i = 0; larmor_traj_name(i); i++) printf("%-10s %s\n", larmor_traj_name(i), larmor_traj_help(i));
         return APP_DONE;
     }
-    if (!s->output || (strcmp(app_suffix(s->output), ".cfl") && strcmp(app_suffix(s->output), ".npy"))) {
+    if (!s->output || (strcasecmp(app_suffix(s->output), ".cfl") && strcasecmp(app_suffix(s->output), ".npy"))) {
         app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
         return APP_USAGE;
     }
