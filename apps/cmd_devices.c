@@ -1,0 +1,75 @@
+/* larmor devices: what this machine can compute on, or why not. SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+#include "common.h"
+#include "json.h"
+
+#define MAX_DEVICES 64
+
+typedef struct settings {
+    int json;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
+    {0},
+};
+
+static void print_text(const larmor_device_info *infos, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const larmor_device_info *d = &infos[i];
+        if (!d->available) {
+            printf("%-8s unavailable: %s\n", d->spec, d->reason);
+            continue;
+        }
+        printf("%-8s %s", d->spec, d->name);
+        if (d->threads) printf(", %d thread%s", d->threads, d->threads == 1 ? "" : "s");
+        if (d->memory) printf(", %.1f GiB free", (double)d->memory * 0x1p-30);
+        putchar('\n');
+    }
+}
+
+static void print_json(const larmor_device_info *infos, int count)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_open(&j, "devices", '[');
+    for (int i = 0; i < count; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "spec", infos[i].spec);
+        json_text(&j, "name", infos[i].name);
+        json_flag(&j, "available", infos[i].available);
+        json_text(&j, "reason", infos[i].reason);
+        json_integer(&j, "threads", infos[i].threads);
+        json_integer(&j, "memory", infos[i].memory);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+}
+
+static int run(const void *given, const app_files *files)
+{
+    (void)files;
+    const settings *s = given;
+    larmor_device_info infos[MAX_DEVICES];
+    int count, code = APP_DONE;
+    APP_OR(done, APP_RUN, larmor_device_list(infos, MAX_DEVICES, &count));
+    if (count > MAX_DEVICES) count = MAX_DEVICES;
+    if (s->json)
+        print_json(infos, count);
+    else
+        print_text(infos, count);
+done:
+    return code;
+}
+
+const app_command cmd_devices = {
+    .name = "devices",
+    .usage = "[--json]",
+    .summary = "the devices of this machine",
+    .options = options,
+    .settings = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,86 @@
+/* larmor traj: write a trajectory. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "commands.h"
+#include "common.h"
+#include "scan.h"
+
+typedef struct settings {
+    scan_trajectory trajectory;
+    const char *output;
+    int force, list;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
+    OPTION(APP_FLAG, list, 0, "list", "", "print the trajectories' names and what they are"),
+    SCAN_TRAJECTORY_OPTIONS(settings),
+    OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
+    {0},
+};
+
+/* [nd, samples, readouts] to [3, samples, readouts]: 2D trajectories get zeros along z. */
+static larmor_status with_three_components(larmor_array *traj, larmor_array **out)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
+    double *k = NULL, *padded = calloc((size_t)(3 * points) + 1, sizeof *padded);
+    larmor_status st = padded ? scan_to_host_f64(traj, &k) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int64_t i = 0; !st && i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
+    *out = NULL;
+    if (!st)
+        st = larmor_array_create(larmor_array_device(traj), LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]),
+                                 out);
+    if (!st) st = larmor_array_write(*out, padded, larmor_array_bytes(*out));
+    free(k);
+    free(padded);
+    return st;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    (void)files;
+    const settings *s = given;
+    int64_t matrix[3];
+    larmor_device *dev = NULL;
+    larmor_array *traj = NULL, *padded = NULL;
+    larmor_output *out = NULL;
+    int code = APP_DONE;
+    if (s->list) {
+        for (int i = 0; larmor_traj_name(i); i++) printf("%-10s %s\n", larmor_traj_name(i), larmor_traj_help(i));
+        return APP_DONE;
+    }
+    if (!s->output || (strcasecmp(app_suffix(s->output), ".cfl") && strcasecmp(app_suffix(s->output), ".npy"))) {
+        app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
+        return APP_USAGE;
+    }
+    APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
+    APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, matrix, &traj));
+    APP_OR(done, APP_RUN, with_three_components(traj, &padded));
+    APP_OR(done, APP_RUN, larmor_array_save(out, padded));
+    const larmor_shape shape = larmor_array_shape(padded);
+    app_log("wrote %s: %s, 3 x %lld samples x %lld readouts, in 1/FOV", s->output, s->trajectory.name,
+            (long long)shape.dim[1], (long long)shape.dim[2]);
+done:
+    larmor_array_free(padded);
+    larmor_array_free(traj);
+    larmor_device_free(dev);
+    larmor_output_free(out);
+    return code;
+}
+
+const app_command cmd_traj = {
+    .name = "traj",
+    .usage = "-o FILE [options]",
+    .summary = "write a trajectory",
+    .details =
+        "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as BART has it; z is 0 in 2D.\n"
+        "density is for spirals; tiny for golden; a third matrix size above 1 makes stars and cartesian 3D.",
+    .options = options,
+    .settings = sizeof(settings),
+    .run = run,
+};

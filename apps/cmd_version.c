@@ -1,0 +1,50 @@
+/* larmor version: of the program, and of the libraries that it was built with. SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+#include "common.h"
+#include "json.h"
+
+typedef struct settings {
+    int json;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
+    {0},
+};
+
+/* The versions are found by CMake, so that the program need not link what only the library uses. */
+static const struct {
+    const char *name, *version;
+} parts[] = {
+    {"fftw", APP_FFTW_VERSION},   {"openblas", APP_OPENBLAS_VERSION}, {"hdf5", APP_HDF5_VERSION},
+    {"expat", APP_EXPAT_VERSION}, {"libpng", APP_PNG_VERSION},        {"zlib", APP_ZLIB_VERSION},
+    {"compiler", APP_COMPILER},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static int run(const void *given, const app_files *files)
+{
+    (void)files;
+    const settings *s = given;
+    if (!s->json) {
+        printf("larmor %s\n", larmor_version());
+        for (int i = 0; i < PARTS; i++) printf("%-10s%s\n", parts[i].name, parts[i].version);
+        return APP_DONE;
+    }
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "larmor", larmor_version());
+    for (int i = 0; i < PARTS; i++) json_text(&j, parts[i].name, parts[i].version);
+    json_close(&j, '}');
+    return APP_DONE;
+}
+
+const app_command cmd_version = {
+    .name = "version",
+    .usage = "[--json]",
+    .summary = "the version, and those of the libraries it was built with",
+    .options = options,
+    .settings = sizeof(settings),
+    .run = run,
+};

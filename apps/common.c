@@ -1,0 +1,113 @@
+/* Exit codes, messages, signals and devices of the command line. SPDX-License-Identifier: Apache-2.0 */
+#include "common.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int quiet;
+static volatile sig_atomic_t caught;
+
+static void print_line(const char *prefix, const char *format, va_list arguments)
+{
+    fputs(prefix, stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+void app_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("larmor: ", format, arguments);
+    va_end(arguments);
+}
+
+void app_log(const char *format, ...)
+{
+    if (quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("", format, arguments);
+    va_end(arguments);
+}
+
+void app_set_quiet(void)
+{
+    quiet = 1;
+}
+
+int app_is_quiet(void)
+{
+    return quiet;
+}
+
+int app_fail(app_phase phase, larmor_status status)
+{
+    if (status == LARMOR_STOPPED) {
+        app_error("stopped.");
+        return app_stopped() ? app_stopped() : APP_FAILED;
+    }
+    app_error("%s", larmor_last_error());
+    switch (status) {
+    case LARMOR_ERR_ARG:
+        return APP_USAGE;
+    case LARMOR_ERR_MEMORY:
+    case LARMOR_ERR_UNSUPPORTED:
+        return APP_LACKING;
+    case LARMOR_ERR_FORMAT:
+        return APP_REFUSED;
+    case LARMOR_ERR_BACKEND:
+        return APP_FAILED;
+    default:
+        return phase == APP_INPUT ? APP_REFUSED : APP_FAILED;
+    }
+}
+
+static void remember(int number)
+{
+    if (caught) _exit(128 + number);
+    caught = number;
+}
+
+void app_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int app_stopped(void)
+{
+    return caught ? 128 + caught : 0;
+}
+
+larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
+{
+    if (!device) device = getenv("LARMOR_DEVICE");
+    if (!device || !*device) device = "auto";
+    const char *asked = getenv("LARMOR_THREADS");
+    if (!threads && asked) threads = strtoll(asked, NULL, 10);
+    if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    char spec[32];
+    snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
+    return larmor_device_open(spec, dev);
+}
+
+int app_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    if (!strcmp(a, b)) return 1;
+    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+const char *app_suffix(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    return dot ? dot : "";
+}

@@ -1,0 +1,59 @@
+/* What all commands share: exit codes, messages, signals, devices. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_COMMON_H
+#define APP_COMMON_H
+
+#include "args.h"
+#include "larmor/larmor.h"
+
+enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+
+/* Where a call failed decides the exit code: reading what the user gave, or everything after. */
+typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
+
+/* Print larmor's last error as one line and return the exit code for it. */
+int app_fail(app_phase phase, larmor_status status);
+
+/* Store the exit code of a failed call in the local `code` and jump. */
+#define APP_OR(label, phase, call)                                                                                   \
+    do {                                                                                                             \
+        const larmor_status app_st_ = (call);                                                                        \
+        if (app_st_) {                                                                                               \
+            code = app_fail(phase, app_st_);                                                                         \
+            goto label;                                                                                              \
+        }                                                                                                            \
+    } while (0)
+
+/* "larmor: ..." and a newline on stderr. */
+void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of the log on stderr, unless --quiet was given. */
+void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void app_set_quiet(void);
+int app_is_quiet(void);
+
+/* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE. */
+void app_catch_signals(void);
+
+/* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */
+int app_stopped(void);
+
+/* The device that the user asks for by --device and --threads, or else by LARMOR_DEVICE and LARMOR_THREADS.
+ *
+ * device   NULL if not given; threads 0 if not given.
+ * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
+larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
+
+/* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */
+#define APP_DEVICE_OPTIONS(settings)                                                                                 \
+    APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",                                                         \
+               "where to compute: cpu, cpu:4 or auto (default: auto)"),                                              \
+        APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
+                   "threads of the processor (default: all cores)", .low = 1, .high = 4096)
+
+/* 1 if the paths name the same existing file, or are equal. */
+int app_same_file(const char *a, const char *b);
+
+/* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
+const char *app_suffix(const char *path);
+
+#endif

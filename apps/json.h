@@ -1,0 +1,23 @@
+/* Writing JSON, nothing else. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_JSON_H
+#define APP_JSON_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct json {
+    FILE *out;
+    int depth, items; /* items: whether the innermost container has any yet */
+} json;
+
+/* Values take the name under which they stand in an object, NULL in an array or at the top. */
+void json_open(json *j, const char *name, char bracket); /* '{' or '[' */
+void json_close(json *j, char bracket);                  /* '}' or ']'; the last one ends the line */
+void json_text(json *j, const char *name, const char *value);
+void json_integer(json *j, const char *name, int64_t value);
+void json_number(json *j, const char *name, double value); /* null if it is not finite */
+void json_flag(json *j, const char *name, int value);
+void json_numbers(json *j, const char *name, const double *values, int count);
+void json_integers(json *j, const char *name, const int64_t *values, int count);
+
+#endif

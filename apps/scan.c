@@ -1,0 +1,108 @@
+/* Trajectories by options, and readouts on their way into an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
+#include "scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t matrix[3],
+                                     larmor_array **traj)
+{
+    const app_list *given = &options->matrix;
+    matrix[0] = (int64_t)given->value[0];
+    matrix[1] = given->count > 1 ? (int64_t)given->value[1] : matrix[0];
+    matrix[2] = given->count > 2 ? (int64_t)given->value[2] : strcmp(options->name, "koosh") ? 1 : matrix[0];
+    const larmor_traj_opts opts = {.matrix = {matrix[0], matrix[1], matrix[2]},
+                                   .readouts = options->readouts,
+                                   .samples = options->samples,
+                                   .tiny = options->tiny,
+                                   .density = options->density,
+                                   .undersampling = options->undersampling};
+    return larmor_traj_create(dev, options->name, &opts, traj);
+}
+
+double scan_unit(const char *unit, double n, double fov_mm)
+{
+    if (!strcmp(unit, "norm")) return 1 / n;
+    if (!strcmp(unit, "pm1")) return 2 / n;
+    if (!strcmp(unit, "rad")) return 2 * PI / n;
+    if (!strcmp(unit, "1/m")) return 1e3 / fov_mm;
+    if (!strcmp(unit, "rad/m")) return 2e3 * PI / fov_mm;
+    if (!strcmp(unit, "1/mm")) return 1 / fov_mm;
+    return 1;
+}
+
+static larmor_status read_all(const larmor_array *x, void **host)
+{
+    const size_t bytes = larmor_array_bytes(x);
+    *host = malloc(bytes + 1);
+    return *host ? larmor_array_read(x, *host, bytes) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+}
+
+larmor_status scan_to_host(const larmor_array *x, float **host)
+{
+    void *values;
+    const larmor_status st = read_all(x, &values);
+    *host = values;
+    return st;
+}
+
+larmor_status scan_to_host_f64(larmor_array *x, double **host)
+{
+    void *values = NULL;
+    larmor_array *wide;
+    larmor_status st = larmor_array_convert(x, LARMOR_F64, &wide);
+    if (!st) st = read_all(wide, &values);
+    larmor_array_free(wide);
+    *host = values;
+    return st;
+}
+
+/* ISMRMRD keeps the coils of a readout together, larmor the readouts of a coil. */
+static void gather(const scan_source *s, int64_t readout, float *data, float *traj)
+{
+    const size_t bytes = 2 * sizeof(float) * (size_t)s->samples;
+    for (int c = 0; c < s->coils; c++)
+        memcpy(data + 2 * c * s->samples, s->data + 2 * (readout + c * s->readouts) * s->samples, bytes);
+    const double *k = s->traj + readout * s->samples * s->ndim;
+    for (int64_t i = 0; !s->lines && i < s->samples; i++)
+        for (int d = 0; d < s->ndim; d++) traj[i * s->ndim + d] = (float)(k[i * s->ndim + d] * s->unit[d]);
+}
+
+static int line_of(const scan_source *s, int64_t readout, int d)
+{
+    if (d >= s->ndim) return 0;
+    return (int)lround(s->traj[readout * s->samples * s->ndim + d]) + (int)(s->lines[d] / 2);
+}
+
+larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
+{
+    float *data = malloc(2 * sizeof(float) * (size_t)s->samples * (size_t)s->coils + 1);
+    float *traj = malloc(3 * sizeof(float) * (size_t)s->samples + 1);
+    larmor_status st = data && traj ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_acquisition a = {.samples = (int)s->samples,
+                            .coils = s->coils,
+                            .traj_dims = s->lines ? 0 : s->ndim,
+                            .center_sample = (int)(s->samples / 2),
+                            .dwell_us = s->dwell_us,
+                            .slice = s->geometry.slice,
+                            .repetition = s->geometry.repetition,
+                            .data = data,
+                            .traj = traj};
+    memcpy(a.position_mm, s->geometry.position_mm, sizeof a.position_mm);
+    memcpy(a.read_dir, s->geometry.read_dir, sizeof a.read_dir);
+    memcpy(a.phase_dir, s->geometry.phase_dir, sizeof a.phase_dir);
+    memcpy(a.slice_dir, s->geometry.slice_dir, sizeof a.slice_dir);
+    for (int64_t i = 0; !st && i < s->readouts; i++) {
+        gather(s, i, data, traj);
+        a.step1 = s->lines ? line_of(s, i, 1) : (int)(i % 65536); /* the counter has 16 bits */
+        a.step2 = s->lines ? line_of(s, i, 2) : 0;
+        if (s->last && i + 1 == s->readouts) a.flags |= LARMOR_ACQ_LAST_IN_MEASUREMENT;
+        st = larmor_raw_append(writer, &a);
+    }
+    free(traj);
+    free(data);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* Trajectories by options, and readouts on their way into an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_SCAN_H
+#define APP_SCAN_H
+
+#include "args.h"
+#include "larmor/larmor.h"
+
+/* The options of a trajectory, a member `trajectory` of a command's settings. */
+typedef struct scan_trajectory {
+    const char *name;
+    app_list matrix;
+    int64_t readouts, samples, tiny;
+    double density, undersampling;
+} scan_trajectory;
+
+#define SCAN_TRAJECTORY_OPTIONS(settings)                                                                            \
+    APP_OPTION(settings, APP_TEXT, trajectory.name, 0, "traj", "NAME", "trajectory", .preset = "golden",             \
+               .choices = "radial|golden|spiral|stars|koosh|cartesian"),                                             \
+        APP_OPTION(settings, APP_SIZES, trajectory.matrix, 0, "matrix", "X[,Y[,Z]]",                                 \
+                   "voxels; Y and, for koosh, Z default to X", .preset = "128", .low = 1, .high = 65535),            \
+        APP_OPTION(settings, APP_INTEGER, trajectory.readouts, 0, "readouts", "N",                                   \
+                   "spokes, arms or lines (default: as Nyquist asks for)", .low = 1, .high = 1 << 28),               \
+        APP_OPTION(settings, APP_INTEGER, trajectory.samples, 0, "samples", "N",                                     \
+                   "samples of a readout (default: 2 X for spokes, X for lines)", .low = 1, .high = 65535),          \
+        APP_OPTION(settings, APP_NUMBER, trajectory.undersampling, 0, "undersampling", "R",                          \
+                   "divides the default number of readouts", .preset = "1", .low = 1, .high = 1000),                 \
+        APP_OPTION(settings, APP_NUMBER, trajectory.density, 0, "density", "X",                                      \
+                   "spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1, .high = 10),   \
+        APP_OPTION(settings, APP_INTEGER, trajectory.tiny, 0, "tiny", "N",                                           \
+                   "golden: the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1,             \
+                   .high = 100)
+
+/* The trajectory that the options name, and the voxels of the image that it is for, 1 in dimensions not given. */
+larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t matrix[3],
+                                     larmor_array **traj);
+
+typedef struct scan_source {
+    const float *data;    /* re, im of [samples, readouts, coils] */
+    const double *traj;   /* [ndim, samples, readouts], cycles per field of view */
+    const double *unit;   /* [ndim] factors from there to what is stored */
+    const int64_t *lines; /* Cartesian: the matrix, whose lines become counters instead of a trajectory; else NULL */
+    int ndim, coils;
+    int64_t samples, readouts;
+    double dwell_us;
+    larmor_image_meta geometry; /* position, directions, slice and repetition of these readouts */
+    int last;                   /* 1: the scan ends with them */
+} scan_source;
+
+larmor_status scan_append(larmor_raw_writer *writer, const scan_source *source);
+
+/* What 1/FOV is in another unit of larmor_raw_opts; n: matrix, fov_mm: field of view in that direction. */
+double scan_unit(const char *unit, double n, double fov_mm);
+
+/* A copy of a c64 array's values, or of any real array's as doubles; free() it. */
+larmor_status scan_to_host(const larmor_array *x, float **host);
+larmor_status scan_to_host_f64(larmor_array *x, double **host);
+
+#endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Install what is missing to build larmor, on Debian and Ubuntu by apt; elsewhere name it and stop.
+# Usage: scripts/deps.sh [build|all]; `all` (default) adds what the tests need. SPDX-License-Identifier: Apache-2.0
+set -eu
+build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
+       libexpat1-dev libpng-dev zlib1g-dev libniftiio-dev libznz-dev"
+tests="libcmocka-dev libismrmrd-dev ismrmrd-tools"
+case ${1:-all} in
+build) wanted=$build ;;
+all) wanted="$build $tests" ;;
+*)
+    echo "deps.sh: \"$1\": build or all expected." >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    if [ "${LARMOR_SKIP_DEPS:-0}" = 1 ]; then exit 0; fi
+    echo "deps.sh: no apt here. Install by hand what these Debian packages hold:" >&2
+    echo "$wanted" | tr -s " \n" " " >&2
+    echo "Then set LARMOR_SKIP_DEPS=1 and run again." >&2
+    exit 1
+fi
+
+missing=
+for package in $wanted; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "deps.sh: these packages are missing, and only root can install them:$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "installing:$missing" >&2
+# Progress goes to stderr; output of the callers stays their own.
+$as_root apt-get update -q >&2
+# shellcheck disable=SC2086 # a list of packages
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2

@@ -1,0 +1,92 @@
+#!/bin/sh
+# phantom, traj, convert, compare, info: round trips, exact relations, and outputs that are left alone.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+scan() {
+    output=$1
+    shift
+    expect 0 phantom -o "$output" --matrix 32 --readouts 21 --samples 48 --coils 3 -q "$@"
+}
+
+# The same seed makes the same file, another one does not.
+scan a.h5 --noise 1e-4 --seed 5 --truth truth.h5
+scan b.h5 --noise 1e-4 --seed 5
+scan c.h5 --noise 1e-4 --seed 6
+cmp a.h5 b.h5 || fail "one seed made two files"
+! cmp -s a.h5 c.h5 || fail "two seeds made one file"
+
+# info knows what phantom was told.
+expect 0 info a.h5
+printed '32 x 32 x 1'
+printed '21 readouts x 48 samples'
+printed '^coils: 3$'
+printed '^trajectory: 1/FOV'
+expect 0 info a.h5 --json
+printed '"coils": 3,'
+printed '"trajectory_units": "1/fov"'
+for units in 1/fov norm pm1 rad 1/m rad/m 1/mm; do
+    scan units.h5 --units "$units" --force
+    expect 0 info units.h5 --json
+    printed "\"trajectory_units\": \"$units\""
+done
+scan noise.h5 --noise 1e-3 --noise-scan 256 --noise-dwell 12 --slices 2 --repetitions 3 --oblique
+expect 0 info noise.h5 --json
+printed '"noise": 1,'
+printed '"noise_samples": 256,'
+printed '"noise_dwell_us": 12,'
+[ "$(grep -c '"slice": 1,' out)" -eq 3 ] || fail "three repetitions of slice 1 expected"
+
+# An image compared with itself, a scaled one, a different one.
+expect 0 compare truth.h5 truth.h5 --tol 1e-7
+nrmse_at_most 1e-7
+expect 0 convert truth.h5 truth.npy
+expect 0 convert truth.npy truth.cfl
+expect 0 convert truth.cfl truth.nii.gz
+expect 0 convert truth.h5 truth.png
+expect 0 compare truth.cfl truth.h5 --tol 1e-7
+expect 0 compare truth.nii.gz truth.h5 --magnitude --tol 1e-6
+expect 0 phantom -o d.h5 --matrix 32 --phantom disc --truth disc.h5 -q
+expect 1 compare truth.h5 disc.h5 --tol 0.1
+said_like '^larmor: truth.h5: nrmse [0-9.]+ is above 0.1\.$'
+printed '^nrmse 0\.'
+expect 0 compare truth.h5 disc.h5 --json
+printed '"nrmse": 0\.'
+expect 0 phantom -o e.h5 --matrix 32,16 --truth flat.npy -q
+expect 3 compare flat.npy truth.h5
+said 'larmor: flat.npy: [32, 16], but truth.h5 has [32, 32]; both must have one shape.'
+expect 0 phantom -o e.h5 --matrix 16,32 --truth tall.npy -q --force
+expect 1 compare flat.npy tall.npy --transpose --tol 1e-9
+expect 3 compare missing.npy truth.h5
+
+# A BART pair becomes a scan with the matrix that the trajectory spans.
+expect 0 traj -o t.cfl --traj radial --matrix 32 --readouts 21 --samples 48
+[ "$(sed -n 2p t.hdr | awk '{ print $1, $2, $3 }')" = "3 48 21" ] || fail "t.hdr: $(cat t.hdr)"
+printf '# Dimensions\n1 48 21 2 1\n' >k.hdr
+head -c $((48 * 21 * 2 * 8)) truth.h5 | tr '\200-\377' '@' >k.cfl # any finite numbers
+[ "$(wc -c <k.cfl)" -eq $((48 * 21 * 2 * 8)) ] || dd if=/dev/zero bs=1 count=0 seek=$((48 * 21 * 2 * 8)) of=k.cfl 2>/dev/null
+expect 0 convert --traj t.cfl --kspace k.cfl -o pair.h5
+said_like 'wrote pair.h5: 21 readouts x 48 samples, 2 coils, matrix 32 x 32 x 1, 32 x 32 x 1 mm'
+expect 0 info pair.h5
+printed '^trajectory: 1/FOV'
+printf '# Dimensions\n1 47 21 2 1\n' >k.hdr
+expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
+printf '# Dimensions\n1 48 20 2 1\n' >k.hdr
+head -c $((48 * 20 * 2 * 8)) k.cfl >k2.cfl && mv k2.cfl k.cfl
+expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
+said 'larmor: k.cfl: [1, 48, 21, coils] expected, as t.cfl has 48 samples x 21 readouts.'
+[ ! -e none.h5 ] || fail "a refused conversion left a file"
+
+# What exists stays as it was, unless --force.
+echo mine >keep.h5
+for command in "phantom -o keep.h5" "convert truth.npy keep.h5" "convert --traj t.cfl --kspace k.cfl -o keep.h5"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 1 $command
+    said 'larmor: keep.h5: exists already; --force overwrites it'
+done
+[ "$(cat keep.h5)" = mine ] || fail "keep.h5 was changed"
+expect 0 convert truth.npy keep.h5 --force
+expect 0 compare keep.h5 truth.npy --tol 1e-7
+expect 1 phantom -o nowhere/x.h5
+said_like '^larmor: nowhere/x.h5: no such folder'
+expect 1 phantom -o a.h5/x.h5

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Ctrl-C writes the current iterate and ends with 130; SIGTERM writes nothing and ends with 143.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+expect 0 phantom -o scan.h5 --traj golden --matrix 256 --readouts 400 --coils 8 -q
+
+# interrupted SIGNAL CODE: in the middle of many iterations.
+interrupted() {
+    last="larmor recon, $1"
+    "$LARMOR" recon scan.h5 -o image.h5 --method cg --iters 100000 --tol 1e-30 >out 2>err &
+    pid=$!
+    timeout 60 sh -c 'until grep -q "/100000" err; do sleep 0.1; done' || fail "$last: never started"
+    kill -s "$1" "$pid"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq "$2" ] || fail "$last: exit code $code, expected $2"
+}
+interrupted TERM 143
+[ ! -e image.h5 ] || fail "SIGTERM: an output was written"
+interrupted INT 130
+expect 0 compare image.h5 image.h5 --tol 1e-6

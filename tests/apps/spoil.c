@@ -1,0 +1,93 @@
+/* Damages a scan on purpose: spoil FILE.h5 WAY. SPDX-License-Identifier: Apache-2.0 */
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(int good, const char *what)
+{
+    if (good) return;
+    fprintf(stderr, "spoil: %s failed\n", what);
+    exit(1);
+}
+
+static void replace_header(hid_t file, const char *text)
+{
+    check(H5Ldelete(file, "/dataset/xml", H5P_DEFAULT) >= 0, "deleting the header");
+    if (!text) return;
+    const hsize_t one = 1;
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL);
+    check(H5Tset_size(type, H5T_VARIABLE) >= 0, "a string type");
+    const hid_t set = H5Dcreate2(file, "/dataset/xml", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    check(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0, "writing the header");
+    H5Dclose(set), H5Sclose(space), H5Tclose(type);
+}
+
+/* Read one member, a list of floats, of acquisition `index`, let f change it, and write it back. */
+static void change_floats(hid_t set, const char *member, hsize_t index, void (*f)(hvl_t *list))
+{
+    const hid_t list = H5Tvlen_create(H5T_NATIVE_FLOAT), type = H5Tcreate(H5T_COMPOUND, sizeof(hvl_t));
+    const hid_t space = H5Dget_space(set);
+    const hsize_t one = 1;
+    const hid_t memory = H5Screate_simple(1, &one, NULL);
+    hvl_t value;
+    check(H5Tinsert(type, member, 0, list) >= 0, "a type");
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &index, NULL, &one, NULL) >= 0, "a selection");
+    check(H5Dread(set, type, memory, space, H5P_DEFAULT, &value) >= 0, "reading");
+    f(&value);
+    check(H5Dwrite(set, type, memory, space, H5P_DEFAULT, &value) >= 0, "writing");
+    H5Sclose(memory), H5Sclose(space), H5Tclose(type), H5Tclose(list);
+}
+
+static void put_nan(hvl_t *list)
+{
+    ((float *)list->p)[0] = NAN;
+}
+
+static void shorten(hvl_t *list)
+{
+    list->len -= 6;
+}
+
+static void clear(hvl_t *list)
+{
+    memset(list->p, 0, list->len * sizeof(float));
+}
+
+static void change_acquisitions(hid_t file, const char *way)
+{
+    const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
+    const hid_t space = H5Dget_space(set);
+    hsize_t count = 0;
+    check(set >= 0 && H5Sget_simple_extent_dims(space, &count, NULL) >= 0 && count > 2, "opening the acquisitions");
+    if (!strcmp(way, "no-acquisitions"))
+        check(H5Dset_extent(set, &(hsize_t){0}) >= 0, "shrinking");
+    else if (!strcmp(way, "nan"))
+        change_floats(set, "data", 2, put_nan);
+    else if (!strcmp(way, "samples"))
+        change_floats(set, "data", 2, shorten);
+    else if (!strcmp(way, "no-extent"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "traj", i, clear);
+    else
+        check(0, way);
+    H5Sclose(space), H5Dclose(set);
+}
+
+int main(int argc, char **argv)
+{
+    check(argc == 3, "usage: spoil FILE WAY;");
+    const hid_t file = H5Fopen(argv[1], H5F_ACC_RDWR, H5P_DEFAULT);
+    check(file >= 0, "opening");
+    const char *way = argv[2];
+    if (!strcmp(way, "group"))
+        check(H5Lmove(file, "dataset", file, "other", H5P_DEFAULT, H5P_DEFAULT) >= 0, "moving");
+    else if (!strcmp(way, "header"))
+        replace_header(file, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
+    else if (!strcmp(way, "no-header"))
+        replace_header(file, NULL);
+    else
+        change_acquisitions(file, way);
+    check(H5Fclose(file) >= 0, "closing");
+    return 0;
+}

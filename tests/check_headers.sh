@@ -1,0 +1,17 @@
+#!/bin/sh
+# Each public header compiles alone as strict C11 and as C++17. Usage: tests/check_headers.sh [ROOT].
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+root=${1:-$(dirname "$0")/..}
+cd "$root"
+status=0
+for header in include/larmor/*.h; do
+    name=larmor/$(basename "$header")
+    printf '#include "%s"\nextern int one;\n' "$name" |
+        ${CC:-cc} -std=c11 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || status=1
+    command -v "${CXX:-c++}" >/dev/null || continue
+    printf '#include "%s"\nextern int one;\n' "$name" |
+        ${CXX:-c++} -std=c++17 -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || status=1
+done
+[ $status -ne 0 ] || echo "headers: each compiles alone"
+exit $status

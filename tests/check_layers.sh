@@ -1,0 +1,56 @@
+#!/bin/sh
+# Which layer may include which: core <- nufft <- recon <- apps, core <- io <- apps, core <- phantoms <- apps.
+# Usage: tests/check_layers.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
+set -eu
+root=${1:-$(dirname "$0")/..}
+cd "$root"
+status=0
+
+# allowed LAYER 'REGEX of project includes'
+allowed() {
+    for file in $(find "$1" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort); do
+        # quoted includes are the project's; a name without a folder is a neighbour
+        bad=$(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$file" |
+            grep -vE "\"($2)\"|\"[^/\"]+\"" || true)
+        [ -z "$bad" ] || { echo "$bad" | sed "s|^|$file:|; s|\$|  (not for layer $1)|"; status=1; }
+    done
+}
+
+public='larmor/[a-z]+\.h'
+allowed core     "core/.*|$public"
+allowed nufft    "(core|nufft)/.*|$public"
+allowed recon    "(core|nufft|recon)/.*|$public"
+allowed io       "(core|io)/.*|$public"
+allowed phantoms "(core|phantoms)/.*|$public"
+allowed apps     "$public"
+allowed include  "$public"
+
+# The public headers need nothing but the C library, and no header of ours comes in <>.
+angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms)/' \
+    include core nufft recon io phantoms apps || true)
+[ -z "$angled" ] || { echo "$angled  (quotes, not <>)"; status=1; }
+outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(stddef|stdint)\.h>' || true)
+[ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
+
+# Devices' columns see only tables (headers) of their layer and core.
+for file in $(find core/cpu nufft/cpu -name '*.[ch]' 2>/dev/null); do
+    bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms)/' "$file" || true)
+    [ -z "$bad" ] || { echo "$file:$bad"; status=1; }
+done
+
+# Files that only core may know: FFTW, BLAS; that only io may know: HDF5 and the image libraries.
+only() {
+    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms apps |
+        grep -vE "^$1/" || true)
+    [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
+}
+only core/cpu 'fftw3\.h|cblas\.h|lapacke\.h'
+only io 'hdf5\.h|expat\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
+
+# Nothing in the library prints or ends the program.
+loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon io phantoms \
+    --include='*.c' --include='*.h' | grep -vE '(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
+[ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
+
+[ $status -ne 0 ] || echo "layers: as they should be"
+exit $status

@@ -1,0 +1,285 @@
+/* Arrays: shapes, storage, views, conversion, algebra. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/array.h"
+
+#include <complex.h>
+#include <math.h>
+
+#include "tests/support/test.h"
+
+typedef double _Complex cx;
+
+static larmor_array *make(larmor_dtype dtype, larmor_shape shape, const void *values)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    if (values) assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
+    return x;
+}
+
+static void assert_values(const larmor_array *x, const void *expected, size_t bytes)
+{
+    unsigned char got[512];
+    assert_true(bytes <= sizeof got);
+    assert_ok(larmor_array_read(x, got, bytes));
+    assert_memory_equal(got, expected, bytes);
+}
+
+/* ---- shapes ---- */
+
+static void a_shape_counts_its_elements(void **state)
+{
+    (void)state;
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(3, 4, 5)), 60);
+    assert_int_equal(larmor_shape_count((larmor_shape){0}), 1);
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(3, 0, 5)), 0);
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(3, -1)), -1);
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(0, -1)), -1);
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(INT64_C(1) << 31, INT64_C(1) << 31)), INT64_C(1) << 62);
+    assert_int_equal(larmor_shape_count(LARMOR_SHAPE(INT64_C(1) << 32, INT64_C(1) << 31)), -1);
+    assert_int_equal(larmor_shape_count((larmor_shape){.ndim = 9}), -1);
+}
+
+static void shapes_are_made_appended_and_compared(void **state)
+{
+    (void)state;
+    const int64_t dims[] = {2, 3, 4};
+    assert_true(larmor_shape_equal(larmor_shape_of(3, dims), LARMOR_SHAPE(2, 3, 4)));
+    assert_true(larmor_shape_equal(larmor_shape_append(larmor_shape_of(2, dims), 9), LARMOR_SHAPE(2, 3, 9)));
+    assert_false(larmor_shape_equal(LARMOR_SHAPE(2, 3), LARMOR_SHAPE(2, 3, 1)));
+    assert_false(larmor_shape_equal(LARMOR_SHAPE(2, 3), LARMOR_SHAPE(3, 2)));
+    assert_int_equal(larmor_shape_of(9, dims).ndim, 0);
+    assert_int_equal(larmor_shape_of(-1, dims).ndim, 0);
+    const larmor_shape full = LARMOR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1);
+    assert_int_equal(larmor_shape_count(larmor_shape_append(full, 1)), -1);
+}
+
+static void types_have_names_and_sizes(void **state)
+{
+    (void)state;
+    const char *const names[] = {"f32", "f64", "c64", "c128"};
+    const size_t sizes[] = {4, 8, 8, 16};
+    for (int t = LARMOR_F32; t <= LARMOR_C128; t++) {
+        assert_string_equal(larmor_dtype_name((larmor_dtype)t), names[t]);
+        assert_int_equal(larmor_dtype_size((larmor_dtype)t), sizes[t]);
+    }
+}
+
+/* ---- life ---- */
+
+static void new_arrays_are_zero_and_may_be_empty(void **state)
+{
+    (void)state;
+    const double zeros[8] = {0};
+    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(4), NULL), *none = make(LARMOR_C64, LARMOR_SHAPE(3, 0), NULL);
+    assert_values(x, zeros, sizeof zeros);
+    assert_int_equal(larmor_array_bytes(none), 0);
+    assert_ok(larmor_array_write(none, NULL, 0));
+    assert_ok(larmor_array_read(none, NULL, 0));
+    assert_ok(larmor_zero(none));
+    double norm = 1;
+    assert_ok(larmor_nrm2(none, &norm));
+    assert_true(norm == 0);
+    larmor_array_free(none), larmor_array_free(x), larmor_array_free(NULL);
+}
+
+static void impossible_arrays_are_refused(void **state)
+{
+    (void)state;
+    larmor_array *x = (larmor_array *)&x;
+    assert_refused(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, -1), &x), LARMOR_ERR_SHAPE, "[4, -1]");
+    assert_null(x);
+    const larmor_shape large = LARMOR_SHAPE(INT64_C(1) << 31, INT64_C(1) << 31);
+    assert_refused(larmor_array_create(dev, LARMOR_C128, large, &x), LARMOR_ERR_SHAPE, "not a possible shape");
+    assert_refused(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 55), &x), LARMOR_ERR_MEMORY,
+                   "out of host memory");
+    assert_int_equal(larmor_array_create(NULL, LARMOR_C64, LARMOR_SHAPE(4), &x), LARMOR_ERR_ARG);
+    assert_int_equal(larmor_array_create(dev, (larmor_dtype)7, LARMOR_SHAPE(4), &x), LARMOR_ERR_ARG);
+}
+
+static void copies_from_and_to_the_host_must_fit(void **state)
+{
+    (void)state;
+    const float v[3] = {1, 2, 3};
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(3), v);
+    float back[4];
+    assert_values(x, v, sizeof v);
+    assert_refused(larmor_array_read(x, back, 16), LARMOR_ERR_SHAPE, "got 16 bytes, expected 12 for f32 [3] on");
+    assert_refused(larmor_array_write(x, v, 8), LARMOR_ERR_SHAPE, "got 8 bytes, expected 12");
+    assert_refused(larmor_array_write(x, NULL, 12), LARMOR_ERR_ARG, "NULL");
+    larmor_array_free(x);
+}
+
+/* ---- views ---- */
+
+static void a_slice_shares_storage_and_keeps_it_alive(void **state)
+{
+    (void)state;
+    const float v[6] = {0, 1, 2, 3, 4, 5};
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), v), *view, *inner;
+    assert_ok(larmor_array_slice(x, 1, 2, &view));
+    assert_true(larmor_shape_equal(larmor_array_shape(view), LARMOR_SHAPE(2, 2)));
+    assert_values(view, v + 2, 16);
+    assert_ok(larmor_array_slice(view, 1, 1, &inner));
+    assert_ok(larmor_zero(inner));
+    assert_values(x, (float[]){0, 1, 2, 3, 0, 0}, 24);
+    larmor_array_free(x), larmor_array_free(view);
+    assert_values(inner, (float[]){0, 0}, 8);
+    larmor_array_free(inner);
+}
+
+static void a_slice_that_leaves_the_array_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), NULL), *scalar = make(LARMOR_F32, (larmor_shape){0}, NULL),
+                 *view;
+    const int64_t wrong[][2] = {{-1, 1}, {0, 4}, {3, 1}, {2, 2}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1}};
+    for (int i = 0; i < 7; i++)
+        assert_refused(larmor_array_slice(x, wrong[i][0], wrong[i][1], &view), LARMOR_ERR_SHAPE, "f32 [2, 3]");
+    assert_null(view);
+    assert_int_equal(larmor_array_slice(scalar, 0, 1, &view), LARMOR_ERR_SHAPE);
+    assert_ok(larmor_array_slice(x, 3, 0, &view));
+    assert_int_equal(larmor_array_count(view), 0);
+    larmor_array_free(view), larmor_array_free(scalar), larmor_array_free(x);
+}
+
+static void a_reshape_keeps_the_order_and_the_count(void **state)
+{
+    (void)state;
+    const float v[6] = {0, 1, 2, 3, 4, 5};
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), v), *y;
+    assert_refused(larmor_array_reshape(x, LARMOR_SHAPE(4), &y), LARMOR_ERR_SHAPE, "f32 [2, 3]");
+    assert_ok(larmor_array_reshape(x, LARMOR_SHAPE(3, 1, 2), &y));
+    larmor_array_free(x);
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(3, 1, 2)));
+    assert_values(y, v, sizeof v);
+    larmor_array_free(y);
+}
+
+static void the_same_device_or_type_gives_the_array_itself(void **state)
+{
+    (void)state;
+    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *same, *moved;
+    larmor_device *other;
+    assert_ok(larmor_array_to(x, dev, &same));
+    assert_ptr_equal(x, same);
+    larmor_array_free(same);
+    assert_ok(larmor_array_convert(x, LARMOR_C64, &same));
+    assert_ptr_equal(x, same);
+    larmor_array_free(same);
+    const float v[4] = {1, 2, 3, 4};
+    assert_ok(larmor_array_write(x, v, sizeof v));
+    assert_ok(larmor_device_open("cpu:2", &other));
+    assert_ok(larmor_array_to(x, other, &moved));
+    larmor_array_free(x);
+    assert_ptr_equal(larmor_array_device(moved), other);
+    larmor_device_free(other);
+    assert_values(moved, v, sizeof v);
+    larmor_array_free(moved);
+}
+
+static void conversion_keeps_values_and_makes_real_parts(void **state)
+{
+    (void)state;
+    const float v[2] = {1.5F, -2.25F};
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *wide, *complex_x, *back;
+    assert_ok(larmor_array_convert(x, LARMOR_F64, &wide));
+    assert_values(wide, (double[]){1.5, -2.25}, 16);
+    assert_ok(larmor_array_convert(x, LARMOR_C128, &complex_x));
+    assert_values(complex_x, (double[]){1.5, 0, -2.25, 0}, 32);
+    assert_ok(larmor_array_convert(complex_x, LARMOR_C64, &back));
+    assert_values(back, (float[]){1.5F, 0, -2.25F, 0}, 16);
+    larmor_array_free(back);
+    assert_refused(larmor_array_convert(complex_x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c128 [2] on");
+    assert_null(back);
+    larmor_array_free(complex_x), larmor_array_free(wide), larmor_array_free(x);
+}
+
+/* ---- algebra ---- */
+
+static void the_algebra_computes_what_it_says(void **state)
+{
+    (void)state;
+    const cx xv[2] = {1 + 2 * I, -3}, yv[2] = {I, 2 - I}, dv[2] = {2, I};
+    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
+                 *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv);
+    double dot[2], norm;
+    assert_ok(larmor_dot(x, y, dot)); /* (1-2i) i + (-3)(2-i) = -4 + 4i */
+    assert_true(dot[0] == -4 && dot[1] == 4);
+    assert_ok(larmor_nrm2(x, &norm));
+    assert_at_most(fabs(norm - sqrt(14)), 1e-15);
+    assert_ok(larmor_axpby(2, x, -1, y));
+    assert_values(y, (cx[]){2 + 3 * I, -8 + I}, 32);
+    assert_ok(larmor_mul(d, 1, y));
+    assert_values(y, (cx[]){4 + 6 * I, 1 + 8 * I}, 32);
+    assert_ok(larmor_copy(x, y));
+    assert_values(y, xv, 32);
+    larmor_array_free(d), larmor_array_free(y), larmor_array_free(x);
+}
+
+static void mul_repeats_d_along_the_trailing_dimensions(void **state)
+{
+    (void)state;
+    const cx dv[2] = {2, I}, yv[4] = {1, 1, 3, 1 + I};
+    larmor_array *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv), *y = make(LARMOR_C128, LARMOR_SHAPE(2, 2), yv),
+                 *wrong = make(LARMOR_C128, LARMOR_SHAPE(1, 2), NULL),
+                 *none = make(LARMOR_C128, LARMOR_SHAPE(0, 4), NULL),
+                 *empty = make(LARMOR_C128, LARMOR_SHAPE(0), NULL);
+    assert_ok(larmor_mul(d, 0, y));
+    assert_values(y, (cx[]){2, I, 6, I - 1}, 64);
+    assert_int_equal(larmor_mul(wrong, 0, y), LARMOR_ERR_SHAPE);
+    assert_int_equal(larmor_mul(y, 0, d), LARMOR_ERR_SHAPE);
+    assert_ok(larmor_mul(empty, 0, none));
+    larmor_array_free(empty), larmor_array_free(none), larmor_array_free(wrong), larmor_array_free(y),
+        larmor_array_free(d);
+}
+
+static void mismatched_shapes_are_named_in_the_message(void **state)
+{
+    (void)state;
+    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(4, 4), NULL), *y = make(LARMOR_C64, LARMOR_SHAPE(4, 5), NULL);
+    double dot[2];
+    assert_refused(larmor_axpby(1, x, 0, y), LARMOR_ERR_SHAPE, "c64 [4, 5] on");
+    assert_refused(larmor_copy(x, y), LARMOR_ERR_SHAPE, "expected c64 [4, 4] on");
+    assert_refused(larmor_dot(x, y, dot), LARMOR_ERR_SHAPE, "larmor_dot: y is c64 [4, 5]");
+    assert_refused(larmor_axpby(1, x, 0, NULL), LARMOR_ERR_SHAPE, "y is NULL");
+    larmor_array_free(y), larmor_array_free(x);
+}
+
+static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
+{
+    (void)state;
+    larmor_device *other;
+    assert_ok(larmor_device_open("cpu:2", &other));
+    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *wide = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
+                 *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;
+    assert_ok(larmor_array_create(other, LARMOR_C64, LARMOR_SHAPE(2), &far));
+    double norm;
+    assert_refused(larmor_axpby(1, x, 1, wide), LARMOR_ERR_SHAPE, "c128 [2]");
+    assert_refused(larmor_axpby(1, x, 1, far), LARMOR_ERR_SHAPE, "on cpu:2");
+    assert_refused(larmor_axpby(1, real, 1, real), LARMOR_ERR_SHAPE, "expected a complex array");
+    assert_refused(larmor_nrm2(real, &norm), LARMOR_ERR_SHAPE, "f32 [2]");
+    larmor_array_free(far), larmor_array_free(real), larmor_array_free(wide), larmor_array_free(x);
+    larmor_device_free(other);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shape_counts_its_elements),
+        cmocka_unit_test(shapes_are_made_appended_and_compared),
+        cmocka_unit_test(types_have_names_and_sizes),
+        cmocka_unit_test(new_arrays_are_zero_and_may_be_empty),
+        cmocka_unit_test(impossible_arrays_are_refused),
+        cmocka_unit_test(copies_from_and_to_the_host_must_fit),
+        cmocka_unit_test(a_slice_shares_storage_and_keeps_it_alive),
+        cmocka_unit_test(a_slice_that_leaves_the_array_is_refused),
+        cmocka_unit_test(a_reshape_keeps_the_order_and_the_count),
+        cmocka_unit_test(the_same_device_or_type_gives_the_array_itself),
+        cmocka_unit_test(conversion_keeps_values_and_makes_real_parts),
+        cmocka_unit_test(the_algebra_computes_what_it_says),
+        cmocka_unit_test(mul_repeats_d_along_the_trailing_dimensions),
+        cmocka_unit_test(mismatched_shapes_are_named_in_the_message),
+        cmocka_unit_test(real_arrays_other_types_and_other_devices_do_not_mix),
+    };
+    RUN_TESTS(tests);
+}

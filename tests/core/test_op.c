@@ -1,0 +1,330 @@
+/* Operators: the laws of adjoint and normal, and how they compose. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/op.h"
+
+#include <complex.h>
+#include <math.h>
+
+#include "tests/support/test.h"
+
+typedef double _Complex cx;
+
+/* ---- a dense matrix as an operator; it counts the calls and can be wrong on purpose ---- */
+
+typedef struct matrix {
+    int rows, columns, forwards, adjoints, destroyed;
+    cx adjoint_factor;
+    cx a[8][8];
+} matrix;
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    matrix *m = self;
+    cx in[8], out[8] = {0};
+    m->forwards++;
+    larmor_status st = larmor_array_read(x, in, larmor_array_bytes(x));
+    for (int i = 0; i < m->rows; i++)
+        for (int j = 0; j < m->columns; j++) out[i] += m->a[i][j] * in[j];
+    return st ? st : larmor_array_write(y, out, larmor_array_bytes(y));
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    matrix *m = self;
+    cx in[8], out[8] = {0};
+    m->adjoints++;
+    larmor_status st = larmor_array_read(y, in, larmor_array_bytes(y));
+    for (int i = 0; i < m->rows; i++)
+        for (int j = 0; j < m->columns; j++) out[j] += m->adjoint_factor * conj(m->a[i][j]) * in[i];
+    return st ? st : larmor_array_write(x, out, larmor_array_bytes(x));
+}
+
+static void destroy(void *self)
+{
+    ((matrix *)self)->destroyed++;
+}
+
+static const larmor_op_impl impl = {"matrix", forward, adjoint, NULL, destroy};
+
+static larmor_op *make(matrix *m, int rows, int columns, uint64_t seed)
+{
+    *m = (matrix){.rows = rows, .columns = columns, .adjoint_factor = 1};
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            const double re = test_random(&seed);
+            m->a[i][j] = re + I * test_random(&seed);
+        }
+    larmor_op *op;
+    assert_ok(larmor_op_create(dev, &impl, m, LARMOR_C128, LARMOR_SHAPE(columns), LARMOR_SHAPE(rows), &op));
+    return op;
+}
+
+static larmor_array *vector(int n, uint64_t seed)
+{
+    larmor_array *x;
+    cx v[8];
+    for (int i = 0; i < n; i++) v[i] = test_random(&seed) + I * test_random(&seed);
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &x));
+    assert_ok(larmor_array_write(x, v, (size_t)n * sizeof *v));
+    return x;
+}
+
+typedef larmor_status map(larmor_op *, const larmor_array *, larmor_array *);
+
+/* f(op, x) is A x for the dense rows x columns matrix. */
+static void assert_is(larmor_op *op, map *f, int rows, int columns, cx a[8][8])
+{
+    larmor_array *x = vector(columns, 5), *y = vector(rows, 6);
+    cx in[8], out[8];
+    assert_ok(f(op, x, y));
+    assert_ok(larmor_array_read(x, in, larmor_array_bytes(x)));
+    assert_ok(larmor_array_read(y, out, larmor_array_bytes(y)));
+    for (int i = 0; i < rows; i++) {
+        cx sum = 0;
+        for (int j = 0; j < columns; j++) sum += a[i][j] * in[j];
+        assert_at_most(cabs(sum - out[i]), 1e-13);
+    }
+    larmor_array_free(y), larmor_array_free(x);
+}
+
+/* c = op(a) b with a n x k after op */
+static void multiply(int n, int k, int m, cx a[8][8], int conjugate, cx b[8][8], cx c[8][8])
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            cx sum = 0;
+            for (int l = 0; l < k; l++) sum += (conjugate ? conj(a[l][i]) : a[i][l]) * b[l][j];
+            c[i][j] = sum;
+        }
+}
+
+static void assert_adjoint(larmor_op *op)
+{
+    double error;
+    assert_ok(larmor_op_adjoint_error(op, 1, &error));
+    assert_at_most(error, 1e-14);
+}
+
+/* ---- one operator ---- */
+
+static void an_operator_maps_and_its_normal_is_adjoint_after_forward(void **state)
+{
+    (void)state;
+    matrix m;
+    larmor_op *A = make(&m, 5, 3, 1);
+    cx normal[8][8];
+    multiply(3, 5, 3, m.a, 1, m.a, normal);
+    assert_is(A, larmor_op_forward, 5, 3, m.a);
+    assert_is(A, larmor_op_normal, 3, 3, normal);
+    assert_adjoint(A);
+    assert_string_equal(larmor_op_name(A), "matrix");
+    assert_int_equal(larmor_op_dtype(A), LARMOR_C128);
+    assert_ptr_equal(larmor_op_device(A), dev);
+    assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(3)));
+    assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(5)));
+    larmor_op_free(A);
+    assert_int_equal(m.destroyed, 1);
+}
+
+static void the_adjoint_test_finds_a_wrong_adjoint(void **state)
+{
+    (void)state;
+    matrix m;
+    larmor_op *A = make(&m, 5, 3, 1);
+    double error;
+    m.adjoint_factor = 1 + 1e-6 * I;
+    assert_ok(larmor_op_adjoint_error(A, 1, &error));
+    assert_true(error > 1e-8);
+    m.adjoint_factor = 0;
+    assert_ok(larmor_op_adjoint_error(A, 1, &error));
+    assert_true(error > 0.01);
+    larmor_op_free(A);
+}
+
+static void arrays_of_another_shape_never_reach_the_operator(void **state)
+{
+    (void)state;
+    matrix m;
+    larmor_op *A = make(&m, 5, 3, 1);
+    larmor_array *x = vector(3, 1), *y = vector(5, 1);
+    assert_refused(larmor_op_forward(A, y, x), LARMOR_ERR_SHAPE, "matrix: ");
+    assert_refused(larmor_op_adjoint(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [5] on");
+    assert_refused(larmor_op_normal(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [3] on");
+    assert_int_equal(m.forwards + m.adjoints, 0);
+    larmor_array_free(y), larmor_array_free(x), larmor_op_free(A);
+}
+
+static void an_incomplete_operator_is_refused_and_self_stays_the_callers(void **state)
+{
+    (void)state;
+    matrix m = {0};
+    larmor_op *op = (larmor_op *)&op;
+    const larmor_op_impl half = {"half", forward, NULL, NULL, destroy};
+    assert_refused(larmor_op_create(dev, &half, &m, LARMOR_C64, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op),
+                   LARMOR_ERR_ARG, "operator half");
+    assert_null(op);
+    assert_int_equal(larmor_op_create(dev, &impl, &m, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op),
+                     LARMOR_ERR_ARG);
+    assert_int_equal(larmor_op_create(dev, &impl, &m, LARMOR_C64, LARMOR_SHAPE(-2), LARMOR_SHAPE(2), &op),
+                     LARMOR_ERR_SHAPE);
+    assert_int_equal(m.destroyed, 0);
+    larmor_op_free(NULL);
+}
+
+/* ---- composition ---- */
+
+static void a_chain_is_the_product(void **state)
+{
+    (void)state;
+    matrix a, b;
+    larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *AB;
+    cx product[8][8], normal[8][8];
+    assert_ok(larmor_op_chain(A, B, &AB));
+    larmor_op_free(B), larmor_op_free(A);
+    multiply(5, 4, 3, a.a, 0, b.a, product);
+    multiply(3, 5, 3, product, 1, product, normal);
+    assert_is(AB, larmor_op_forward, 5, 3, product);
+    assert_is(AB, larmor_op_normal, 3, 3, normal);
+    assert_adjoint(AB);
+    assert_int_equal(a.destroyed + b.destroyed, 0);
+    larmor_op_free(AB);
+    assert_int_equal(a.destroyed, 1);
+    assert_int_equal(b.destroyed, 1);
+}
+
+static void a_chain_uses_the_left_factors_own_normal(void **state)
+{
+    (void)state;
+    matrix a, b, n;
+    larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *N = make(&n, 4, 4, 3), *A2, *A2B;
+    cx right[8][8], normal[8][8];
+    assert_ok(larmor_op_with_normal(A, N, &A2)); /* deliberately not A^H A */
+    assert_ok(larmor_op_chain(A2, B, &A2B));
+    larmor_op_free(A2), larmor_op_free(N), larmor_op_free(B), larmor_op_free(A);
+    multiply(4, 4, 3, n.a, 0, b.a, right);
+    multiply(3, 4, 3, b.a, 1, right, normal);
+    assert_is(A2B, larmor_op_normal, 3, 3, normal);
+    assert_int_equal(a.forwards + a.adjoints, 0);
+    assert_adjoint(A2B);
+    larmor_op_free(A2B);
+}
+
+static void a_sum_is_the_sum(void **state)
+{
+    (void)state;
+    matrix a, b;
+    larmor_op *A = make(&a, 5, 3, 1), *B = make(&b, 5, 3, 2), *S;
+    cx sum[8][8], normal[8][8];
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 3; j++) sum[i][j] = a.a[i][j] + b.a[i][j];
+    multiply(3, 5, 3, sum, 1, sum, normal);
+    assert_ok(larmor_op_sum(A, B, &S));
+    larmor_op_free(B), larmor_op_free(A);
+    assert_is(S, larmor_op_forward, 5, 3, sum);
+    assert_is(S, larmor_op_normal, 3, 3, normal);
+    assert_adjoint(S);
+    larmor_op_free(S);
+    assert_int_equal(a.destroyed + b.destroyed, 2);
+}
+
+static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **state)
+{
+    (void)state;
+    matrix a, b, n;
+    larmor_op *A = make(&a, 5, 3, 1), *B = make(&b, 2, 3, 2), *N = make(&n, 3, 3, 3), *B2, *S;
+    cx tall[8][8], normal[8][8];
+    memcpy(tall, a.a, sizeof tall);
+    memcpy(tall[5], b.a[0], 2 * sizeof tall[0]);
+    assert_ok(larmor_op_with_normal(B, N, &B2));
+    assert_ok(larmor_op_stack((larmor_op *[]){A, B2}, 2, &S));
+    assert_true(larmor_shape_equal(larmor_op_out_shape(S), LARMOR_SHAPE(7)));
+    larmor_op_free(A), larmor_op_free(B), larmor_op_free(N), larmor_op_free(B2);
+    assert_is(S, larmor_op_forward, 7, 3, tall);
+    multiply(3, 5, 3, a.a, 1, a.a, normal);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) normal[i][j] += n.a[i][j];
+    assert_is(S, larmor_op_normal, 3, 3, normal);
+    assert_adjoint(S);
+    larmor_op_free(S);
+}
+
+static void a_diagonal_multiplies_and_its_adjoint_conjugates(void **state)
+{
+    (void)state;
+    larmor_array *d = vector(4, 9);
+    larmor_op *D;
+    cx v[8], diagonal[8][8] = {{0}}, normal[8][8] = {{0}};
+    assert_ok(larmor_array_read(d, v, larmor_array_bytes(d)));
+    for (int i = 0; i < 4; i++) diagonal[i][i] = v[i], normal[i][i] = v[i] * conj(v[i]);
+    assert_ok(larmor_op_diag(d, &D));
+    larmor_array_free(d);
+    assert_is(D, larmor_op_forward, 4, 4, diagonal);
+    assert_is(D, larmor_op_normal, 4, 4, normal);
+    assert_adjoint(D);
+    larmor_op_free(D);
+}
+
+static void parts_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    matrix a, b;
+    larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 3, 4, 2), *out = (larmor_op *)&out;
+    assert_refused(larmor_op_chain(A, B, &out), LARMOR_ERR_SHAPE, "chain: output of the right factor: got c128 [3]");
+    assert_null(out);
+    assert_refused(larmor_op_sum(A, B, &out), LARMOR_ERR_SHAPE, "sum: output of the second");
+    assert_refused(larmor_op_with_normal(A, B, &out), LARMOR_ERR_SHAPE, "with_normal: output of the normal");
+    assert_refused(larmor_op_stack(NULL, 0, &out), LARMOR_ERR_ARG, "stack: got 0 operators");
+    assert_refused(larmor_op_chain(A, NULL, &out), LARMOR_ERR_ARG, "an operator is NULL");
+    larmor_array *narrow;
+    larmor_op *D;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &narrow));
+    assert_ok(larmor_op_diag(narrow, &D));
+    assert_refused(larmor_op_chain(A, D, &out), LARMOR_ERR_SHAPE, "both must agree");
+    larmor_op_free(D), larmor_array_free(narrow);
+    assert_int_equal(a.destroyed + b.destroyed, 0);
+    larmor_op_free(A), larmor_op_free(B);
+    assert_int_equal(a.destroyed + b.destroyed, 2);
+}
+
+static larmor_status failing(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self, (void)x, (void)y;
+    return larmor_fail(LARMOR_ERR_NUMERIC, "failing on purpose");
+}
+
+static void a_failure_inside_comes_out_of_every_composition(void **state)
+{
+    (void)state;
+    const larmor_op_impl broken = {"broken", failing, failing, NULL, NULL};
+    matrix m;
+    larmor_op *A = make(&m, 3, 3, 1), *F, *all[3];
+    assert_ok(larmor_op_create(dev, &broken, NULL, LARMOR_C128, LARMOR_SHAPE(3), LARMOR_SHAPE(3), &F));
+    assert_ok(larmor_op_chain(A, F, &all[0]));
+    assert_ok(larmor_op_sum(A, F, &all[1]));
+    assert_ok(larmor_op_stack((larmor_op *[]){A, F}, 2, &all[2]));
+    for (int i = 0; i < 3; i++) {
+        larmor_array *x = vector(3, 1), *y = vector(i == 2 ? 6 : 3, 1), *z = vector(3, 2);
+        assert_refused(larmor_op_forward(all[i], x, y), LARMOR_ERR_NUMERIC, "failing on purpose");
+        assert_refused(larmor_op_adjoint(all[i], y, x), LARMOR_ERR_NUMERIC, "failing on purpose");
+        assert_refused(larmor_op_normal(all[i], x, z), LARMOR_ERR_NUMERIC, "failing on purpose");
+        larmor_array_free(z), larmor_array_free(y), larmor_array_free(x), larmor_op_free(all[i]);
+    }
+    larmor_op_free(F), larmor_op_free(A);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_operator_maps_and_its_normal_is_adjoint_after_forward),
+        cmocka_unit_test(the_adjoint_test_finds_a_wrong_adjoint),
+        cmocka_unit_test(arrays_of_another_shape_never_reach_the_operator),
+        cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
+        cmocka_unit_test(a_chain_is_the_product),
+        cmocka_unit_test(a_chain_uses_the_left_factors_own_normal),
+        cmocka_unit_test(a_sum_is_the_sum),
+        cmocka_unit_test(a_stack_puts_rows_below_each_other_and_adds_their_normals),
+        cmocka_unit_test(a_diagonal_multiplies_and_its_adjoint_conjugates),
+        cmocka_unit_test(parts_that_do_not_fit_are_refused),
+        cmocka_unit_test(a_failure_inside_comes_out_of_every_composition),
+    };
+    RUN_TESTS(tests);
+}
