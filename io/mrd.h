@@ -1,0 +1,83 @@
+/* What the parts of the ISMRMRD raw data reader share: limits, heads of acquisitions, the opened file.
+ *
+ * Acquisitions, channels and samples are counted from 0 in messages, as in the file; encodings from 1.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MRD_H
+#define LMR_MRD_H
+
+#include "core/array.h"
+#include "core/status.h"
+#include "io/mrd_header.h"
+#include "larmor/io.h"
+
+#define LMR_MRD_MAX_CHANNELS 1024
+#define LMR_MRD_MAX_ACQUISITIONS (INT64_C(1) << 28)
+
+/* What a readout is for: bits, 0 for those that are left out. */
+enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4 };
+
+typedef struct lmr_mrd_head { /* of an acquisition, from the file */
+    uint64_t flags;
+    uint32_t measurement_uid, time_stamp, physiology_stamp[3];
+    uint16_t samples, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
+    uint16_t counter[LMR_COUNTERS];
+    float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
+} lmr_mrd_head;
+
+typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
+    int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */
+    int use;
+} lmr_mrd_readout;
+
+typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
+    int dims;                 /* components that are stored; 0: none */
+    int spatial;              /* of these, how many are k-space coordinates */
+    int density;              /* 1: the third component holds density weights */
+    double scale[3];          /* stored value to cycles per encoded field of view */
+    double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
+} lmr_mrd_traj;
+
+struct larmor_raw {
+    char *xml;
+    lmr_mrd_header header;
+    lmr_mrd_traj traj_of[LMR_MRD_MAX_ENCODINGS];
+    lmr_mrd_head *head;             /* [info.acquisitions] */
+    lmr_mrd_readout *readout;       /* [info.acquisitions] */
+    float *data, *traj;             /* the pools */
+    int channels;                   /* of a readout as it is stored */
+    int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels that are not dead */
+    int conjugate;
+    int64_t memory;
+    int64_t *order;          /* imaging readouts, sorted by group and within a group as in the file */
+    int64_t *first_in_order; /* [groups + 1] */
+    larmor_group *group;
+    larmor_raw_info info;
+};
+
+static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after discards */
+{
+    return (int64_t)h->samples - h->discard_pre - h->discard_post;
+}
+
+/* Add a line to info.warnings; what does not fit is left out. */
+void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
+ * times. */
+larmor_status lmr_mrd_route(larmor_raw *raw);
+/* Look at all samples: finite, of sane size, not all zero; takes out non-finite acquisitions if asked, finds dead
+ * coils. */
+larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
+/* Sort the imaging readouts into groups. */
+larmor_status lmr_mrd_group(larmor_raw *raw);
+
+/* mrd_units.c: what the trajectory's components and units are. units is NULL or "auto", or one of larmor_raw_opts. */
+larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
+
+/* mrd_samples.c: the reconstruction grid of an encoding. Fails if it is larger than raw->memory allows. */
+larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, larmor_grid *out);
+
+/* "64 GiB", "2.0 PiB". */
+lmr_text lmr_bytes_text(double bytes);
+
+#endif

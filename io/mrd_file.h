@@ -1,0 +1,33 @@
+/* An ISMRMRD file as it lies on disk: read-only, every claim checked against what is there. The descriptor and all
+ * buffers are the caller's and nothing is global, so that this part can run in a process of its own.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MRD_FILE_H
+#define LMR_MRD_FILE_H
+
+#include "io/mrd.h"
+#include "io/mrd_heap.h"
+
+typedef struct lmr_mrd_file lmr_mrd_file;
+
+typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
+    lmr_heap_ref data, traj;
+} lmr_mrd_refs;
+
+/* Look at an open file of `bytes` bytes and find the acquisitions of a group ("dataset", "a/b"). Messages do not name
+ * the file.
+ *
+ * Errors  LARMOR_ERR_FORMAT: not HDF5, cut short, damaged, no such group, not acquisitions; LARMOR_ERR_MEMORY. */
+larmor_status lmr_mrd_file_open(int fd, int64_t bytes, const char *group, lmr_mrd_file **out);
+void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
+
+int64_t lmr_mrd_file_count(const lmr_mrd_file *file);
+
+/* The XML header: its length, then its text into a buffer of that length. */
+larmor_status lmr_mrd_file_header_bytes(lmr_mrd_file *file, int64_t *bytes);
+larmor_status lmr_mrd_file_header(lmr_mrd_file *file, char *text);
+
+/* The heads of all acquisitions and where their numbers are, `count` each. The numbers are as many as the head claims
+ * and no more than the file can hold. */
+larmor_status lmr_mrd_file_heads(lmr_mrd_file *file, lmr_mrd_head *head, lmr_mrd_refs *refs);
+
+#endif

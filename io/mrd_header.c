@@ -1,0 +1,369 @@
+/* The XML header of ISMRMRD raw data, by expat: what larmor needs is read strictly, the rest is skipped.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "io/mrd_header.h"
+
+#include <ctype.h>
+#include <expat.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/status.h"
+
+enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
+
+/* The elements that are read; every other one is SKIPPED with all that is in it. */
+typedef enum element {
+    SKIPPED,
+    NOTHING, /* above the root */
+    ROOT,
+    SYSTEM,
+    CHANNELS,
+    BANDWIDTH,
+    ENCODING,
+    SPACE,
+    MATRIX,
+    MATRIX_AXIS,
+    FOV,
+    FOV_AXIS,
+    LIMITS,
+    LIMIT,
+    BOUND,
+    TRAJECTORY
+} element;
+
+static const struct rule {
+    element parent;
+    const char *name;
+    element is;
+    int index; /* which of its kind: encoded or recon space, axis, counter, bound */
+} rules[] = {
+    {NOTHING, "ismrmrdHeader", ROOT, 0},
+    {ROOT, "acquisitionSystemInformation", SYSTEM, 0},
+    {SYSTEM, "receiverChannels", CHANNELS, 0},
+    {SYSTEM, "relativeReceiverNoiseBandwidth", BANDWIDTH, 0},
+    {ROOT, "encoding", ENCODING, 0},
+    {ENCODING, "encodedSpace", SPACE, 0},
+    {ENCODING, "reconSpace", SPACE, 1},
+    {ENCODING, "trajectory", TRAJECTORY, 0},
+    {ENCODING, "encodingLimits", LIMITS, 0},
+    {SPACE, "matrixSize", MATRIX, 0},
+    {SPACE, "fieldOfView_mm", FOV, 0},
+    {MATRIX, "x", MATRIX_AXIS, 0},
+    {MATRIX, "y", MATRIX_AXIS, 1},
+    {MATRIX, "z", MATRIX_AXIS, 2},
+    {FOV, "x", FOV_AXIS, 0},
+    {FOV, "y", FOV_AXIS, 1},
+    {FOV, "z", FOV_AXIS, 2},
+    {LIMITS, "kspace_encoding_step_1", LIMIT, LMR_STEP1},
+    {LIMITS, "kspace_encoding_step_2", LIMIT, LMR_STEP2},
+    {LIMITS, "average", LIMIT, LMR_AVERAGE},
+    {LIMITS, "slice", LIMIT, LMR_SLICE},
+    {LIMITS, "contrast", LIMIT, LMR_CONTRAST},
+    {LIMITS, "phase", LIMIT, LMR_PHASE},
+    {LIMITS, "repetition", LIMIT, LMR_REPETITION},
+    {LIMITS, "set", LIMIT, LMR_SET},
+    {LIMITS, "segment", LIMIT, LMR_SEGMENT},
+    {LIMIT, "minimum", BOUND, LMR_MINIMUM},
+    {LIMIT, "maximum", BOUND, LMR_MAXIMUM},
+    {LIMIT, "center", BOUND, LMR_CENTER},
+};
+
+typedef struct level { /* an open element */
+    element is;
+    int index;
+    long line;
+    char name[MAX_NAME];
+} level;
+
+typedef struct parser {
+    XML_Parser xml;
+    locale_t c;
+    lmr_mrd_header *out;
+    larmor_status st;
+    int depth; /* open elements; level[0] is NOTHING */
+    level level[MAX_DEPTH + 1];
+    char text[MAX_TEXT + 1]; /* of the leaf that is open */
+    int length, overlong;
+    int seen_limits, seen_trajectory, seen_space[2], seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
+} parser;
+
+lmr_text lmr_printable(const char *text, int64_t bytes, int limit)
+{
+    lmr_text out;
+    int n = 0;
+    for (; n < bytes && n < limit; n++) out.s[n] = text[n] >= 0x20 && text[n] < 0x7f ? text[n] : '?';
+    snprintf(out.s + n, sizeof out.s - (size_t)n, "%s", bytes > limit && limit > 8 ? "..." : "");
+    return out;
+}
+
+#define REFUSE(p, ...)                                                                                               \
+    do {                                                                                                             \
+        if (!(p)->st) (p)->st = LMR_FAIL(LARMOR_ERR_FORMAT, __VA_ARGS__);                                            \
+        XML_StopParser((p)->xml, XML_FALSE);                                                                         \
+    } while (0)
+
+/* A leaf's text, for messages. */
+static lmr_text said(const parser *p)
+{
+    return lmr_printable(p->text, p->length + p->overlong, MAX_TEXT < 40 ? MAX_TEXT : 40);
+}
+
+/* The whole text as a number, 1 if it is one and finite. */
+static int number(const parser *p, double *value)
+{
+    if (p->overlong || !p->length || strspn(p->text, "0123456789+-.eE") != (size_t)p->length) return 0;
+    char *end;
+    *value = strtod_l(p->text, &end, p->c);
+    return end == p->text + p->length && isfinite(*value);
+}
+
+/* The whole text as an integer in first..last; -1 if it is not. */
+static int integer(const parser *p, int first, int last)
+{
+    double v;
+    if (!number(p, &v) || strspn(p->text, "+0123456789") != (size_t)p->length || v < first || v > last) return -1;
+    return (int)v;
+}
+
+static const char axis_name[] = "xyz";
+
+static const char *space_name(int recon)
+{
+    return recon ? "reconSpace " : "";
+}
+
+static void once(parser *p, int *seen, const char *what)
+{
+    if (*seen) REFUSE(p, "header: encoding %d %s given twice.", p->out->encodings, what);
+    *seen = 1;
+}
+
+/* ---- leaves ---- */
+
+static void matrix_axis(parser *p, lmr_mrd_encoding *e)
+{
+    const int axis = p->level[p->depth].index, recon = p->level[p->depth - 2].index;
+    char what[40];
+    snprintf(what, sizeof what, "%smatrix %c", space_name(recon), axis_name[axis]);
+    once(p, &p->seen_matrix[recon][axis], what);
+    const int n = integer(p, 1, LMR_MRD_MAX_MATRIX);
+    if (n < 0)
+        REFUSE(p, "header: encoding %d %s = \"%s\"; 1 to %d expected.", p->out->encodings, what, said(p).s,
+               LMR_MRD_MAX_MATRIX);
+    (recon ? e->space.recon_matrix : e->space.matrix)[axis] = n;
+}
+
+static void fov_axis(parser *p, lmr_mrd_encoding *e)
+{
+    const int axis = p->level[p->depth].index, recon = p->level[p->depth - 2].index;
+    char what[40];
+    double mm = 0;
+    snprintf(what, sizeof what, "%sfield of view %c", space_name(recon), axis_name[axis]);
+    once(p, &p->seen_fov[recon][axis], what);
+    if (!number(p, &mm) || mm < 1e-6 || mm > 1e9)
+        REFUSE(p, "header: encoding %d %s is %s; a positive number of mm expected.", p->out->encodings, what,
+               p->length ? said(p).s : "empty");
+    (recon ? e->space.recon_fov_mm : e->space.fov_mm)[axis] = mm;
+}
+
+static void bound(parser *p, lmr_mrd_encoding *e)
+{
+    const level *here = &p->level[p->depth], *counter = here - 1;
+    const int n = integer(p, 0, LMR_MRD_MAX_MATRIX);
+    if (n < 0)
+        REFUSE(p, "header: encoding %d %s %s = \"%s\"; 0 to %d expected.", p->out->encodings, counter->name,
+               here->name, said(p).s, LMR_MRD_MAX_MATRIX);
+    e->limit[counter->index][here->index] = n;
+}
+
+static void trajectory(parser *p, lmr_mrd_encoding *e)
+{
+    static const char *const names[] = {"cartesian", "epi", "radial", "goldenangle", "spiral", "other"};
+    once(p, &p->seen_trajectory, "trajectory");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcasecmp(p->text, names[i])) snprintf(e->space.trajectory, sizeof e->space.trajectory, "%s", names[i]);
+    if (!strcasecmp(p->text, "custom")) snprintf(e->space.trajectory, sizeof e->space.trajectory, "other");
+    if (!*e->space.trajectory)
+        REFUSE(p,
+               "header: encoding %d trajectory \"%s\" unknown; cartesian, epi, radial, goldenangle, spiral or other.",
+               p->out->encodings, said(p).s);
+}
+
+static void system_leaf(parser *p, element is)
+{
+    if (is == CHANNELS) {
+        const int n = integer(p, 0, LMR_MRD_MAX_MATRIX);
+        if (n < 0) REFUSE(p, "header: receiverChannels = \"%s\"; 0 to %d expected.", said(p).s, LMR_MRD_MAX_MATRIX);
+        p->out->receiver_channels = n;
+        return;
+    }
+    double ratio = 0;
+    if (!number(p, &ratio) || ratio <= 0)
+        REFUSE(p, "header: relativeReceiverNoiseBandwidth = \"%s\"; a positive number expected.", said(p).s);
+    p->out->noise_bandwidth = ratio;
+}
+
+/* ---- encodings ---- */
+
+static void begin_encoding(parser *p)
+{
+    lmr_mrd_header *h = p->out;
+    if (h->encodings == LMR_MRD_MAX_ENCODINGS) {
+        REFUSE(p, "header: more than %d encodings.", LMR_MRD_MAX_ENCODINGS);
+        return;
+    }
+    lmr_mrd_encoding *e = &h->encoding[h->encodings++];
+    memset(e, 0, sizeof *e);
+    memset(e->limit, -1, sizeof e->limit);
+    p->seen_limits = p->seen_trajectory = 0;
+    memset(p->seen_space, 0, sizeof p->seen_space);
+    memset(p->seen_matrix, 0, sizeof p->seen_matrix);
+    memset(p->seen_fov, 0, sizeof p->seen_fov);
+}
+
+static void end_encoding(parser *p)
+{
+    const int number_of = p->out->encodings;
+    for (int recon = 0; recon < 2 && !p->st; recon++) {
+        if (!p->seen_space[recon])
+            REFUSE(p, "header: %s missing in encoding %d.", recon ? "reconSpace" : "encodedSpace", number_of);
+        for (int k = 0; k < 3; k++) {
+            if (!p->seen_matrix[recon][k])
+                REFUSE(p, "header: encoding %d %smatrix %c missing.", number_of, space_name(recon), axis_name[k]);
+            if (!p->seen_fov[recon][k])
+                REFUSE(p, "header: encoding %d %sfield of view %c missing.", number_of, space_name(recon),
+                       axis_name[k]);
+        }
+    }
+    if (!p->seen_limits) REFUSE(p, "header: encodingLimits missing in encoding %d.", number_of);
+    if (!p->seen_trajectory) REFUSE(p, "header: trajectory missing in encoding %d.", number_of);
+    larmor_encoding *space = &p->out->encoding[number_of - 1].space;
+    space->ndim = space->matrix[2] > 1 ? 3 : 2;
+}
+
+/* ---- expat's events ---- */
+
+static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **attributes)
+{
+    (void)attributes;
+    parser *p = self;
+    if (p->st) return;
+    const long line = (long)XML_GetCurrentLineNumber(p->xml);
+    if (p->depth == MAX_DEPTH) {
+        REFUSE(p, "header line %ld: more than %d levels of tags.", line, MAX_DEPTH);
+        return;
+    }
+    const char *colon = strchr(name, ':');
+    const char *local = colon ? colon + 1 : name;
+    level *l = &p->level[++p->depth];
+    *l = (level){.is = SKIPPED, .line = line};
+    const lmr_text shown = lmr_printable(local, (int64_t)strlen(local), MAX_NAME - 8);
+    memcpy(l->name, shown.s, sizeof l->name - 1);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].parent == l[-1].is && !strcmp(rules[i].name, local))
+            l->is = rules[i].is, l->index = rules[i].index;
+    if (p->depth == 1 && l->is != ROOT) REFUSE(p, "header: root is <%s>, <ismrmrdHeader> expected.", l->name);
+    if (l->is == ENCODING) begin_encoding(p);
+    if (l->is == LIMITS) p->seen_limits = 1;
+    if (l->is == SPACE) once(p, &p->seen_space[l->index], l->name);
+    if (l->is != SKIPPED) p->length = p->overlong = 0;
+}
+
+static void XMLCALL on_text(void *self, const XML_Char *text, int bytes)
+{
+    parser *p = self;
+    if (p->level[p->depth].is == SKIPPED) return;
+    for (int i = 0; i < bytes; i++) {
+        const int space = isspace((unsigned char)text[i]);
+        if (space && !p->length) continue;
+        if (p->length == MAX_TEXT)
+            p->overlong |= !space;
+        else
+            p->text[p->length++] = text[i];
+    }
+}
+
+static void XMLCALL on_end(void *self, const XML_Char *name)
+{
+    (void)name;
+    parser *p = self;
+    if (p->st) return;
+    while (p->length && isspace((unsigned char)p->text[p->length - 1])) p->length--;
+    p->text[p->length] = '\0';
+    const element is = p->level[p->depth].is;
+    lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
+    if (is == MATRIX_AXIS) matrix_axis(p, e);
+    if (is == FOV_AXIS) fov_axis(p, e);
+    if (is == BOUND) bound(p, e);
+    if (is == TRAJECTORY) trajectory(p, e);
+    if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
+    if (is == ENCODING) end_encoding(p);
+    p->depth--;
+}
+
+static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
+                               int has)
+{
+    (void)name, (void)system, (void)public, (void)has;
+    parser *p = self;
+    REFUSE(p, "header line %ld: DOCTYPE is not allowed.", (long)XML_GetCurrentLineNumber(p->xml));
+}
+
+static larmor_status explain(const parser *p)
+{
+    const enum XML_Error error = XML_GetErrorCode(p->xml);
+    if (error == XML_ERROR_NO_MEMORY) return LMR_NO_MEMORY();
+    const level *open = &p->level[p->depth];
+    if (p->depth &&
+        (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN))
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).", (long)XML_GetCurrentLineNumber(p->xml),
+                    XML_ErrorString(error));
+}
+
+static larmor_status parse(parser *p, const char *text, int64_t bytes)
+{
+    XML_SetUserData(p->xml, p);
+    XML_SetElementHandler(p->xml, on_start, on_end);
+    XML_SetCharacterDataHandler(p->xml, on_text);
+    XML_SetStartDoctypeDeclHandler(p->xml, on_doctype);
+    p->level[0].is = NOTHING;
+    const enum XML_Status status = XML_Parse(p->xml, text, (int)bytes, 1);
+    if (p->st) return p->st;
+    if (status != XML_STATUS_OK) return explain(p);
+    return p->out->encodings ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "header: no encoding.");
+}
+
+larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out)
+{
+    *out = (lmr_mrd_header){.noise_bandwidth = 0.793};
+    if (bytes > LMR_MRD_MAX_HEADER)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.", (long long)bytes,
+                        (long long)LMR_MRD_MAX_HEADER);
+    bytes = (int64_t)strnlen(text, (size_t)bytes);
+    if (strspn(text, " \t\r\n") >= (size_t)bytes) return LMR_FAIL(LARMOR_ERR_FORMAT, "header is empty.");
+    out->encoding = calloc(LMR_MRD_MAX_ENCODINGS, sizeof *out->encoding);
+    parser *p = calloc(1, sizeof *p);
+    if (p) {
+        p->out = out;
+        p->xml = XML_ParserCreate(NULL);
+        p->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    }
+    const int ready = out->encoding && p && p->xml && p->c;
+    const larmor_status st = ready ? parse(p, text, bytes) : LMR_NO_MEMORY();
+    if (p && p->xml) XML_ParserFree(p->xml);
+    if (p && p->c) freelocale(p->c);
+    free(p);
+    return st;
+}
+
+void lmr_mrd_header_free(lmr_mrd_header *header)
+{
+    free(header->encoding);
+    header->encoding = NULL, header->encodings = 0;
+}

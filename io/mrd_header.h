@@ -1,0 +1,50 @@
+/* The XML header of ISMRMRD raw data. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MRD_HEADER_H
+#define LMR_MRD_HEADER_H
+
+#include "core/array.h"
+#include "larmor/io.h"
+
+#define LMR_MRD_MAX_HEADER (INT64_C(16) << 20)
+#define LMR_MRD_MAX_MATRIX 65535
+#define LMR_MRD_MAX_ENCODINGS 64
+
+/* The counters of an acquisition, in the order of ISMRMRD. */
+enum {
+    LMR_STEP1,
+    LMR_STEP2,
+    LMR_AVERAGE,
+    LMR_SLICE,
+    LMR_CONTRAST,
+    LMR_PHASE,
+    LMR_REPETITION,
+    LMR_SET,
+    LMR_SEGMENT,
+    LMR_COUNTERS
+};
+
+enum { LMR_MINIMUM, LMR_MAXIMUM, LMR_CENTER, LMR_BOUNDS };
+
+typedef struct lmr_mrd_encoding {
+    larmor_encoding space;
+    int limit[LMR_COUNTERS][LMR_BOUNDS]; /* -1 where the header says nothing */
+} lmr_mrd_encoding;
+
+typedef struct lmr_mrd_header {
+    int encodings;
+    lmr_mrd_encoding *encoding;
+    int receiver_channels;  /* 0 if not given */
+    double noise_bandwidth; /* default 0.793 */
+} lmr_mrd_header;
+
+/* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is
+ * skipped whatever its size. Free *out with lmr_mrd_header_free, also after an error.
+ *
+ * Errors  LARMOR_ERR_FORMAT `header...: what is wrong`; LARMOR_ERR_MEMORY. */
+larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out);
+void lmr_mrd_header_free(lmr_mrd_header *header);
+
+/* Text from a file for use in a message: one line of at most `limit` (up to 180) printable ASCII characters. */
+lmr_text lmr_printable(const char *text, int64_t bytes, int limit);
+
+#endif

@@ -1,0 +1,343 @@
+/* The samples of a raw file as arrays: the reconstruction grid, k-space and trajectory of a group, noise, geometry.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mrd.h"
+
+/* ---- the grid ---- */
+
+static larmor_status check_matrix(const larmor_raw *raw, const int64_t n[3])
+{
+    const double bytes = 8. * (double)n[0] * (double)n[1] * (double)n[2];
+    if (bytes <= (double)raw->memory) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "matrix %lld x %lld x %lld needs %s per image; limit is %s (--memory).",
+                    (long long)n[0], (long long)n[1], (long long)n[2], lmr_bytes_text(bytes).s,
+                    lmr_bytes_text((double)raw->memory).s);
+}
+
+larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, larmor_grid *out)
+{
+    const larmor_encoding *e = &raw->header.encoding[encoding].space;
+    *out = (larmor_grid){.ndim = e->ndim};
+    for (int d = 0; d < 3; d++) {
+        const double voxel = e->recon_fov_mm[d] / (double)e->recon_matrix[d];
+        const double n = round(fmax(e->fov_mm[d], e->recon_fov_mm[d]) / voxel);
+        out->crop[d] = d < e->ndim ? e->recon_matrix[d] : 1;
+        out->matrix[d] = d < e->ndim ? (n < 1e9 ? (int64_t)n : (int64_t)1e9) : 1;
+        if (out->matrix[d] < out->crop[d]) out->matrix[d] = out->crop[d];
+        if (out->matrix[d] > out->crop[d]) out->matrix[d] += out->matrix[d] % 2;
+        out->fov_mm[d] = d < e->ndim ? (double)out->matrix[d] * voxel : e->recon_fov_mm[d];
+    }
+    LMR_TRY(check_matrix(raw, e->matrix));
+    LMR_TRY(check_matrix(raw, e->recon_matrix));
+    LMR_TRY(check_matrix(raw, out->matrix));
+    for (int d = 0; d < 3; d++)
+        if (out->matrix[d] > LMR_MRD_MAX_MATRIX)
+            return LMR_FAIL(
+                LARMOR_ERR_FORMAT,
+                "header: encoding %d: field of view %g mm with voxels of %g mm needs matrix %lld; at most %d "
+                "expected.",
+                encoding + 1, out->fov_mm[d], out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d],
+                LMR_MRD_MAX_MATRIX);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, larmor_grid *out)
+{
+    if (encoding < 0 || encoding >= raw->header.encodings)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
+    return lmr_mrd_grid(raw, encoding, out);
+}
+
+/* ---- which readouts ---- */
+
+typedef struct selection {
+    int64_t *readout;              /* [count] acquisitions, as in the file */
+    int64_t count, total, longest; /* readouts, samples, samples of the longest */
+    int regular;
+} selection;
+
+/* Readouts for calibration alone of the group's slice: from its encoding, or else from the first that has some. */
+static int64_t list_calibration(const larmor_raw *raw, const larmor_group *g, int64_t *list)
+{
+    int encoding = -1;
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+            const lmr_mrd_head *h = &raw->head[i];
+            if (raw->readout[i].use != LMR_CALIBRATION || h->counter[LMR_SLICE] != g->slice) continue;
+            if (!pass && (encoding < 0 || h->encoding == g->encoding)) encoding = h->encoding;
+            if (!pass || h->encoding != encoding) continue;
+            if (list) list[count] = i;
+            count++;
+        }
+        if (pass) return count;
+    }
+    return 0;
+}
+
+static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
+{
+    const larmor_group *g = &raw->group[group];
+    *s = (selection){.regular = 1, .count = calibration ? list_calibration(raw, g, NULL) : g->readouts};
+    if (!s->count) return LARMOR_OK;
+    s->readout = calloc((size_t)s->count, sizeof *s->readout);
+    if (!s->readout) return LMR_NO_MEMORY();
+    if (calibration)
+        list_calibration(raw, g, s->readout);
+    else
+        memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
+    for (int64_t r = 0; r < s->count; r++) {
+        const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
+        s->regular &= !r || kept == s->longest;
+        s->total += kept;
+        if (kept > s->longest) s->longest = kept;
+        if (raw->head[s->readout[r]].traj_dims != raw->head[s->readout[0]].traj_dims)
+            return LMR_FAIL(LARMOR_ERR_FORMAT,
+                            "acquisition %lld: only some of the calibration readouts have a trajectory.",
+                            (long long)s->readout[r]);
+    }
+    return LARMOR_OK;
+}
+
+/* ---- trajectory ---- */
+
+/* Cycles per encoded field of view at sample s along a Cartesian readout. */
+static double cartesian_x(const lmr_mrd_head *h, int64_t s, int64_t matrix)
+{
+    const int64_t n = h->samples;
+    const double step = n > matrix ? (double)matrix / (double)n : 1, edge = (double)matrix / 2 + .5;
+    int64_t center = h->center_sample;
+    if ((double)center * step > edge || (double)(n - 1 - center) * step > edge) center = n / 2; /* not filled in */
+    const int64_t place = h->flags & LARMOR_ACQ_REVERSE ? n - 1 - s : s;
+    return (double)(place - center) * step;
+}
+
+/* k of one sample in cycles per field of view of the grid. */
+static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larmor_grid *grid, double *k)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
+    const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
+    const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
+    for (int d = 0; d < grid->ndim; d++) {
+        if (h->traj_dims && d < t->spatial)
+            k[d] = t->scale[d] * (double)stored[d];
+        else if (d == 0)
+            k[d] = cartesian_x(h, s, space->matrix[0]);
+        else
+            k[d] = h->counter[d - 1] - t->center[d];
+        k[d] *= grid->fov_mm[d] / space->fov_mm[d];
+    }
+}
+
+/* 1 if the selection has a trajectory or one can be made from the counters. */
+static int has_trajectory(const larmor_raw *raw, const selection *s)
+{
+    const lmr_mrd_head *h = &raw->head[s->readout[0]];
+    const char *kind = raw->header.encoding[h->encoding].space.trajectory;
+    return h->traj_dims || !strcmp(kind, "cartesian") || !strcmp(kind, "epi");
+}
+
+/* Trajectory of all samples, and which of them lie within the grid's k-space. Half a sample beyond its edge is
+ * within. */
+static larmor_status place_all(const larmor_raw *raw, const selection *s, const larmor_grid *grid, double **traj,
+                               unsigned char **inside, int64_t *outside)
+{
+    const int nd = grid->ndim;
+    *traj = calloc((size_t)(s->total * nd), sizeof **traj);
+    *inside = calloc((size_t)s->total, 1);
+    if (!*traj || !*inside) return LMR_NO_MEMORY();
+    int64_t at = 0, kept = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++) {
+            double *k = *traj + kept * nd;
+            place_sample(raw, s->readout[r], n, grid, k);
+            int in = 1;
+            for (int d = 0; d < nd; d++) in &= fabs(k[d]) <= (double)grid->matrix[d] / 2 + .5;
+            (*inside)[at] = (unsigned char)in;
+            kept += in;
+        }
+    }
+    *outside = s->total - kept;
+    if (kept) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "no sample lies within the k-space of matrix %lld x %lld x %lld. Use --traj-units.",
+                    (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
+}
+
+/* ---- arrays ---- */
+
+static larmor_status array_of(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
+                              larmor_array **out)
+{
+    LMR_TRY(larmor_array_create(dev, dtype, shape, out));
+    return larmor_array_write(*out, host, larmor_array_bytes(*out));
+}
+
+/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. */
+static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                larmor_shape shape, larmor_device *dev, larmor_array **out)
+{
+    const float sign = raw->conjugate ? -1.f : 1.f;
+    larmor_array *one = NULL;
+    larmor_status st;
+    const int64_t count = larmor_shape_count(shape);
+    float *host = calloc((size_t)count, 2 * sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
+    for (int c = 0; c < raw->info.coils; c++) {
+        float *to = host;
+        int64_t at = 0;
+        for (int64_t r = 0; r < s->count; r++) {
+            const lmr_mrd_head *h = &raw->head[s->readout[r]];
+            const float *x = raw->data + raw->readout[s->readout[r]].data + 2 * (int64_t)raw->kept[c] * h->samples;
+            for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+                if (!inside || inside[at]) *to++ = x[2 * n], *to++ = sign * x[2 * n + 1];
+        }
+        LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
+        LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
+        larmor_array_free(one);
+        one = NULL;
+    }
+done:
+    larmor_array_free(one);
+    free(host);
+    return st;
+}
+
+static larmor_status fill_density(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                  larmor_shape shape, larmor_device *dev, larmor_array **out)
+{
+    double *host = calloc((size_t)larmor_shape_count(shape), sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    int64_t at = 0, to = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        const float *k = raw->traj + raw->readout[s->readout[r]].traj;
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (inside[at]) host[to++] = (double)k[n * h->traj_dims + 2];
+    }
+    const larmor_status st = array_of(dev, LARMOR_F64, shape, host, out);
+    free(host);
+    return st;
+}
+
+static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmor_samples *out)
+{
+    out->step1 = calloc((size_t)s->count, sizeof *out->step1);
+    out->step2 = calloc((size_t)s->count, sizeof *out->step2);
+    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        out->step1[r] = raw->head[s->readout[r]].counter[LMR_STEP1];
+        out->step2[r] = raw->head[s->readout[r]].counter[LMR_STEP2];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status fill(const larmor_raw *raw, const selection *s, const larmor_grid *grid, larmor_device *dev,
+                          larmor_samples *out)
+{
+    double *traj = NULL;
+    unsigned char *inside = NULL;
+    larmor_status st = LARMOR_OK;
+    const int placed = has_trajectory(raw, s);
+    if (placed) LMR_OR(done, place_all(raw, s, grid, &traj, &inside, &out->outside));
+    const int64_t kept = s->total - out->outside;
+    const larmor_shape shape =
+        s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
+    LMR_OR(done, fill_coils(raw, s, inside, shape, dev, &out->kspace));
+    if (placed)
+        LMR_OR(done,
+               array_of(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), traj, &out->traj));
+    const lmr_mrd_head *h = &raw->head[s->readout[0]];
+    if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
+        LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
+    LMR_OR(done, fill_steps(raw, s, out));
+done:
+    free(traj), free(inside);
+    return st;
+}
+
+larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid, int calibration,
+                                 larmor_device *dev, larmor_samples *out)
+{
+    *out = (larmor_samples){0};
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
+    const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
+    int good = grid->ndim == nd;
+    for (int d = 0; d < nd; d++) good &= grid->matrix[d] > 0 && grid->fov_mm[d] > 0;
+    if (!good)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
+                        grid->ndim, nd);
+    selection s;
+    larmor_status st = select_readouts(raw, group, calibration, &s);
+    if (!st && s.count) st = fill(raw, &s, grid, dev, out);
+    free(s.readout);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+void larmor_samples_free(larmor_samples *samples)
+{
+    if (!samples) return;
+    larmor_array_free(samples->kspace), larmor_array_free(samples->traj), larmor_array_free(samples->density);
+    free(samples->step1), free(samples->step2);
+    *samples = (larmor_samples){0};
+}
+
+larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
+{
+    *noise = NULL;
+    if (!raw->info.noise) return LARMOR_OK;
+    selection s = {.total = raw->info.noise_samples};
+    s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
+    if (!s.readout) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
+    const larmor_status st = fill_coils(raw, &s, NULL, LARMOR_SHAPE(s.total), dev, noise);
+    free(s.readout);
+    if (st) larmor_array_free(*noise), *noise = NULL;
+    return st;
+}
+
+/* ---- geometry ---- */
+
+/* 1 if v is a direction; files that were simulated often have none. */
+static int is_direction(const float v[3])
+{
+    const double length = sqrt((double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2]);
+    return length > .9 && length < 1.1;
+}
+
+larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
+{
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
+    const larmor_group *g = &raw->group[group];
+    const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
+    const int oriented = is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
+    *meta = (larmor_image_meta){.encoding = g->encoding,
+                                .slice = g->slice,
+                                .contrast = g->contrast,
+                                .phase = g->phase,
+                                .repetition = g->repetition,
+                                .set = g->set,
+                                .average = h->counter[LMR_AVERAGE],
+                                .measurement_uid = h->measurement_uid,
+                                .time_stamp = h->time_stamp};
+    for (int d = 0; d < 3; d++) {
+        meta->fov_mm[d] = raw->header.encoding[g->encoding].space.recon_fov_mm[d];
+        meta->position_mm[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
+        meta->table_mm[d] = isfinite(h->table[d]) ? (double)h->table[d] : 0;
+        meta->read_dir[d] = oriented ? (double)h->read_dir[d] : d == 0;
+        meta->phase_dir[d] = oriented ? (double)h->phase_dir[d] : d == 1;
+        meta->slice_dir[d] = oriented ? (double)h->slice_dir[d] : d == 2;
+        meta->physiology_stamp[d] = h->physiology_stamp[d];
+    }
+    return LARMOR_OK;
+}

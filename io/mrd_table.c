@@ -1,0 +1,308 @@
+/* What each readout of a raw file is for, whether its numbers are sane, and which readouts make one image.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mrd.h"
+
+/* Larger values are not signal, and their squares would leave the range of single precision. */
+#define LARGEST_VALUE 1e18f
+
+/* Navigators, phase correction, feedback, dummies, surface coil correction, phase stabilisation and its reference. */
+static const uint64_t left_out_flags = LARMOR_ACQ_FLAG(23) | LARMOR_ACQ_FLAG(24) | LARMOR_ACQ_FLAG(26) |
+                                       LARMOR_ACQ_FLAG(27) | LARMOR_ACQ_FLAG(28) | LARMOR_ACQ_FLAG(29) |
+                                       LARMOR_ACQ_FLAG(30) | LARMOR_ACQ_FLAG(31);
+
+static int use_of(uint64_t flags)
+{
+    if (flags & left_out_flags) return 0;
+    if (flags & LARMOR_ACQ_NOISE) return LMR_NOISE;
+    if (flags & LARMOR_ACQ_CALIBRATION_AND_IMAGING) return LMR_IMAGING | LMR_CALIBRATION;
+    return flags & LARMOR_ACQ_CALIBRATION ? LMR_CALIBRATION : LMR_IMAGING;
+}
+
+/* ---- heads ---- */
+
+/* largest: samples of the longest readout. A short dummy may carry the center of the others. */
+static larmor_status check_head(const larmor_raw *raw, int64_t i, int largest)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const long long n = (long long)i;
+    if (!h->samples) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: 0 samples.", n);
+    if (!h->channels || h->channels > LMR_MRD_MAX_CHANNELS)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: %d channels, 1 to %d expected.", n, h->channels,
+                        LMR_MRD_MAX_CHANNELS);
+    if (h->discard_pre + h->discard_post >= h->samples)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: discard %d+%d of %d samples.", n, h->discard_pre,
+                        h->discard_post, h->samples);
+    if (raw->readout[i].use == LMR_NOISE) return LARMOR_OK;
+    if (h->encoding >= raw->header.encodings)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: encoding space %d, header has %d.", n, h->encoding,
+                        raw->header.encodings);
+    if (h->center_sample > (h->traj_dims ? largest : h->samples))
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: center sample %d of %d.", n, h->center_sample,
+                        h->samples);
+    return LARMOR_OK;
+}
+
+/* All readouts have as many channels as the first one that is not noise; noise scans must have as many. */
+static larmor_status check_channels(larmor_raw *raw)
+{
+    for (int noise = 0; noise < 2; noise++) {
+        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+            const int use = raw->readout[i].use, channels = raw->head[i].channels;
+            if (!use || (use == LMR_NOISE) != noise) continue;
+            if (!raw->channels) raw->channels = channels;
+            if (channels == raw->channels) continue;
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld%s has %d channels, the %s %d.", (long long)i,
+                            noise ? " (noise)" : "", channels, noise ? "others have" : "first has", raw->channels);
+        }
+    }
+    return LARMOR_OK;
+}
+
+static void warn_of_limits(larmor_raw *raw)
+{
+    static const char *const names[LMR_COUNTERS] = {"kspace_encode_step_1",
+                                                    "kspace_encode_step_2",
+                                                    "average",
+                                                    "slice",
+                                                    "contrast",
+                                                    "phase",
+                                                    "repetition",
+                                                    "set",
+                                                    "segment"};
+    for (int e = 0; e < raw->header.encodings; e++) {
+        for (int c = 0; c < LMR_COUNTERS; c++) {
+            const int limit = raw->header.encoding[e].limit[c][LMR_MAXIMUM];
+            int reached = -1;
+            for (int64_t i = 0; i < raw->info.acquisitions; i++)
+                if (raw->readout[i].use & LMR_IMAGING && raw->head[i].encoding == e &&
+                    raw->head[i].counter[c] > reached)
+                    reached = raw->head[i].counter[c];
+            if (limit >= 0 && reached > limit)
+                lmr_mrd_warn(raw, "counter %s reaches %d, encodingLimits end at %d; all readouts are used.", names[c],
+                             reached, limit);
+        }
+    }
+}
+
+larmor_status lmr_mrd_route(larmor_raw *raw)
+{
+    larmor_raw_info *info = &raw->info;
+    int largest = 0;
+    for (int64_t i = 0; i < info->acquisitions; i++) {
+        raw->readout[i].use = use_of(raw->head[i].flags);
+        if (raw->head[i].samples > largest) largest = raw->head[i].samples;
+    }
+    for (int64_t i = 0; i < info->acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        const int use = raw->readout[i].use;
+        if (!use) {
+            info->dropped++;
+            continue;
+        }
+        LMR_TRY(check_head(raw, i, largest));
+        const double dwell = isfinite(h->dwell_us) && h->dwell_us > 0 ? (double)h->dwell_us : 0;
+        if (use & LMR_IMAGING && !info->dwell_us) info->dwell_us = dwell;
+        if (use & LMR_NOISE && !info->noise_dwell_us) info->noise_dwell_us = dwell;
+    }
+    LMR_TRY(check_channels(raw));
+    warn_of_limits(raw);
+    return LARMOR_OK;
+}
+
+/* ---- samples ---- */
+
+typedef struct findings {
+    int64_t values, acquisition, channel, sample; /* non-finite: how many, and the first */
+    int64_t traj_values, traj_acquisition, traj_component, traj_sample;
+    float peak, imaging_peak;
+    unsigned char alive[LMR_MRD_MAX_CHANNELS];
+} findings;
+
+/* The largest magnitude of n numbers; *bad is raised by how many are not finite. */
+static float peak_of(const float *x, int64_t n, int64_t *bad)
+{
+    float peak = 0;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float a = fabsf(x[i]);
+        wrong += !(a <= FLT_MAX);
+        peak = a > peak && a <= FLT_MAX ? a : peak;
+    }
+    *bad += wrong;
+    return peak;
+}
+
+/* 1 if a readout's kept samples and trajectory are all finite. */
+static int look_at(const larmor_raw *raw, int64_t i, findings *f)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const lmr_mrd_readout *r = &raw->readout[i];
+    const int64_t kept = lmr_head_kept(h);
+    int64_t bad = 0;
+    for (int c = 0; c < h->channels; c++) {
+        const float *x = raw->data + r->data + 2 * ((int64_t)c * h->samples + h->discard_pre);
+        int64_t here = 0;
+        const float peak = peak_of(x, 2 * kept, &here);
+        if (here && !f->values && !bad) {
+            int64_t s = 0;
+            while (isfinite(x[s])) s++;
+            f->acquisition = i, f->channel = c, f->sample = h->discard_pre + s / 2;
+        }
+        bad += here;
+        if (peak > f->peak) f->peak = peak;
+        if (!(r->use & LMR_IMAGING)) continue;
+        f->alive[c] |= peak > 0;
+        if (peak > f->imaging_peak) f->imaging_peak = peak;
+    }
+    const float *k = raw->traj + r->traj + (int64_t)h->discard_pre * h->traj_dims;
+    int64_t bad_k = 0;
+    peak_of(k, kept * h->traj_dims, &bad_k);
+    if (bad_k && !f->traj_values) {
+        int64_t s = 0;
+        while (isfinite(k[s])) s++;
+        f->traj_acquisition = i, f->traj_component = s % h->traj_dims,
+        f->traj_sample = h->discard_pre + s / h->traj_dims;
+    }
+    f->values += bad, f->traj_values += bad_k;
+    return !bad && !bad_k;
+}
+
+static larmor_status refuse_nonfinite(const findings *f)
+{
+    if (f->values)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%lld non-finite values, first in acquisition %lld, channel %lld, sample %lld. Use "
+                        "--drop-nonfinite to leave those acquisitions out.",
+                        (long long)f->values, (long long)f->acquisition, (long long)f->channel, (long long)f->sample);
+    if (f->traj_values)
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "%lld non-finite trajectory values, first in acquisition %lld, component %lld, sample %lld. Use "
+            "--drop-nonfinite to leave those acquisitions out.",
+            (long long)f->traj_values, (long long)f->traj_acquisition, (long long)f->traj_component,
+            (long long)f->traj_sample);
+    return LARMOR_OK;
+}
+
+/* Counts of what is used, after all has been left out that must be. */
+static larmor_status count_uses(larmor_raw *raw)
+{
+    larmor_raw_info *info = &raw->info;
+    int64_t calibration_only = 0;
+    for (int64_t i = 0; i < info->acquisitions; i++) {
+        const int use = raw->readout[i].use;
+        info->imaging += !!(use & LMR_IMAGING), info->calibration += !!(use & LMR_CALIBRATION);
+        info->noise += use == LMR_NOISE, calibration_only += use == LMR_CALIBRATION;
+        if (use == LMR_NOISE) info->noise_samples += lmr_head_kept(&raw->head[i]);
+    }
+    if (info->imaging) return LARMOR_OK;
+    char more[96] = "";
+    int n = 0;
+    if (calibration_only) n = snprintf(more, sizeof more, ", %lld calibration", (long long)calibration_only);
+    if (info->nonfinite) snprintf(more + n, sizeof more - (size_t)n, ", %lld non-finite", (long long)info->nonfinite);
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions left after flags (%lld read, %lld noise or navigator%s).",
+                    (long long)info->acquisitions, (long long)(info->noise + info->dropped), more);
+}
+
+larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
+{
+    findings f = {0};
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!raw->readout[i].use || look_at(raw, i, &f)) continue;
+        raw->info.nonfinite++;
+        if (drop_nonfinite) raw->readout[i].use = 0;
+    }
+    if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
+    LMR_TRY(count_uses(raw));
+    if (f.peak > LARGEST_VALUE)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
+    if (!(f.imaging_peak > 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "all data is zero.");
+    for (int c = 0; c < raw->channels; c++) {
+        if (f.alive[c])
+            raw->kept[raw->info.coils++] = c;
+        else
+            raw->info.dead_coils++, lmr_mrd_warn(raw, "channel %d has no signal; left out.", c);
+    }
+    return LARMOR_OK;
+}
+
+/* ---- groups ---- */
+
+typedef struct sorted { /* a readout with its group's key: encoding, slice, contrast, phase, repetition, set */
+    uint16_t key[6];
+    int64_t i;
+} sorted;
+
+static int by_group(const void *a, const void *b)
+{
+    const sorted *x = a, *y = b;
+    for (int k = 0; k < 6; k++)
+        if (x->key[k] != y->key[k]) return x->key[k] < y->key[k] ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+static void describe_group(const larmor_raw *raw, const sorted *s, int64_t readouts, larmor_group *g)
+{
+    unsigned char seen[65536 / 8] = {0};
+    const uint16_t *k = s->key;
+    *g = (larmor_group){.encoding = k[0],
+                        .slice = k[1],
+                        .contrast = k[2],
+                        .phase = k[3],
+                        .repetition = k[4],
+                        .set = k[5],
+                        .readouts = readouts,
+                        .regular = 1};
+    for (int64_t r = 0; r < readouts; r++) {
+        const lmr_mrd_head *h = &raw->head[s[r].i];
+        const int average = h->counter[LMR_AVERAGE];
+        const int64_t kept = lmr_head_kept(h);
+        g->averages += !(seen[average / 8] >> average % 8 & 1);
+        seen[average / 8] |= (unsigned char)(1 << average % 8);
+        g->regular &= !r || kept == g->samples;
+        g->total += kept;
+        if (kept > g->samples) g->samples = kept;
+    }
+}
+
+larmor_status lmr_mrd_group(larmor_raw *raw)
+{
+    const int64_t n = raw->info.imaging;
+    int64_t at = 0, groups = 0;
+    sorted *s = calloc((size_t)n, sizeof *s);
+    raw->order = calloc((size_t)n, sizeof *raw->order);
+    if (!s || !raw->order) {
+        free(s);
+        return LMR_NO_MEMORY();
+    }
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!(raw->readout[i].use & LMR_IMAGING)) continue;
+        const uint16_t *c = raw->head[i].counter;
+        s[at++] = (sorted){
+            {raw->head[i].encoding, c[LMR_SLICE], c[LMR_CONTRAST], c[LMR_PHASE], c[LMR_REPETITION], c[LMR_SET]}, i};
+    }
+    qsort(s, (size_t)n, sizeof *s, by_group);
+    for (int64_t r = 0; r < n; r++) {
+        raw->order[r] = s[r].i;
+        groups += !r || memcmp(s[r].key, s[r - 1].key, sizeof s->key) != 0;
+    }
+    raw->group = calloc((size_t)groups, sizeof *raw->group);
+    raw->first_in_order = calloc((size_t)groups + 1, sizeof *raw->first_in_order);
+    const int full = raw->group && raw->first_in_order && groups <= INT32_MAX;
+    for (int64_t r = 0, g = 0; full && r < n; g++) {
+        int64_t end = r + 1;
+        while (end < n && !memcmp(s[end].key, s[r].key, sizeof s->key)) end++;
+        describe_group(raw, s + r, end - r, &raw->group[g]);
+        raw->first_in_order[g] = r, raw->first_in_order[g + 1] = end;
+        r = end;
+    }
+    raw->info.groups = (int)groups;
+    free(s);
+    return full ? LARMOR_OK : LMR_NO_MEMORY();
+}

@@ -1,0 +1,318 @@
+/* The trajectory of a raw file: ISMRMRD states neither its unit nor what a third component is, so both are inferred
+ * from the header's matrix and field of view, and refused where that is not conclusive. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/mrd.h"
+
+enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
+
+/* Cycles per encoded field of view for a stored 1: constant + per_matrix N + per_mm FOV. */
+static const struct unit {
+    const char *name, *label;
+    double constant, per_matrix, per_mm;
+    double bound; /* values end here by definition; 0: they do not */
+} units_table[UNITS] = {
+    [PER_FOV] = {"1/fov", "1/FOV", 1, 0, 0, 0}, [NORM] = {"norm", "norm", 0, 1, 0, .5},
+    [PM1] = {"pm1", "pm1", 0, .5, 0, 1},        [RAD] = {"rad", "rad", 0, .5 / M_PI, 0, M_PI},
+    [PER_M] = {"1/m", "1/m", 0, 0, 1e-3, 0},    [RAD_PER_M] = {"rad/m", "rad/m", 0, 0, .5e-3 / M_PI, 0},
+    [PER_MM] = {"1/mm", "1/mm", 0, 0, 1, 0},
+};
+#define UNIT_NAMES "1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm"
+
+static double unit_scale(int unit, const larmor_encoding *space, int d)
+{
+    const struct unit *u = &units_table[unit];
+    return u->constant + u->per_matrix * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
+}
+
+/* ---- what is stored ---- */
+
+typedef struct extent { /* of the stored values, by component */
+    double low[3], high[3];
+    double step2[3]; /* mean square of the step from sample to sample */
+    int64_t samples;
+} extent;
+
+static extent measure(const larmor_raw *raw, int encoding, int use, int dims)
+{
+    extent e = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, {0}, 0};
+    int64_t steps = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & use) || h->encoding != encoding || h->traj_dims != dims) continue;
+        const float *k = raw->traj + raw->readout[i].traj;
+        for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
+            for (int d = 0; d < dims; d++) {
+                const double v = (double)k[s * dims + d];
+                e.low[d] = v < e.low[d] ? v : e.low[d], e.high[d] = v > e.high[d] ? v : e.high[d];
+                if (s == h->discard_pre) continue;
+                const double step = v - (double)k[(s - 1) * dims + d];
+                e.step2[d] += step * step;
+            }
+            steps += s > h->discard_pre, e.samples++;
+        }
+    }
+    for (int d = 0; d < dims && steps; d++) e.step2[d] /= (double)steps;
+    return e;
+}
+
+static double largest(const extent *e, int d)
+{
+    return fmax(fabs(e->low[d]), fabs(e->high[d]));
+}
+
+/* A third component beside a matrix of one partition: density weights, nothing, or a mistake. */
+static larmor_status third_component(larmor_raw *raw, const larmor_encoding *space, const extent *e, lmr_mrd_traj *t)
+{
+    t->spatial = t->dims < 3 ? t->dims : 3;
+    if (t->dims < 3 || space->matrix[2] > 1) return LARMOR_OK;
+    const double low = e->low[2], high = e->high[2], plane = fmax(largest(e, 0), largest(e, 1));
+    t->spatial = 2;
+    t->density = low >= 0 && high > low && high > 1e-9 * plane;
+    if (t->density) raw->info.density_stored = 1;
+    if (low < 0 && largest(e, 2) > 1e-3 * plane)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "trajectory has a third component (%.4g to %.4g), but the matrix is %lld x "
+                        "%lld x 1. Correct matrixSize z.",
+                        low, high, (long long)space->matrix[0], (long long)space->matrix[1]);
+    return LARMOR_OK;
+}
+
+/* ---- the hypothesis test ---- */
+
+typedef struct fit { /* of one unit */
+    double reach;    /* largest |k| over the edge of the encoded k-space, over the axes */
+    double least;    /* the same, smallest over the axes that have extent */
+    double step;     /* from sample to sample, in 1 / encoded field of view */
+    int axis;        /* of reach */
+} fit;
+
+static fit try_unit(int unit, const larmor_encoding *space, const extent *e, int spatial)
+{
+    fit f = {.least = INFINITY};
+    for (int d = 0; d < spatial; d++) {
+        const double scale = unit_scale(unit, space, d);
+        const double reach = largest(e, d) * scale / ((double)space->matrix[d] / 2);
+        if (reach > f.reach) f.reach = reach, f.axis = d;
+        if (e->high[d] > e->low[d] && reach < f.least) f.least = reach;
+        f.step += e->step2[d] * scale * scale;
+    }
+    f.step = sqrt(f.step);
+    return f;
+}
+
+/* The trajectory ends about where the matrix says, and its samples are dense enough for the field of view. */
+static int fits_edge(const fit *f)
+{
+    return f->reach >= .8 && f->reach <= 1.05 && (f->step <= 1.3 || fabs(f->reach - 1) <= .02);
+}
+
+/* Or it covers less, e.g. for an interpolated image, but its samples are spaced as the field of view asks. */
+static int fits_step(const fit *f)
+{
+    return f->reach >= .3 && f->reach < .8 && f->step >= .7 && f->step <= 1.1;
+}
+
+static int same_scale(int a, int b, const larmor_encoding *space, int spatial)
+{
+    for (int d = 0; d < spatial; d++)
+        if (fabs(unit_scale(a, space, d) / unit_scale(b, space, d) - 1) > 1e-4) return 0;
+    return 1;
+}
+
+/* The unit whose hypothesis holds: UNITS if none does; *second is set if another one holds as well. */
+static int choose(const fit fits[UNITS], const larmor_encoding *space, int spatial, int (*holds)(const fit *),
+                  int *second)
+{
+    int best = UNITS;
+    *second = UNITS;
+    for (int u = 0; u < UNITS; u++) {
+        if (!holds(&fits[u]) || (best < UNITS && same_scale(u, best, space, spatial))) continue;
+        const int better = best == UNITS || fabs(fits[u].reach - 1) < fabs(fits[best].reach - 1);
+        if (better)
+            *second = best, best = u;
+        else if (*second == UNITS || fabs(fits[u].reach - 1) < fabs(fits[*second].reach - 1))
+            *second = u;
+    }
+    return best;
+}
+
+/* One of two that hold is clearly nearer to the edge of k-space. */
+static int clear(const fit *best, const fit *second)
+{
+    const double a = fabs(best->reach - 1), b = fabs(second->reach - 1);
+    return a <= .02 && b >= a + .01 && b >= 3 * a;
+}
+
+static void report(larmor_raw *raw, int unit, const larmor_encoding *space, const fit *f, const char *how)
+{
+    const double half = (double)space->matrix[f->axis] / 2;
+    snprintf(raw->info.traj_units, sizeof raw->info.traj_units, "%s", units_table[unit].name);
+    snprintf(raw->info.traj_report, sizeof raw->info.traj_report, "%s (kmax %.1f of %g), %s", units_table[unit].label,
+             f->reach * half, half, how);
+}
+
+static larmor_status infer(larmor_raw *raw, const larmor_encoding *space, const extent *e, int spatial, int *unit)
+{
+    fit fits[UNITS];
+    int second;
+    for (int u = 0; u < UNITS; u++) fits[u] = try_unit(u, space, e, spatial);
+    *unit = choose(fits, space, spatial, fits_edge, &second);
+    const int by_step = *unit == UNITS;
+    if (by_step) *unit = choose(fits, space, spatial, fits_step, &second);
+    if (*unit == UNITS) {
+        double k = 0;
+        for (int d = 0; d < spatial; d++) k = fmax(k, largest(e, d));
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "trajectory units not recognised: values up to %.4g do not fit matrix %lld x %lld and field of "
+            "view %g x %g mm. Use --traj-units " UNIT_NAMES ".",
+            k, (long long)space->matrix[0], (long long)space->matrix[1], space->fov_mm[0], space->fov_mm[1]);
+    }
+    const fit *f = &fits[*unit];
+    if (second != UNITS && (by_step || !clear(f, &fits[second])))
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT, "trajectory units may be %s or %s (kmax %.1f or %.1f of %g). Use --traj-units.",
+            units_table[*unit].name, units_table[second].name, f->reach * (double)space->matrix[f->axis] / 2,
+            fits[second].reach * (double)space->matrix[fits[second].axis] / 2, (double)space->matrix[f->axis] / 2);
+    const int sure = !by_step && second == UNITS && f->least >= .8 && f->step <= 1.3;
+    report(raw, *unit, space, f, sure ? "confidence high" : by_step ? "confidence low" : "confidence medium");
+    return LARMOR_OK;
+}
+
+static larmor_status take_given(larmor_raw *raw, const char *name, const larmor_encoding *space, const extent *e,
+                                int spatial, int *unit)
+{
+    *unit = 0;
+    while (*unit < UNITS && strcmp(name, units_table[*unit].name) != 0) ++*unit;
+    const fit f = try_unit(*unit, space, e, spatial);
+    const double bound = units_table[*unit].bound;
+    if (bound > 0 && f.reach > 1.05) {
+        char question[48] = "";
+        for (int u = UNITS; u-- > 0;) {
+            const fit other = try_unit(u, space, e, spatial);
+            if (fits_edge(&other)) snprintf(question, sizeof question, " is the unit %s?", units_table[u].label);
+        }
+        const double worst = -e->low[f.axis] > e->high[f.axis] ? e->low[f.axis] : e->high[f.axis];
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory value %.4g outside %.4g..%.4g;%s Use --traj-units.", worst,
+                        -bound, bound, question);
+    }
+    if (f.reach < .1)
+        lmr_mrd_warn(raw, "trajectory in %s reaches only %.2g of the matrix's k-space.", units_table[*unit].label,
+                     f.reach);
+    report(raw, *unit, space, &f, "as given");
+    return LARMOR_OK;
+}
+
+/* ---- encodings ---- */
+
+/* How many components the readouts of an encoding have; those for calibration alone may have none. */
+static larmor_status components(const larmor_raw *raw, int encoding, int *dims, int *use)
+{
+    *use = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const int wanted = pass ? LMR_CALIBRATION : LMR_IMAGING;
+        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+            const lmr_mrd_head *h = &raw->head[i];
+            if (!(raw->readout[i].use & wanted) || h->encoding != encoding) continue;
+            if (h->traj_dims == 1 || h->traj_dims > 3)
+                return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, 2 or 3 expected.",
+                                (long long)i, h->traj_dims);
+            if (!*use) *use = wanted, *dims = h->traj_dims;
+            if (h->traj_dims == *dims || (raw->readout[i].use == LMR_CALIBRATION && !h->traj_dims)) continue;
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, the first has %d.",
+                            (long long)i, h->traj_dims, *dims);
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* The counter at k = 0 along axis 1 or 2, for readouts without a trajectory along it. */
+static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mrd_traj *t)
+{
+    const lmr_mrd_encoding *e = &raw->header.encoding[encoding];
+    const int64_t n = e->space.matrix[axis], given = e->limit[axis - 1][LMR_CENTER];
+    int64_t low = INT64_MAX, high = -1, at = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION)) || h->encoding != encoding) continue;
+        if (h->traj_dims >= axis + 1) continue;
+        const int64_t step = h->counter[axis - 1];
+        if (step > high) high = step, at = i;
+        if (step < low) low = step;
+    }
+    const int64_t center = given >= 0 ? given : n / 2;
+    t->center[axis] = (double)center;
+    if (high < 0 || (low - center >= -(n / 2) && high - center <= n / 2)) return LARMOR_OK;
+    t->center[axis] = (double)(n / 2);
+    if (high >= n)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.", (long long)at,
+                        axis == 1 ? "line" : "partition", (long long)high, (long long)n);
+    lmr_mrd_warn(raw, "center %lld of kspace_encoding_step_%d does not fit the counters; %lld is taken.",
+                 (long long)given, axis, (long long)(n / 2));
+    return LARMOR_OK;
+}
+
+static int made_from_counters(const char *trajectory)
+{
+    return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
+}
+
+/* Axes along which readouts have no trajectory get their center from the counters. */
+static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t)
+{
+    const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    if (made_from_counters(space->trajectory)) LMR_TRY(find_center(raw, encoding, 1, t));
+    if (space->ndim == 3 && (made_from_counters(space->trajectory) || t->dims == 2))
+        LMR_TRY(find_center(raw, encoding, 2, t));
+    if (space->ndim == 3 && t->dims == 2)
+        lmr_mrd_warn(raw, "trajectory has two components; the third is taken from kspace_encode_step_2.");
+    return LARMOR_OK;
+}
+
+static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const char *units, lmr_mrd_traj *t,
+                                 int *unit)
+{
+    const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    const extent e = measure(raw, encoding, use, t->dims);
+    LMR_TRY(third_component(raw, space, &e, t));
+    int extended = 0;
+    for (int d = 0; d < t->spatial; d++) extended |= e.high[d] > e.low[d];
+    if (!extended)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "trajectory has no extent (all %lld samples at k = %g, %g). Convert it again.",
+                        (long long)e.samples, e.low[0], e.low[1]);
+    if (*unit < 0) {
+        if (units)
+            LMR_TRY(take_given(raw, units, space, &e, t->spatial, unit));
+        else
+            LMR_TRY(infer(raw, space, &e, t->spatial, unit));
+    }
+    for (int d = 0; d < t->spatial; d++) t->scale[d] = unit_scale(*unit, space, d);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
+{
+    int unit = -1; /* found in the first encoding with a trajectory; a file has one */
+    if (units && !strcmp(units, "auto")) units = NULL;
+    for (int u = 0; units && u <= UNITS; u++) {
+        if (u == UNITS)
+            return LMR_FAIL(LARMOR_ERR_ARG, "--traj-units \"%s\": auto, " UNIT_NAMES " expected.",
+                            lmr_printable(units, (int64_t)strlen(units), 40).s);
+        if (!strcmp(units, units_table[u].name)) break;
+    }
+    for (int e = 0; e < raw->header.encodings; e++) {
+        lmr_mrd_traj *t = &raw->traj_of[e];
+        int use;
+        LMR_TRY(components(raw, e, &t->dims, &use));
+        if (!use) continue;
+        if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, &unit));
+        LMR_TRY(find_centers(raw, e, t));
+    }
+    raw->info.traj_stored = unit >= 0;
+    return LARMOR_OK;
+}
