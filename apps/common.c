@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static int quiet;
+static char command_line[4096];
 static volatile sig_atomic_t caught;
 
 static void print_line(const char *prefix, const char *format, va_list arguments)
@@ -45,13 +46,8 @@ int app_is_quiet(void)
     return quiet;
 }
 
-int app_fail(app_phase phase, larmor_status status)
+static int exit_code(app_phase phase, larmor_status status)
 {
-    if (status == LARMOR_STOPPED) {
-        app_error("stopped.");
-        return app_stopped() ? app_stopped() : APP_FAILED;
-    }
-    app_error("%s", larmor_last_error());
     switch (status) {
     case LARMOR_ERR_ARG:
         return APP_USAGE;
@@ -62,9 +58,37 @@ int app_fail(app_phase phase, larmor_status status)
         return APP_REFUSED;
     case LARMOR_ERR_BACKEND:
         return APP_FAILED;
+    case LARMOR_STOPPED:
+        return app_stopped() ? app_stopped() : APP_FAILED;
     default:
         return phase == APP_INPUT ? APP_REFUSED : APP_FAILED;
     }
+}
+
+int app_fail(app_phase phase, larmor_status status)
+{
+    app_error("%s", status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
+    return exit_code(phase, status);
+}
+
+int app_fail_in(app_phase phase, larmor_status status, const char *file)
+{
+    app_error("%s: %s", file, status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
+    return exit_code(phase, status);
+}
+
+void app_set_command_line(int argc, char **argv)
+{
+    size_t used = 0;
+    for (int i = 0; i < argc && used < sizeof command_line; i++) {
+        const int wrote = snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "", argv[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+const char *app_command_line(void)
+{
+    return command_line;
 }
 
 static void remember(int number)

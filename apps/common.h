@@ -13,6 +13,9 @@ typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
 /* Print larmor's last error as one line and return the exit code for it. */
 int app_fail(app_phase phase, larmor_status status);
 
+/* The same with "FILE: " before the message. */
+int app_fail_in(app_phase phase, larmor_status status, const char *file);
+
 /* Store the exit code of a failed call in the local `code` and jump. */
 #define APP_OR(label, phase, call)                                                                                   \
     do {                                                                                                             \
@@ -30,6 +33,10 @@ void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void app_set_quiet(void);
 int app_is_quiet(void);
+
+/* What was typed, for the provenance of files; "" before app_set_command_line. Cut at 4 KiB. */
+void app_set_command_line(int argc, char **argv);
+const char *app_command_line(void);
 
 /* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE. */
 void app_catch_signals(void);

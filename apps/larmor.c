@@ -6,7 +6,7 @@
 #include "common.h"
 
 static const app_command *const commands[] = {
-    &cmd_phantom, &cmd_traj, &cmd_info, &cmd_compare, &cmd_convert, &cmd_devices, &cmd_version,
+    &cmd_recon, &cmd_phantom, &cmd_traj, &cmd_info, &cmd_compare, &cmd_convert, &cmd_devices, &cmd_version,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -50,6 +50,7 @@ int main(int argc, char **argv)
         app_error("out of host memory");
         return APP_LACKING;
     }
+    app_set_command_line(argc, argv);
     app_catch_signals();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);

@@ -1,0 +1,48 @@
+/* One group of readouts becomes one image: the numerical part of `larmor recon`, on the public API alone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_GROUP_H
+#define APP_RECON_GROUP_H
+
+#include "larmor/larmor.h"
+
+typedef enum recon_method { RECON_GRID, RECON_CG } recon_method;
+typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_FILE, DENSITY_NONE } recon_density;
+
+typedef struct recon_job {
+    recon_method method;
+    recon_density density;
+    int weighted;   /* CG with density weights */
+    int no_maps;    /* root sum of squares instead of maps */
+    int iters;
+    double tol, lambda, eps; /* lambda relative to the largest eigenvalue of A^H A */
+    int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
+    larmor_monitor monitor;
+    void *user;
+
+    larmor_raw *raw;
+    larmor_device *dev;
+    larmor_array *whitening; /* [coils, coils], or NULL */
+    larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
+
+    /* made by the first group of a slice and kept for its other groups */
+    larmor_array *maps;
+    int maps_encoding, maps_slice;
+} recon_job;
+
+typedef struct recon_result {
+    larmor_array *image; /* c64, cropped to reconSpace, in units of the density; the caller's to free */
+    larmor_report report;
+    double largest;      /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside;     /* samples beyond the grid's k-space */
+    int interrupted;     /* 1: stopped by the monitor, the image is the iterate reached */
+    int made_traj;       /* 1: the trajectory was made from the counters */
+} recon_result;
+
+/* Reconstruct a group. Errors: those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one
+ * that counters define. */
+larmor_status recon_group(recon_job *job, int group, recon_result *result);
+
+/* Give up what the job keeps between groups. */
+void recon_job_clear(recon_job *job);
+
+#endif
