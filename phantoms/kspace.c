@@ -43,12 +43,10 @@ void lmr_spectrum_at(const lmr_spectrum *s, const double k[3], double out[LMR_CO
 /* A host copy of traj in double. */
 static larmor_status read_points(const larmor_array *traj, double **points)
 {
-    *points = NULL;
     larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)traj, LARMOR_F64, &wide));
-    larmor_status st = LARMOR_OK;
+    LMR_TRY(larmor_array_convert((larmor_array *)traj, LARMOR_F64, &wide)); /* it only counts traj's references */
     *points = malloc(larmor_array_bytes(wide) + 1);
-    st = *points ? larmor_array_read(wide, *points, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
+    const larmor_status st = *points ? larmor_array_read(wide, *points, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
     larmor_array_free(wide);
     return st;
 }

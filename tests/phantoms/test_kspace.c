@@ -18,6 +18,11 @@ static double complex *kspace_of(const larmor_phantom *p, larmor_array *traj, in
     return v;
 }
 
+static double place(int64_t i, int64_t n)
+{
+    return ((double)i - floor((double)n / 2)) / (double)n;
+}
+
 /* A voxel's mean is a sum of point samples, 4 per direction: what that does to a plane wave of k cycles. */
 static double averaging(double k, int64_t n)
 {
@@ -36,12 +41,12 @@ static double complex integral(larmor_shape shape, const double complex *picture
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < n[1]; y++) {
             const double complex row =
-                cexp(-2 * M_PI * I * (k[1] * lmr_voxel(y, n[1]) + (ndim == 3 ? k[2] * lmr_voxel(z, n[2]) : 0)));
+                cexp(-2 * M_PI * I * (k[1] * place(y, n[1]) + (ndim == 3 ? k[2] * place(z, n[2]) : 0)));
             double complex line = 0;
             for (int64_t x = 0; x < n[0]; x++) {
                 const int64_t i = x + n[0] * (y + n[1] * z);
                 if (picture[i] == 0) continue;
-                line += picture[i] * (map ? map[i] : 1) * cexp(-2 * M_PI * I * k[0] * lmr_voxel(x, n[0]));
+                line += picture[i] * (map ? map[i] : 1) * cexp(-2 * M_PI * I * k[0] * place(x, n[0]));
             }
             sum += line * row;
         }

@@ -18,11 +18,13 @@ static void noise_has_the_moments_of_a_gaussian(void **state)
 {
     (void)state;
     double complex *v = noise(dev, LARMOR_C128, 3, 11);
-    double mean = 0, square = 0, fourth = 0, cross = 0, next = 0;
+    double mean = 0, square = 0, fourth = 0, cross = 0, next = 0, radius = 0;
     for (int i = 0; i < COUNT; i++) {
         const double re = creal(v[i]) / 3, im = cimag(v[i]) / 3;
         mean += re + im, square += re * re + im * im, fourth += pow(re, 4) + pow(im, 4), cross += re * im;
-        if (i) next += re * creal(v[i - 1]) / 3;
+        if (!i) continue;
+        next += re * creal(v[i - 1]) / 3;
+        radius += (re * re + im * im - 2) * creal(v[i - 1]) / cabs(v[i - 1]); /* one's size, the other's direction */
     }
     const double n = COUNT;
     assert_at_most(fabs(mean / (2 * n)), 5 / sqrt(2 * n));
@@ -30,6 +32,7 @@ static void noise_has_the_moments_of_a_gaussian(void **state)
     assert_at_most(fabs(fourth / (2 * n) - 3), 5 * sqrt(96 / (2 * n)));
     assert_at_most(fabs(cross / n), 5 / sqrt(n));
     assert_at_most(fabs(next / n), 5 / sqrt(n));
+    assert_at_most(fabs(radius / n), 5 * sqrt(2 / n));
     free(v);
 }
 
