@@ -1,0 +1,342 @@
+/* An output file that appears under its name only when it is complete: a locked temporary file beside the target,
+ * synced, renamed, and the folder synced. SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "io/atomic.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/formats.h"
+
+#define RANDOM_CHARACTERS 6
+#define MEBIBYTE 1048576.0
+
+static double mebibytes(int64_t bytes)
+{
+    return (double)bytes / MEBIBYTE;
+}
+
+static int64_t free_bytes(int fd)
+{
+    struct statvfs fs;
+    int64_t bytes = -1;
+    if (fstatvfs(fd, &fs) || !lmr_mul((int64_t)fs.f_bavail, (int64_t)fs.f_frsize, &bytes)) return -1;
+    return bytes;
+}
+
+static larmor_status no_space(const larmor_output *out)
+{
+    int64_t needs = 0;
+    for (int p = 0; p < out->parts; p++) needs += out->part[p].needs;
+    const int64_t left = free_bytes(out->folder);
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %.1f MiB, %.1f MiB free); nothing written.", out->path,
+                    mebibytes(needs), mebibytes(left > 0 ? left : 0));
+}
+
+static larmor_status cannot(const larmor_output *out, const char *what, int error)
+{
+    if (error == ENOSPC || error == EDQUOT) return no_space(out);
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot %s (%s); nothing written.", out->path, what, strerror(error));
+}
+
+/* The folder's descriptor and the names of all parts, from out->path. */
+static larmor_status locate(larmor_output *out)
+{
+    const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
+    const int length = slash ? (int)(slash - out->path) : 0;
+    char *folder = NULL;
+    if (asprintf(&folder, "%.*s", slash && length ? length : 1, slash ? out->path : ".") < 0) return LMR_NO_MEMORY();
+    out->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    larmor_status st = LARMOR_OK;
+    if (out->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
+        st = LMR_FAIL(LARMOR_ERR_IO, "%s: no such folder: %s; make it first.", out->path, folder);
+    else if (out->folder < 0)
+        st = LMR_FAIL(LARMOR_ERR_IO, "%s: cannot open the folder %s (%s).", out->path, folder, strerror(errno));
+    free(folder);
+    if (st) return st;
+
+    const size_t stem = strlen(name) - strlen(out->format->suffix);
+    const size_t extra = strlen("..part.") + 3 * sizeof(pid_t) + 1 + RANDOM_CHARACTERS;
+    const size_t most = NAME_MAX - extra;
+    if (strlen(name) > most)
+        return LMR_FAIL(LARMOR_ERR_IO,
+                        "%s: the name has %zu characters, at most %zu are possible; choose a shorter one.", out->path,
+                        strlen(name), most);
+    out->parts = out->format->second ? 2 : 1;
+    snprintf(out->part[0].name, sizeof out->part[0].name, "%s", name);
+    if (out->format->second)
+        snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, out->format->second);
+    return LARMOR_OK;
+}
+
+/* What is there under the final names already. */
+static larmor_status check_targets(const larmor_output *out)
+{
+    for (int p = 0; p < out->parts; p++) {
+        struct stat s;
+        const char *which = p ? out->part[p].name : "";
+        if (fstatat(out->folder, out->part[p].name, &s, AT_SYMLINK_NOFOLLOW)) {
+            if (errno == ENOENT) continue;
+            return cannot(out, "look at the target", errno);
+        }
+        if (S_ISDIR(s.st_mode))
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
+                            p ? " " : "");
+        if (!S_ISREG(s.st_mode) && !S_ISLNK(s.st_mode))
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path, which,
+                            p ? " " : "");
+        if (!out->force)
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sexists already; --force overwrites it", out->path, which,
+                            p ? " " : "");
+    }
+    return LARMOR_OK;
+}
+
+/* An exclusive lock that ends with the open file, also when the process is killed: 1 if it is ours now, 0 if another
+ * holds it, -1 where the file system has no locks. Not flock, which HDF5 takes on its files itself. */
+static int lock(int fd)
+{
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (!fcntl(fd, F_OFD_SETLK, &all)) return 1;
+    return errno == EAGAIN || errno == EACCES ? 0 : -1;
+}
+
+/* ".NAME.part.PID.xxxxxx": the process, or 0 if `entry` is no temporary file of this target. */
+static long writer_of(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    if (entry[0] != '.' || strncmp(entry + 1, name, length) || strncmp(entry + 1 + length, ".part.", 6)) return 0;
+    const char *digits = entry + 1 + length + 6;
+    char *end;
+    if (!isdigit((unsigned char)*digits)) return 0;
+    const long pid = strtol(digits, &end, 10);
+    return *end == '.' && strlen(end + 1) == RANDOM_CHARACTERS ? pid : 0;
+}
+
+/* Refuse if another run writes this part, remove what dead runs left. */
+static larmor_status sweep(const larmor_output *out, const lmr_part *part)
+{
+    const int fd = openat(out->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (!list) {
+        const int error = errno;
+        if (fd >= 0) close(fd);
+        return cannot(out, "list the folder", error);
+    }
+    larmor_status st = LARMOR_OK;
+    for (const struct dirent *entry; !st && (entry = readdir(list));) {
+        const long pid = writer_of(entry->d_name, part->name);
+        if (!pid) continue;
+        const int other = openat(out->folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (other < 0) continue;
+        const int ours = lock(other);
+        if (ours == 0)
+            st =
+                LMR_FAIL(LARMOR_ERR_IO, "%s: output is being written by pid %ld; wait for it or choose another name.",
+                         out->path, pid);
+        else if (ours == 1)
+            unlinkat(out->folder, entry->d_name, 0);
+        close(other);
+    }
+    closedir(list);
+    return st;
+}
+
+static larmor_status create_temporary(larmor_output *out, lmr_part *part)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    for (int attempt = 0; attempt < 100; attempt++) {
+        unsigned char random[RANDOM_CHARACTERS];
+        char text[RANDOM_CHARACTERS + 1] = {0};
+        if (getrandom(random, sizeof random, 0) != sizeof random) continue;
+        for (int i = 0; i < RANDOM_CHARACTERS; i++) text[i] = letters[random[i] % 32];
+        const int length =
+            snprintf(part->temp, sizeof part->temp, ".%s.part.%ld.%s", part->name, (long)getpid(), text);
+        if (length >= (int)sizeof part->temp) break;
+        part->fd = openat(out->folder, part->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (part->fd >= 0 || errno != EEXIST) break;
+    }
+    if (part->fd < 0) {
+        part->temp[0] = 0;
+        return cannot(out, "create a file in its folder", errno);
+    }
+    /* The kernel has applied the umask, which a library cannot ask for without changing it: keep the result for
+     * later, and let nobody else read while the file is incomplete. */
+    struct stat s;
+    if (fstat(part->fd, &s) || fchmod(part->fd, 0600)) return cannot(out, "set the mode", errno);
+    part->mode = s.st_mode & 07777;
+    lock(part->fd);
+    return LARMOR_OK;
+}
+
+/* Looking and creating must be one step for two runs that start together, so the folder is locked meanwhile; where
+ * that is not possible, or somebody sits on it, go on: the rename still decides. */
+static larmor_status occupy(larmor_output *out)
+{
+    int locked = 0;
+    for (int attempt = 0; attempt < 100 && !locked; attempt++) {
+        locked = !flock(out->folder, LOCK_EX | LOCK_NB);
+        if (!locked && errno != EWOULDBLOCK && errno != EINTR) break;
+        if (!locked) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    larmor_status st = LARMOR_OK;
+    for (int p = 0; p < out->parts && !st; p++) st = sweep(out, &out->part[p]);
+    for (int p = 0; p < out->parts && !st; p++) st = create_temporary(out, &out->part[p]);
+    if (locked) flock(out->folder, LOCK_UN);
+    return st;
+}
+
+larmor_status larmor_output_open(const char *path, int force, larmor_output **result)
+{
+    if (!result) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    *result = NULL;
+    const lmr_format *format;
+    LMR_TRY(lmr_format_to_write(path, &format));
+    larmor_output *out = calloc(1, sizeof *out);
+    if (!out) return LMR_NO_MEMORY();
+    out->folder = -1, out->force = force, out->format = format;
+    for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
+    larmor_status st;
+    out->path = strdup(path);
+    if (!out->path) {
+        st = LMR_NO_MEMORY();
+        goto fail;
+    }
+    LMR_OR(fail, locate(out));
+    LMR_OR(fail, check_targets(out));
+    LMR_OR(fail, occupy(out));
+    *result = out;
+    return LARMOR_OK;
+fail:
+    larmor_output_free(out);
+    return st;
+}
+
+const char *larmor_output_path(const larmor_output *out)
+{
+    return out->path;
+}
+
+larmor_status lmr_output_ready(const larmor_output *out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: none given");
+    return out->over ? LMR_FAIL(LARMOR_ERR_ARG, "%s: was written already; open it again", out->path) : LARMOR_OK;
+}
+
+larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
+{
+    lmr_part *p = &out->part[part];
+    p->needs = bytes;
+    const int64_t left = free_bytes(out->folder);
+    if (left >= 0 && bytes > left) return no_space(out);
+    struct rlimit limit;
+    /* Past this limit a write would end the process by SIGXFSZ. */
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > limit.rlim_cur)
+        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %.1f MiB, files may have %.1f MiB (ulimit -f); nothing written.",
+                        out->path, mebibytes(bytes), (double)limit.rlim_cur / MEBIBYTE);
+    if (bytes > 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        return cannot(out, "reserve space", errno);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_output_put(larmor_output *out, int part, const void *data, size_t bytes)
+{
+    const char *from = data;
+    while (bytes) {
+        const ssize_t done = write(out->part[part].fd, from, bytes);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return cannot(out, "write", errno);
+        from += done, bytes -= (size_t)done;
+    }
+    return LARMOR_OK;
+}
+
+static int rename_with(int folder, const char *from, const char *to, unsigned flags)
+{
+    return renameat2(folder, from, folder, to, flags);
+}
+
+/* Give a part its name. With keep, a file that it replaces is kept under the temporary name. */
+static int place(const larmor_output *out, lmr_part *p, int keep)
+{
+    const int folder = out->folder;
+    int failed;
+    if (out->force && keep && !rename_with(folder, p->temp, p->name, RENAME_EXCHANGE)) {
+        p->placed = 2;
+        return 0;
+    }
+    if (out->force) {
+        failed = renameat(folder, p->temp, folder, p->name);
+    } else {
+        failed = rename_with(folder, p->temp, p->name, RENAME_NOREPLACE);
+        if (failed && (errno == EINVAL || errno == ENOSYS)) { /* a file system without it */
+            failed = linkat(folder, p->temp, folder, p->name, 0);
+            if (!failed) unlinkat(folder, p->temp, 0);
+        }
+    }
+    if (!failed) p->placed = 1;
+    return failed;
+}
+
+static void take_back(const larmor_output *out, lmr_part *p)
+{
+    if (p->placed == 2)
+        rename_with(out->folder, p->temp, p->name, RENAME_EXCHANGE);
+    else if (p->placed == 1)
+        unlinkat(out->folder, p->name, 0);
+    p->placed = 0;
+}
+
+larmor_status lmr_output_commit(larmor_output *out)
+{
+    for (int p = 0; p < out->parts; p++) {
+        if (fchmod(out->part[p].fd, out->part[p].mode)) return cannot(out, "set the mode", errno);
+        if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
+    }
+    for (int p = 0; p < out->parts; p++) {
+        if (!place(out, &out->part[p], p < out->parts - 1)) continue;
+        const int error = errno;
+        while (p-- > 0) take_back(out, &out->part[p]);
+        if (error == EEXIST)
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: appeared while it was computed; --force overwrites it", out->path);
+        return cannot(out, "rename", error);
+    }
+    for (int p = 0; p < out->parts; p++)
+        if (out->part[p].placed == 2) unlinkat(out->folder, out->part[p].temp, 0);
+    out->over = 1;
+    if (fsync(out->folder) && errno != EINVAL)
+        return LMR_FAIL(LARMOR_ERR_IO, "%s: is complete, but its folder could not be synced (%s).", out->path,
+                        strerror(errno));
+    return LARMOR_OK;
+}
+
+void lmr_output_give_up(larmor_output *out)
+{
+    if (!out->over)
+        for (int p = 0; p < out->parts; p++)
+            if (out->part[p].temp[0]) unlinkat(out->folder, out->part[p].temp, 0);
+    out->over = 1;
+}
+
+void larmor_output_free(larmor_output *out)
+{
+    if (!out) return;
+    lmr_output_give_up(out);
+    for (int p = 0; p < LMR_MAX_PARTS; p++)
+        if (out->part[p].fd >= 0) close(out->part[p].fd);
+    if (out->folder >= 0) close(out->folder);
+    free(out->path);
+    free(out);
+}

@@ -1,0 +1,49 @@
+/* An output file that appears under its name only when it is complete. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_ATOMIC_H
+#define LMR_ATOMIC_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/status.h"
+#include "larmor/io.h"
+
+#define LMR_MAX_PARTS 2
+
+struct lmr_format;
+
+typedef struct lmr_part { /* one file of an output: a .cfl has two */
+    char name[NAME_MAX + 1], temp[NAME_MAX + 1];
+    int fd;
+    mode_t mode;   /* of the finished file */
+    int64_t needs; /* bytes, as far as they are known */
+    int placed;    /* 1: the file has its name; 2: and temp is the file that it replaced */
+} lmr_part;
+
+struct larmor_output {
+    char *path; /* as given, for messages */
+    const struct lmr_format *format;
+    int folder; /* descriptor */
+    int force;
+    int over; /* 1: committed or given up */
+    int parts;
+    lmr_part part[LMR_MAX_PARTS];
+};
+
+/* OK if nothing has been written or given up yet, else LARMOR_ERR_ARG. */
+larmor_status lmr_output_ready(const larmor_output *out);
+
+/* Make sure that `bytes` fit, before the first is written. Errors: LARMOR_ERR_IO with what is needed and free. */
+larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes);
+
+/* Append to the temporary file. Errors: LARMOR_ERR_IO. */
+larmor_status lmr_output_put(larmor_output *out, int part, const void *data, size_t bytes);
+
+/* Sync all parts, give them their names in order (the last one last), sync the folder. Errors: LARMOR_ERR_IO. */
+larmor_status lmr_output_commit(larmor_output *out);
+
+/* Remove the temporary files: the target stays as it was. Nothing after a commit. */
+void lmr_output_give_up(larmor_output *out);
+
+#endif

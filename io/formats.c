@@ -1,0 +1,212 @@
+/* Formats by suffix: the table, the checks before any of them writes, and the conversions that they share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/formats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const lmr_format formats[] = {
+    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta},
+    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta},
+    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta},
+    {".png", NULL, lmr_write_png, NULL, NULL, NULL},
+    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta},
+    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta},
+};
+#define FORMATS (sizeof formats / sizeof formats[0])
+
+static const lmr_format *find(const char *path)
+{
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < FORMATS; i++) {
+        const size_t suffix = strlen(formats[i].suffix);
+        if (length > suffix && !strcasecmp(path + length - suffix, formats[i].suffix) &&
+            path[length - suffix - 1] != '/')
+            return &formats[i];
+    }
+    return NULL;
+}
+
+static larmor_status unknown_suffix(const char *path, int reading)
+{
+    char known[128] = "";
+    for (size_t i = 0, used = 0; i < FORMATS; i++)
+        if (!reading || formats[i].read)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i].suffix);
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: the suffix names no format that can be %s; use one of %s", path,
+                    reading ? "read" : "written", known);
+}
+
+larmor_status lmr_format_to_write(const char *path, const lmr_format **format)
+{
+    if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
+    *format = find(path);
+    return *format ? LARMOR_OK : unknown_suffix(path, 0);
+}
+
+/* ---- conversions ---- */
+
+static void part_of(const void *host, larmor_dtype dtype, int64_t i, double out[2])
+{
+    out[0] = out[1] = 0;
+    switch (dtype) {
+    case LARMOR_F32:
+        out[0] = ((const float *)host)[i];
+        break;
+    case LARMOR_F64:
+        out[0] = ((const double *)host)[i];
+        break;
+    case LARMOR_C64:
+        out[0] = ((const float *)host)[2 * i], out[1] = ((const float *)host)[2 * i + 1];
+        break;
+    case LARMOR_C128:
+        out[0] = ((const double *)host)[2 * i], out[1] = ((const double *)host)[2 * i + 1];
+        break;
+    }
+}
+
+larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
+{
+    const larmor_dtype dtype = larmor_array_dtype(x);
+    const int64_t count = larmor_array_count(x);
+    const size_t bytes = larmor_array_bytes(x);
+    if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
+        return larmor_array_read(x, out, bytes);
+    void *host = malloc(bytes ? bytes : 1);
+    if (!host) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(x, host, bytes);
+    for (int64_t i = 0; i < count && !st; i++) {
+        double v[2];
+        part_of(host, dtype, i, v);
+        if (as == LMR_AS_COMPLEX)
+            out[2 * i] = (float)v[0], out[2 * i + 1] = (float)v[1];
+        else
+            out[i] = (float)(as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
+    }
+    free(host);
+    return st;
+}
+
+larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape)
+{
+    while (n > 2 && dims[n - 1] == 1) n--;
+    *shape = (larmor_shape){0};
+    for (int d = 0; d < n; d++) {
+        if (n > LARMOR_MAX_DIMS && d >= 2 && dims[d] == 1) continue;
+        if (shape->ndim == LARMOR_MAX_DIMS)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has more than %d dimensions larger than 1.", path,
+                            LARMOR_MAX_DIMS);
+        shape->dim[shape->ndim++] = dims[d];
+    }
+    if (larmor_shape_count(*shape) < 0)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of its sizes passes 2^62.", path);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
+                             larmor_array **x)
+{
+    LMR_TRY(larmor_array_create(dev, dtype, shape, x));
+    const larmor_status st = larmor_array_write(*x, host, larmor_array_bytes(*x));
+    if (st) larmor_array_free(*x), *x = NULL;
+    return st;
+}
+
+/* ---- writing ---- */
+
+static larmor_status check_images(const larmor_output *out, const larmor_image *images, int count,
+                                  const larmor_write_opts *opts, lmr_images *set)
+{
+    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", out->path);
+    if (opts->count < 0 || (opts->count && (!opts->keys || !opts->values)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", out->path);
+    const larmor_array *first = images[0].data;
+    const larmor_shape shape = larmor_array_shape(first);
+    if (shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", out->path,
+                        lmr_describe(first).s);
+    for (int i = 1; i < count; i++) {
+        const larmor_array *x = images[i].data;
+        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", out->path, i + 1);
+        if (!larmor_shape_equal(shape, larmor_array_shape(x)) || larmor_array_dtype(x) != larmor_array_dtype(first))
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", out->path, i + 1,
+                            lmr_describe(x).s, lmr_describe(first).s);
+    }
+    *set = (lmr_images){.image = images,
+                        .count = count,
+                        .dim = {shape.dim[0], shape.dim[1], shape.ndim > 2 ? shape.dim[2] : 1},
+                        .voxels = larmor_shape_count(shape),
+                        .is_complex = lmr_is_complex(larmor_array_dtype(first)),
+                        .opts = opts};
+    return LARMOR_OK;
+}
+
+/* The end of every write: in place, or gone without a trace. */
+static larmor_status finish(larmor_output *out, larmor_status st)
+{
+    if (!st) st = lmr_output_commit(out);
+    lmr_output_give_up(out);
+    return st;
+}
+
+larmor_status larmor_image_write(larmor_output *out, const larmor_image *images, int count,
+                                 const larmor_write_opts *opts)
+{
+    static const larmor_write_opts none = {0};
+    lmr_images set;
+    LMR_TRY(lmr_output_ready(out));
+    LMR_TRY(check_images(out, images, count, opts ? opts : &none, &set));
+    return finish(out, out->format->write(out, &set));
+}
+
+larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
+{
+    LMR_TRY(lmr_output_ready(out));
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no array to write", out->path);
+    if (!out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: arrays go to .cfl or .npy files, not %s", out->path,
+                        out->format->suffix);
+    if (larmor_array_count(x) < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s has no elements", out->path, lmr_describe(x).s);
+    return finish(out, out->format->save(out, x));
+}
+
+/* ---- reading ---- */
+
+static larmor_status open_by_suffix(const char *path, lmr_source *source, const lmr_format **format)
+{
+    LMR_TRY(lmr_source_open(path, source));
+    *format = find(source->path);
+    if (*format && (*format)->read) return LARMOR_OK;
+    const larmor_status st = unknown_suffix(source->path, 1);
+    lmr_source_close(source);
+    return st;
+}
+
+larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image)
+{
+    if (!image || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    *image = NULL;
+    lmr_source source;
+    const lmr_format *format;
+    LMR_TRY(open_by_suffix(path, &source, &format));
+    const larmor_status st = format->read(&source, dev, image);
+    lmr_source_close(&source);
+    return st;
+}
+
+larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
+{
+    if (!meta) return LMR_FAIL(LARMOR_ERR_ARG, "image: no place for the geometry");
+    *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
+    lmr_source source;
+    const lmr_format *format;
+    LMR_TRY(open_by_suffix(path, &source, &format));
+    larmor_status st = LARMOR_OK;
+    if (format->read_meta) st = format->read_meta(&source, meta);
+    lmr_source_close(&source);
+    return st;
+}

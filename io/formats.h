@@ -1,0 +1,59 @@
+/* The table of file formats and what their files share. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_FORMATS_H
+#define LMR_FORMATS_H
+
+#include "core/array.h"
+#include "io/atomic.h"
+#include "io/source.h"
+#include "larmor/io.h"
+
+typedef struct lmr_images { /* checked: of one shape and type */
+    const larmor_image *image;
+    int count;
+    int64_t dim[3], voxels; /* of one image */
+    int is_complex;
+    const larmor_write_opts *opts; /* never NULL */
+} lmr_images;
+
+typedef struct lmr_format {
+    const char *suffix, *second; /* second: of a file that belongs to it, or NULL */
+    larmor_status (*write)(larmor_output *out, const lmr_images *images);
+    larmor_status (*save)(larmor_output *out, const larmor_array *x);                      /* or NULL */
+    larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */
+    larmor_status (*read_meta)(const lmr_source *source, larmor_image_meta *meta);         /* or NULL */
+} lmr_format;
+
+/* The format of a path by its suffix. Errors: LARMOR_ERR_ARG, the message lists the known ones. */
+larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
+
+typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL } lmr_as;
+
+/* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
+larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
+
+/* A new array from host memory; the shape without trailing ones (two dimensions at least stay). */
+larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
+                             larmor_array **x);
+
+/* A shape of n sizes: trailing ones dropped, and, if they are still too many, all ones past the second dimension.
+ * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */
+larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape);
+
+larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images);
+larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, larmor_array **x);
+larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *meta);
+larmor_status lmr_write_nifti(larmor_output *out, const lmr_images *images);
+larmor_status lmr_write_nifti_gz(larmor_output *out, const lmr_images *images);
+larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmor_array **x);
+larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *meta);
+larmor_status lmr_write_png(larmor_output *out, const lmr_images *images);
+larmor_status lmr_write_cfl(larmor_output *out, const lmr_images *images);
+larmor_status lmr_save_cfl(larmor_output *out, const larmor_array *x);
+larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_array **x);
+larmor_status lmr_read_cfl_meta(const lmr_source *source, larmor_image_meta *meta);
+larmor_status lmr_write_npy(larmor_output *out, const lmr_images *images);
+larmor_status lmr_save_npy(larmor_output *out, const larmor_array *x);
+larmor_status lmr_read_npy(const lmr_source *source, larmor_device *dev, larmor_array **x);
+larmor_status lmr_read_npy_meta(const lmr_source *source, larmor_image_meta *meta);
+
+#endif

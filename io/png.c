@@ -1,0 +1,145 @@
+/* PNG for a quick look: magnitude, 8-bit grey, x to the right and y down, slices and images tiled row by row in a
+ * mosaic as near to a square as possible. Black is 0, white the 99.8th percentile of all voxels (the maximum if that
+ * is 0), so that single bright voxels do not darken the picture. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/bytes.h"
+#include "io/formats.h"
+
+#define WHITE_PERCENTILE 0.998
+#define MAX_SIDE 1000000 /* what readers of PNG accept by default */
+
+typedef struct mosaic {
+    int64_t nx, ny, tiles, columns, rows;
+    unsigned char *pixel; /* [columns nx, rows ny] */
+} mosaic;
+
+/* The value that becomes white, to 1 %: floats that are not negative are in the order of their bits, so the upper
+ * half of the bits makes a histogram of fine relative steps. Non-finite voxels do not count. */
+static larmor_status white_of(const float *voxels, int64_t count, float *white)
+{
+    int64_t *histogram = calloc(65536, sizeof *histogram);
+    if (!histogram) return LMR_NO_MEMORY();
+    int64_t finite = 0, below = 0;
+    float most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(voxels[i])) continue;
+        uint32_t bits;
+        memcpy(&bits, &voxels[i], sizeof bits);
+        histogram[bits >> 16]++, finite++;
+        most = fmaxf(most, voxels[i]);
+    }
+    uint32_t bin = 0;
+    while (bin < 65535 && (double)(below += histogram[bin]) < WHITE_PERCENTILE * (double)finite) bin++;
+    free(histogram);
+    const uint32_t bits = bin << 16 | 0xffff;
+    float edge;
+    memcpy(&edge, &bits, sizeof edge);
+    *white = bin && edge < most ? edge : most;
+    return LARMOR_OK;
+}
+
+/* Rounded and clipped; NaN is black. */
+static unsigned char grey(float value, float white)
+{
+    if (!(value > 0) || !(white > 0)) return 0;
+    return value >= white ? 255 : (unsigned char)lrintf(255 * (value / white));
+}
+
+static larmor_status lay_out(const larmor_output *out, const lmr_images *images, mosaic *m)
+{
+    *m = (mosaic){.nx = images->dim[0], .ny = images->dim[1], .tiles = images->dim[2] * images->count};
+    m->columns = (int64_t)ceil(sqrt((double)m->tiles * (double)m->ny / (double)m->nx));
+    if (m->columns < 1) m->columns = 1;
+    if (m->columns > m->tiles) m->columns = m->tiles;
+    m->rows = (m->tiles + m->columns - 1) / m->columns;
+    if (m->columns > MAX_SIDE / m->nx || m->rows > MAX_SIDE / m->ny)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "%s: the mosaic of %" PRId64 " slices is wider or higher than %d pixels; use "
+                        ".nii",
+                        out->path, m->tiles, MAX_SIDE);
+    m->pixel = calloc((size_t)(m->columns * m->nx), (size_t)(m->rows * m->ny));
+    return m->pixel ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+static larmor_status paint(const lmr_images *images, mosaic *m)
+{
+    const int64_t plane = m->nx * m->ny, width = m->columns * m->nx;
+    float *voxels = malloc((size_t)(plane * m->tiles) * sizeof *voxels);
+    if (!voxels) return LMR_NO_MEMORY();
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < images->count && !st; i++)
+        st = lmr_values(images->image[i].data, LMR_AS_MAGNITUDE, voxels + i * images->voxels);
+    float white = 0;
+    if (!st) st = white_of(voxels, plane * m->tiles, &white);
+    for (int64_t t = 0; t < m->tiles && !st; t++) {
+        unsigned char *corner = m->pixel + t / m->columns * m->ny * width + t % m->columns * m->nx;
+        for (int64_t y = 0; y < m->ny; y++)
+            for (int64_t x = 0; x < m->nx; x++)
+                corner[y * width + x] = grey(voxels[t * plane + y * m->nx + x], white);
+    }
+    free(voxels);
+    return st;
+}
+
+static void collect(png_structp png, png_bytep data, png_size_t bytes)
+{
+    lmr_bytes_add(png_get_io_ptr(png), data, bytes);
+}
+
+static void flush(png_structp png)
+{
+    (void)png;
+}
+
+static void stop(png_structp png, png_const_charp message)
+{
+    (void)message;
+    png_longjmp(png, 1);
+}
+
+static void quiet(png_structp png, png_const_charp message)
+{
+    (void)png, (void)message;
+}
+
+static larmor_status encode(const mosaic *m, lmr_bytes *file)
+{
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, stop, quiet);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info) {
+        png_destroy_write_struct(&png, NULL);
+        return LMR_NO_MEMORY();
+    }
+    if (setjmp(png_jmpbuf(png))) {
+        png_destroy_write_struct(&png, &info);
+        return LMR_FAIL(LARMOR_ERR_BACKEND, "libpng: the picture could not be encoded");
+    }
+    png_set_write_fn(png, file, collect, flush);
+    png_set_IHDR(png, info, (png_uint_32)(m->columns * m->nx), (png_uint_32)(m->rows * m->ny), 8, PNG_COLOR_TYPE_GRAY,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (int64_t y = 0; y < m->rows * m->ny; y++) png_write_row(png, m->pixel + y * m->columns * m->nx);
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_write_png(larmor_output *out, const lmr_images *images)
+{
+    mosaic m;
+    lmr_bytes file = {0};
+    larmor_status st = lay_out(out, images, &m);
+    if (!st) st = paint(images, &m);
+    if (!st) st = encode(&m, &file);
+    if (!st) st = lmr_bytes_end(&file);
+    if (!st) st = lmr_output_reserve(out, 0, (int64_t)file.size);
+    if (!st) st = lmr_output_put(out, 0, file.data, file.size);
+    free(m.pixel);
+    lmr_bytes_free(&file);
+    return st;
+}

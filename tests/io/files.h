@@ -1,0 +1,127 @@
+/* A folder of its own for each test of files, and what tests ask about files. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_TESTS_IO_FILES_H
+#define LARMOR_TESTS_IO_FILES_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "larmor/io.h"
+#include "tests/support/test.h"
+
+static char folder[64]; /* of the running test; made and removed by the fixtures */
+
+/* FOLDER/name; valid for eight further calls. */
+static inline const char *in_folder(const char *name)
+{
+    static char paths[8][512];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/larmor-test-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int files_in_folder(void)
+{
+    int count = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));) count += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(d);
+    return count;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    chmod(folder, 0700);
+    DIR *d = opendir(folder);
+    if (!d) return -1;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) remove(in_folder(e->d_name));
+    closedir(d);
+    return rmdir(folder);
+}
+
+static inline int is_there(const char *path)
+{
+    struct stat s;
+    return !lstat(path, &s);
+}
+
+static inline void put_file(const char *path, const void *data, size_t bytes)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The whole file, to be freed. */
+static inline unsigned char *get_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *bytes = (size_t)ftell(f);
+    rewind(f);
+    unsigned char *data = malloc(*bytes + 1);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *bytes, f), *bytes);
+    fclose(f);
+    return data;
+}
+
+/* An array of random numbers in [-1, 1). */
+static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64_t seed)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    const size_t bytes = larmor_array_bytes(x);
+    const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
+    void *host = malloc(bytes + 1);
+    assert_non_null(host);
+    for (size_t i = 0; i < bytes / (is_double ? sizeof(double) : sizeof(float)); i++) {
+        if (is_double)
+            ((double *)host)[i] = test_random(&seed);
+        else
+            ((float *)host)[i] = (float)test_random(&seed);
+    }
+    assert_ok(larmor_array_write(x, host, bytes));
+    free(host);
+    return x;
+}
+
+/* Host memory of an array, to be freed. */
+static inline void *values_of(const larmor_array *x)
+{
+    void *host = malloc(larmor_array_bytes(x) + 1);
+    assert_non_null(host);
+    assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
+    return host;
+}
+
+/* Write one image without options. */
+static inline larmor_status write_image(const char *path, int force, const larmor_array *x,
+                                        const larmor_image_meta *meta)
+{
+    larmor_output *out;
+    const larmor_status opened = larmor_output_open(path, force, &out);
+    if (opened) return opened;
+    const larmor_image image = {.data = x, .meta = meta ? *meta : (larmor_image_meta){.slice = 0}};
+    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
+    larmor_output_free(out);
+    return st;
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+#endif

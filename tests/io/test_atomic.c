@@ -1,0 +1,305 @@
+/* Outputs appear whole or not at all. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/files.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static const char *const suffixes[] = {".h5", ".nii", ".nii.gz", ".png", ".cfl", ".npy"};
+#define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
+
+static const char *named(const char *stem, const char *suffix)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", stem, suffix);
+    return in_folder(name);
+}
+
+static void refused(const char *path, int force, larmor_status status, const char *text)
+{
+    larmor_output *out = (larmor_output *)1;
+    assert_refused(larmor_output_open(path, force, &out), status, text);
+    assert_null(out);
+}
+
+static void unknown_suffix_lists_the_known_ones(void **state)
+{
+    (void)state;
+    const char *list = "use one of .h5, .nii, .nii.gz, .png, .cfl, .npy";
+    refused(in_folder("x.tiff"), 0, LARMOR_ERR_ARG, list);
+    refused(in_folder("nosuffix"), 0, LARMOR_ERR_ARG, list);
+    refused(in_folder(".h5"), 0, LARMOR_ERR_ARG, list);
+    refused("", 0, LARMOR_ERR_ARG, "no path");
+    refused(NULL, 0, LARMOR_ERR_ARG, "no path");
+    assert_int_equal(files_in_folder(), 0);
+}
+
+static void missing_folder_is_named(void **state)
+{
+    (void)state;
+    refused(in_folder("none/x.h5"), 0, LARMOR_ERR_IO, "/none; make it first.");
+    put_file(in_folder("file"), "x", 1);
+    refused(in_folder("file/x.h5"), 0, LARMOR_ERR_IO, "no such folder");
+}
+
+static void read_only_folder_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) { /* permissions do not bind root */
+        refused("/proc/x.h5", 0, LARMOR_ERR_IO, "cannot create a file in its folder");
+        return;
+    }
+    assert_int_equal(chmod(folder, 0500), 0);
+    refused(in_folder("x.h5"), 0, LARMOR_ERR_IO, "cannot create a file in its folder (Permission denied)");
+}
+
+static void long_name_is_refused(void **state)
+{
+    (void)state;
+    char name[300];
+    memset(name, 'a', sizeof name);
+    strcpy(name + 247, ".h5");
+    refused(in_folder(name), 0, LARMOR_ERR_IO, "the name has 250 characters, at most ");
+    strcpy(name + 200, ".h5");
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder(name), 0, &out));
+    larmor_output_free(out);
+}
+
+static void existing_file_needs_force(void **state)
+{
+    (void)state;
+    const char *path = in_folder("out.h5");
+    put_file(path, "old", 3);
+    char text[600];
+    snprintf(text, sizeof text, "%s: exists already; --force overwrites it", path);
+    refused(path, 0, LARMOR_ERR_IO, text);
+    put_file(in_folder("k.hdr"), "old", 3);
+    refused(in_folder("k.cfl"), 0, LARMOR_ERR_IO, "k.cfl: k.hdr exists already; --force overwrites it");
+    assert_int_equal(symlink("nowhere", in_folder("link.npy")), 0);
+    refused(in_folder("link.npy"), 0, LARMOR_ERR_IO, "exists already");
+    size_t bytes;
+    unsigned char *data = get_file(path, &bytes);
+    assert_int_equal(bytes, 3);
+    assert_memory_equal(data, "old", 3);
+    free(data);
+}
+
+static void folder_or_pipe_in_the_way_is_refused_also_with_force(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_folder("d.png"), 0700), 0);
+    refused(in_folder("d.png"), 1, LARMOR_ERR_IO, "d.png: is a folder; choose another name.");
+    assert_int_equal(mkfifo(in_folder("p.png"), 0600), 0);
+    refused(in_folder("p.png"), 1, LARMOR_ERR_IO, "p.png: is not a regular file");
+}
+
+static void abandoned_output_leaves_nothing_and_the_old_file(void **state)
+{
+    (void)state;
+    put_file(in_folder("out.npy"), "old", 3);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("out.npy"), 1, &out));
+    assert_string_equal(larmor_output_path(out), in_folder("out.npy"));
+    assert_int_equal(files_in_folder(), 2);
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 1);
+    larmor_output_free(NULL);
+}
+
+static void second_writer_is_refused_with_the_pid_of_the_first(void **state)
+{
+    (void)state;
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("out.cfl"), 0, &out));
+    char text[64];
+    snprintf(text, sizeof text, "output is being written by pid %ld;", (long)getpid());
+    refused(in_folder("out.cfl"), 1, LARMOR_ERR_IO, text);
+    larmor_output *other; /* another target in the same folder is free */
+    assert_ok(larmor_output_open(in_folder("out.npy"), 0, &other));
+    larmor_output_free(other);
+    larmor_output_free(out);
+    assert_ok(larmor_output_open(in_folder("out.cfl"), 0, &out));
+    larmor_output_free(out);
+}
+
+static void temporary_files_of_killed_runs_are_removed(void **state)
+{
+    (void)state;
+    put_file(in_folder("out.npy.part.12.abcdef"), "mine", 4); /* not ours: no leading dot */
+    const pid_t child = fork();
+    if (!child) {
+        larmor_output *out;
+        if (larmor_output_open(in_folder("out.npy"), 0, &out)) _exit(1);
+        raise(SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(files_in_folder(), 2);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("out.npy"), 0, &out));
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 1);
+}
+
+static void finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private(void **state)
+{
+    (void)state;
+    const mode_t before = umask(027);
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("out.npy"), 0, &out));
+    DIR *d = opendir(folder);
+    struct stat s;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strstr(e->d_name, ".out.npy.part.")) {
+            assert_int_equal(stat(in_folder(e->d_name), &s), 0);
+            assert_int_equal(s.st_mode & 07777, 0600);
+        }
+    closedir(d);
+    assert_ok(larmor_array_save(out, x));
+    assert_int_equal(stat(in_folder("out.npy"), &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0640);
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "was written already");
+    larmor_output_free(out);
+    larmor_array_free(x);
+    umask(before);
+    assert_int_equal(files_in_folder(), 1);
+}
+
+static void force_replaces_both_files_of_a_pair(void **state)
+{
+    (void)state;
+    put_file(in_folder("k.cfl"), "old", 3), put_file(in_folder("k.hdr"), "old", 3);
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1), *y;
+    assert_ok(write_image(in_folder("k.cfl"), 1, x, NULL));
+    assert_int_equal(files_in_folder(), 2);
+    assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &y));
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(4, 3)));
+    larmor_array_free(x), larmor_array_free(y);
+}
+
+static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
+    put_file(in_folder("k.hdr"), "other", 5);
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_IO, "appeared while it was computed; --force overwrites it");
+    assert_false(is_there(in_folder("k.cfl")));
+    assert_int_equal(files_in_folder(), 1);
+    larmor_output_free(out);
+
+    put_file(in_folder("k.cfl"), "old", 3); /* and with force: the .hdr cannot be replaced by a file */
+    remove(in_folder("k.hdr"));
+    assert_ok(larmor_output_open(in_folder("k.cfl"), 1, &out));
+    assert_int_equal(mkdir(in_folder("k.hdr"), 0700), 0);
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_IO, "cannot rename");
+    size_t bytes;
+    unsigned char *data = get_file(in_folder("k.cfl"), &bytes);
+    assert_int_equal(bytes, 3);
+    free(data);
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 2);
+    larmor_array_free(x);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void failing_write_keeps_the_old_file_in_every_format(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(128, 128), 1);
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        const char *path = named("out", suffixes[i]);
+        put_file(path, "old", 3);
+        limit_files(4096);
+        const larmor_status st = write_image(path, 1, x, NULL);
+        limit_files(RLIM_INFINITY);
+        assert_int_equal(st, LARMOR_ERR_IO);
+        assert_non_null(strstr(larmor_last_error(), "nothing written."));
+        assert_int_equal(files_in_folder(), 1);
+        size_t bytes;
+        unsigned char *data = get_file(path, &bytes);
+        assert_int_equal(bytes, 3);
+        free(data);
+        remove(path);
+    }
+    larmor_array_free(x);
+}
+
+static void more_than_a_file_may_have_is_refused_with_both_figures(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(1024, 1024), 1);
+    limit_files(1 << 20);
+    assert_refused(write_image(in_folder("x.npy"), 0, x, NULL), LARMOR_ERR_IO,
+                   "x.npy: needs 8.0 MiB, files may have 1.0 MiB (ulimit -f); nothing written.");
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(files_in_folder(), 0);
+    larmor_array_free(x);
+}
+
+/* Kill writers at random moments: the target is the old file or a whole new one, never something else. */
+static void killed_writers_leave_whole_files(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(512, 512), 1);
+    const char *path = in_folder("out.npy");
+    assert_ok(write_image(path, 0, x, NULL));
+    size_t whole;
+    free(get_file(path, &whole));
+    uint64_t seed = 5;
+    for (int i = 0; i < 30; i++) {
+        const pid_t child = fork();
+        if (!child) {
+            while (1)
+                if (write_image(path, 1, x, NULL)) _exit(1);
+        }
+        usleep((useconds_t)(1000 + 9000 * (1 + test_random(&seed))));
+        kill(child, SIGKILL);
+        int status;
+        waitpid(child, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        size_t bytes;
+        free(get_file(path, &bytes));
+        assert_int_equal(bytes, whole);
+        larmor_array *y;
+        assert_ok(larmor_image_read(path, dev, &y));
+        larmor_array_free(y);
+    }
+    assert_ok(write_image(path, 1, x, NULL));
+    assert_int_equal(files_in_folder(), 1);
+    larmor_array_free(x);
+}
+
+int main(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    static const struct CMUnitTest tests[] = {
+        IN_FOLDER(unknown_suffix_lists_the_known_ones),
+        IN_FOLDER(missing_folder_is_named),
+        IN_FOLDER(read_only_folder_is_refused),
+        IN_FOLDER(long_name_is_refused),
+        IN_FOLDER(existing_file_needs_force),
+        IN_FOLDER(folder_or_pipe_in_the_way_is_refused_also_with_force),
+        IN_FOLDER(abandoned_output_leaves_nothing_and_the_old_file),
+        IN_FOLDER(second_writer_is_refused_with_the_pid_of_the_first),
+        IN_FOLDER(temporary_files_of_killed_runs_are_removed),
+        IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private),
+        IN_FOLDER(force_replaces_both_files_of_a_pair),
+        IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back),
+        IN_FOLDER(failing_write_keeps_the_old_file_in_every_format),
+        IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures),
+        IN_FOLDER(killed_writers_leave_whole_files),
+    };
+    RUN_TESTS(tests);
+}

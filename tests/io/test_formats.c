@@ -1,0 +1,334 @@
+/* What is written can be read back: .npy, .cfl, .png and the rules that all formats share. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include "tests/io/files.h"
+
+#include <locale.h>
+#include <math.h>
+#include <png.h>
+
+static const larmor_dtype dtypes[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128};
+
+/* Same dtype, shape and bits. */
+static void assert_same(const larmor_array *x, const larmor_array *y)
+{
+    assert_string_equal(larmor_dtype_name(larmor_array_dtype(x)), larmor_dtype_name(larmor_array_dtype(y)));
+    assert_true(larmor_shape_equal(larmor_array_shape(x), larmor_array_shape(y)));
+    void *a = values_of(x), *b = values_of(y);
+    assert_memory_equal(a, b, larmor_array_bytes(x));
+    free(a), free(b);
+}
+
+static void save(const char *path, const larmor_array *x)
+{
+    larmor_output *out;
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_array_save(out, x));
+    larmor_output_free(out);
+}
+
+static void npy_keeps_every_type_and_shape_bit_for_bit(void **state)
+{
+    (void)state;
+    const larmor_shape shapes[] = {LARMOR_SHAPE(5, 4), LARMOR_SHAPE(7), LARMOR_SHAPE(3, 4, 1, 2),
+                                   LARMOR_SHAPE(2, 1, 2, 1, 2, 1, 2, 3)};
+    for (size_t t = 0; t < 4; t++)
+        for (size_t s = 0; s < 4; s++) {
+            larmor_array *x = random_array(dtypes[t], shapes[s], 3), *y;
+            save(in_folder("x.npy"), x);
+            assert_ok(larmor_image_read(in_folder("x.npy"), dev, &y));
+            assert_same(x, y);
+            larmor_array_free(x), larmor_array_free(y);
+        }
+}
+
+static void npy_header_is_numpys_own(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
+    save(in_folder("x.npy"), x);
+    size_t bytes;
+    unsigned char *data = get_file(in_folder("x.npy"), &bytes);
+    assert_int_equal(bytes, 128 + 20 * 8);
+    assert_memory_equal(data, "\x93NUMPY\x01\x00\x76\x00", 10);
+    assert_memory_equal(data + 10, "{'descr': '<c8', 'fortran_order': True, 'shape': (5, 4), }", 58);
+    assert_int_equal(data[127], '\n');
+    free(data);
+    larmor_array_free(x);
+}
+
+/* numpy.save(numpy.arange(6, dtype='<f4').reshape(2, 3)): C order, so the last axis is the fastest. */
+static void npy_in_c_order_has_its_axes_reversed(void **state)
+{
+    (void)state;
+    char file[128 + 24];
+    memset(file, ' ', sizeof file);
+    memcpy(file, "\x93NUMPY\x01\x00\x76\x00", 10);
+    static const char dict[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+    memcpy(file + 10, dict, sizeof dict - 1);
+    file[127] = '\n';
+    for (int i = 0; i < 6; i++) memcpy(file + 128 + 4 * i, &(float){(float)i}, 4);
+    put_file(in_folder("c.npy"), file, sizeof file);
+    larmor_array *x;
+    assert_ok(larmor_image_read(in_folder("c.npy"), dev, &x));
+    assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(3, 2)));
+    float *v = values_of(x);
+    for (int i = 0; i < 6; i++) assert_true(v[i] == (float)i);
+    free(v);
+    larmor_array_free(x);
+}
+
+static void cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 1, 3), 9), *y;
+    save(in_folder("maps.cfl"), x);
+    assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
+    assert_same(x, y);
+    larmor_array_free(y);
+    size_t bytes;
+    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
+    assert_int_equal(bytes, sizeof expected - 1);
+    assert_memory_equal(header, expected, bytes);
+    free(header);
+    larmor_array_free(x);
+}
+
+static void trailing_ones_are_dropped(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 1, 1, 1), 9), *y;
+    static const char *const names[] = {"x.cfl", "x.npy"};
+    for (int i = 0; i < 2; i++) {
+        save(in_folder(names[i]), x);
+        assert_ok(larmor_image_read(in_folder(names[i]), dev, &y));
+        assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 1)));
+        larmor_array_free(y);
+    }
+    larmor_array_free(x);
+}
+
+/* Three images that differ in one counter, written and read back: stacked last, whatever the format. */
+static void several_images_are_stacked_last(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
+    larmor_array *all = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 4);
+    for (int by_slice = 0; by_slice < 2; by_slice++)
+        for (int f = 0; f < 3; f++) {
+            larmor_image images[3];
+            larmor_array *view[3], *y;
+            for (int i = 0; i < 3; i++) {
+                larmor_array *one;
+                assert_ok(larmor_array_slice(all, i, 1, &one));
+                assert_ok(larmor_array_reshape(one, LARMOR_SHAPE(6, 5), &view[i]));
+                larmor_array_free(one);
+                images[i] = (larmor_image){.data = view[i]};
+                if (by_slice)
+                    images[i].meta.slice = i;
+                else
+                    images[i].meta.repetition = i;
+            }
+            larmor_output *out;
+            assert_ok(larmor_output_open(in_folder(names[f]), 1, &out));
+            assert_ok(larmor_image_write(out, images, 3, NULL));
+            larmor_output_free(out);
+            assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
+            void *a = values_of(all), *b = values_of(y);
+            assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(all));
+            assert_memory_equal(a, b, larmor_array_bytes(all));
+            if (f) assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 3)));
+            free(a), free(b);
+            larmor_array_free(y);
+            if (!f) {
+                size_t bytes;
+                unsigned char *header = get_file(in_folder("x.hdr"), &bytes);
+                header[bytes] = 0;
+                assert_non_null(strstr((char *)header, by_slice ? "6 5 1 1 1 1 1 1 1 1 1 1 1 3 1 1"
+                                                                : "6 5 1 1 1 1 1 1 1 1 3 1 1 1 1 1"));
+                free(header);
+            }
+            for (int i = 0; i < 3; i++) larmor_array_free(view[i]);
+        }
+    larmor_array_free(all);
+}
+
+static void magnitude_is_written_if_asked(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
+    float *v = values_of(x);
+    for (int f = 0; f < 3; f++) {
+        larmor_output *out;
+        assert_ok(larmor_output_open(in_folder(names[f]), 0, &out));
+        assert_ok(larmor_image_write(out, &(larmor_image){.data = x}, 1, &(larmor_write_opts){.magnitude = 1}));
+        larmor_output_free(out);
+        assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
+        const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
+        float *m = values_of(y);
+        for (int i = 0; i < 30; i++) assert_at_most(fabs(m[step * i] - hypot(v[2 * i], v[2 * i + 1])), 1e-7);
+        for (int i = 0; i < 30 && step == 2; i++) assert_true(m[2 * i + 1] == 0);
+        free(m);
+        larmor_array_free(y);
+    }
+    free(v);
+    larmor_array_free(x);
+}
+
+static void images_that_do_not_fit_together_are_refused(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
+    larmor_array *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
+    larmor_array *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
+    larmor_array *line = random_array(LARMOR_F32, LARMOR_SHAPE(4), 1);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    const larmor_image shapes[2] = {{.data = x}, {.data = y}}, types[2] = {{.data = x}, {.data = z}};
+    const larmor_image one[1] = {{.data = line}};
+    assert_refused(larmor_image_write(out, shapes, 2, NULL), LARMOR_ERR_SHAPE, "image 2 is c64 [4, 5] on");
+    assert_refused(larmor_image_write(out, types, 2, NULL), LARMOR_ERR_SHAPE, "image 2 is f32 [4, 4] on");
+    assert_refused(larmor_image_write(out, one, 1, NULL), LARMOR_ERR_SHAPE, "expected [nx, ny] or [nx, ny, nz]");
+    assert_refused(larmor_image_write(out, one, 0, NULL), LARMOR_ERR_ARG, "no image to write");
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "arrays go to .cfl or .npy files, not .h5");
+    assert_refused(larmor_image_write(out, types, 1, &(larmor_write_opts){.count = 1}), LARMOR_ERR_ARG,
+                   "keys or values");
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 0);
+    larmor_array_free(x), larmor_array_free(y), larmor_array_free(z), larmor_array_free(line);
+}
+
+static void formats_without_geometry_have_unit_voxels(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 9);
+    static const char *const names[] = {"x.cfl", "x.npy"};
+    for (int i = 0; i < 2; i++) {
+        larmor_image_meta meta;
+        save(in_folder(names[i]), x);
+        assert_ok(larmor_image_read_meta(in_folder(names[i]), &meta));
+        assert_true(meta.fov_mm[0] == 6 && meta.fov_mm[1] == 5 && meta.fov_mm[2] == 4);
+        assert_true(meta.read_dir[0] == 1 && meta.phase_dir[1] == 1 && meta.slice_dir[2] == 1);
+    }
+    larmor_array_free(x);
+}
+
+/* ---- PNG ---- */
+
+typedef struct picture {
+    unsigned width, height;
+    unsigned char *pixel;
+} picture;
+
+static picture read_png(const char *path)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&image, path));
+    assert_int_equal(image.format, PNG_FORMAT_GRAY);
+    picture p = {image.width, image.height, malloc(PNG_IMAGE_SIZE(image))};
+    assert_true(png_image_finish_read(&image, NULL, p.pixel, 0, NULL));
+    return p;
+}
+
+static larmor_array *real_array(larmor_shape shape, const float *values)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, shape, &x));
+    assert_ok(larmor_array_write(x, values, larmor_array_bytes(x)));
+    return x;
+}
+
+static void png_shows_x_to_the_right_and_y_down(void **state)
+{
+    (void)state;
+    const float v[6] = {0, 51, 102, 153, -204, 255}; /* [3, 2] */
+    larmor_array *x = real_array(LARMOR_SHAPE(3, 2), v);
+    assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
+    const picture p = read_png(in_folder("x.png"));
+    assert_int_equal(p.width, 3);
+    assert_int_equal(p.height, 2);
+    /* white is the 99.8th percentile, here the maximum */
+    for (int i = 0; i < 6; i++) assert_at_most(abs(p.pixel[i] - (int)fabsf(v[i])), 1);
+    free(p.pixel);
+    larmor_array_free(x);
+}
+
+static void png_tiles_slices_row_by_row(void **state)
+{
+    (void)state;
+    float v[4 * 4 * 5];
+    for (int i = 0; i < 80; i++) v[i] = (float)(i / 16 + 1);
+    larmor_array *x = real_array(LARMOR_SHAPE(4, 4, 5), v);
+    assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
+    const picture p = read_png(in_folder("x.png"));
+    assert_int_equal(p.width, 12);
+    assert_int_equal(p.height, 8);
+    for (int tile = 0; tile < 6; tile++) {
+        const int grey = p.pixel[tile / 3 * 4 * 12 + tile % 3 * 4];
+        assert_at_most(abs(grey - (tile < 5 ? 51 * (tile + 1) : 0)), 3);
+    }
+    free(p.pixel);
+    larmor_array_free(x);
+}
+
+static void png_of_zeros_is_black_and_outliers_do_not_darken(void **state)
+{
+    (void)state;
+    float *v = calloc(10000, sizeof *v);
+    larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
+    assert_ok(write_image(in_folder("zero.png"), 0, x, NULL));
+    picture p = read_png(in_folder("zero.png"));
+    for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], 0);
+    free(p.pixel);
+    larmor_array_free(x);
+
+    for (int i = 0; i < 10000; i++) v[i] = 1;
+    v[0] = 1e30f, v[1] = NAN, v[2] = INFINITY, v[3] = 0.5f;
+    x = real_array(LARMOR_SHAPE(100, 100), v);
+    assert_ok(write_image(in_folder("spike.png"), 0, x, NULL));
+    p = read_png(in_folder("spike.png"));
+    assert_int_equal(p.pixel[0], 255);
+    assert_int_equal(p.pixel[1], 0);
+    assert_int_equal(p.pixel[2], 255);
+    assert_at_most(abs(p.pixel[3] - 127), 2);
+    assert_at_most(255 - p.pixel[5000], 2);
+    free(p.pixel);
+    larmor_array_free(x);
+    free(v);
+}
+
+static void png_of_one_bright_voxel_shows_it(void **state)
+{
+    (void)state;
+    float *v = calloc(10000, sizeof *v);
+    v[7] = 1e-20f;
+    larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
+    assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
+    const picture p = read_png(in_folder("x.png"));
+    for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], i == 7 ? 255 : 0);
+    free(p.pixel), free(v);
+    larmor_array_free(x);
+    assert_refused(larmor_image_read(in_folder("x.png"), dev, &x), LARMOR_ERR_ARG,
+                   "use one of .h5, .nii, .nii.gz, .cfl, .npy");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit),
+        IN_FOLDER(npy_header_is_numpys_own),
+        IN_FOLDER(npy_in_c_order_has_its_axes_reversed),
+        IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones),
+        IN_FOLDER(trailing_ones_are_dropped),
+        IN_FOLDER(several_images_are_stacked_last),
+        IN_FOLDER(magnitude_is_written_if_asked),
+        IN_FOLDER(images_that_do_not_fit_together_are_refused),
+        IN_FOLDER(formats_without_geometry_have_unit_voxels),
+        IN_FOLDER(png_shows_x_to_the_right_and_y_down),
+        IN_FOLDER(png_tiles_slices_row_by_row),
+        IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken),
+        IN_FOLDER(png_of_one_bright_voxel_shows_it),
+    };
+    RUN_TESTS(tests);
+}
