@@ -1,0 +1,191 @@
+/* Geometry of ISMRMRD images (LPS, mm) and how single slices become volumes. SPDX-License-Identifier: Apache-2.0 */
+#include "io/volume.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define COUNTERS 6
+#define SAME_DIRECTION 1e-4 /* of unit vectors */
+#define SAME_PLACE 1e-3     /* mm: positions are stored as float */
+#define UNEVEN 0.01         /* of the step */
+#define SHIFTED 0.02        /* of a voxel */
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static double distance(const double a[3], const double b[3])
+{
+    const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+    return sqrt(dot(d, d));
+}
+
+static void unit_or(const double v[3], const double otherwise[3], double out[3])
+{
+    const double length = sqrt(dot(v, v));
+    for (int k = 0; k < 3; k++) out[k] = length > 0 && isfinite(length) ? v[k] / length : otherwise[k];
+}
+
+typedef struct frame { /* where one image lies: unit vectors, voxel sizes, position */
+    double read[3], phase[3], slice[3], voxel[3], position[3];
+} frame;
+
+static frame frame_of(const larmor_image_meta *meta, const int64_t dim[3])
+{
+    static const double x[3] = {1, 0, 0}, y[3] = {0, 1, 0};
+    frame f;
+    unit_or(meta->read_dir, x, f.read);
+    unit_or(meta->phase_dir, y, f.phase);
+    const double normal[3] = {f.read[1] * f.phase[2] - f.read[2] * f.phase[1],
+                              f.read[2] * f.phase[0] - f.read[0] * f.phase[2],
+                              f.read[0] * f.phase[1] - f.read[1] * f.phase[0]};
+    unit_or(meta->slice_dir, normal, f.slice);
+    for (int k = 0; k < 3; k++) {
+        const double size = meta->fov_mm[k] / (double)dim[k];
+        f.voxel[k] = size > 0 && isfinite(size) ? size : 1;
+        f.position[k] = isfinite(meta->position_mm[k]) ? meta->position_mm[k] : 0;
+    }
+    return f;
+}
+
+static void set_affine(const frame *f, const int64_t dim[3], double step, double affine[3][4])
+{
+    for (int k = 0; k < 3; k++) {
+        affine[k][0] = f->voxel[0] * f->read[k];
+        affine[k][1] = f->voxel[1] * f->phase[k];
+        affine[k][2] = step * f->slice[k];
+        affine[k][3] = f->position[k];
+        for (int d = 0; d < 3; d++) affine[k][3] -= (double)(dim[d] / 2) * affine[k][d];
+    }
+}
+
+typedef struct item {
+    int counter[COUNTERS], slice, index;
+    double along; /* position along the slice direction */
+    frame f;
+} item;
+
+static int compare_counters(const item *a, const item *b)
+{
+    for (int k = 0; k < COUNTERS; k++)
+        if (a->counter[k] != b->counter[k]) return a->counter[k] < b->counter[k] ? -1 : 1;
+    return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const item *a = left, *b = right;
+    const int counters = compare_counters(a, b);
+    if (counters) return counters;
+    if (fabs(a->along - b->along) > SAME_PLACE) return a->along < b->along ? -1 : 1;
+    if (a->slice != b->slice) return a->slice < b->slice ? -1 : 1;
+    return a->index - b->index;
+}
+
+/* Items in the order of the file, with `along` measured on the first image's slice direction. */
+static larmor_status collect(const char *path, const lmr_images *images, item *items, int *one_place, int *one_slice)
+{
+    *one_place = *one_slice = 1;
+    for (int i = 0; i < images->count; i++) {
+        const larmor_image_meta *m = &images->image[i].meta;
+        const frame f = frame_of(m, images->dim);
+        items[i] = (item){.counter = {m->encoding, m->contrast, m->phase, m->repetition, m->set, m->average},
+                          .slice = m->slice,
+                          .index = i,
+                          .f = f};
+        const frame *first = &items[0].f;
+        items[i].along = dot(f.position, first->slice);
+        if (distance(f.read, first->read) > SAME_DIRECTION || distance(f.phase, first->phase) > SAME_DIRECTION ||
+            distance(f.slice, first->slice) > SAME_DIRECTION)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: image %d is not parallel to the first; NIfTI holds one orientation, "
+                            "use .h5",
+                            path, i + 1);
+        if (distance(f.position, first->position) > SAME_PLACE) *one_place = 0;
+        if (m->slice != images->image[0].meta.slice) *one_slice = 0;
+    }
+    return LARMOR_OK;
+}
+
+/* Volumes must have as many slices as the first, at the same places. */
+static larmor_status check_volumes(const char *path, const item *items, int count, lmr_volumes *v)
+{
+    v->slices = 1;
+    while (v->slices < count && !compare_counters(&items[0], &items[v->slices])) v->slices++;
+    v->volumes = count / v->slices;
+    for (int i = 0; i < count; i++) {
+        const item *same = &items[i % v->slices], *start = &items[i - i % v->slices];
+        if (v->volumes * v->slices != count || compare_counters(&items[i], start) ||
+            (i >= v->slices && i % v->slices == 0 && !compare_counters(&items[i], &items[i - 1])) ||
+            distance(items[i].f.position, same->f.position) > SAME_PLACE)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: repetitions or contrasts have different slices (image %d); NIfTI "
+                            "cannot hold that, use .h5",
+                            path, items[i].index + 1);
+    }
+    return LARMOR_OK;
+}
+
+/* The distance between neighbours, which must be the same for all slices. */
+static larmor_status find_step(const char *path, const item *items, int slices, double *step)
+{
+    const frame *first = &items[0].f;
+    *step = (items[slices - 1].along - items[0].along) / (slices - 1);
+    for (int s = 1; s < slices; s++) {
+        const double here = items[s].along - items[s - 1].along;
+        if (!(fabs(here - *step) <= UNEVEN * *step))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: slices are unevenly spaced (%.3f mm on average, %.3f mm before slice "
+                            "%d); NIfTI cannot hold that, use .h5",
+                            path, *step, here, s + 1);
+        double straight[3];
+        for (int k = 0; k < 3; k++) straight[k] = first->position[k] + s * *step * first->slice[k];
+        const double shift = sqrt(fmax(0, pow(distance(items[s].f.position, straight), 2) -
+                                              pow(items[s].along - items[0].along - s * *step, 2)));
+        if (shift > SHIFTED * fmin(first->voxel[0], first->voxel[1]) + SAME_PLACE)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: slice %d is shifted by %.3f mm in its plane; NIfTI cannot hold that, "
+                            "use .h5",
+                            path, s + 1, shift);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v)
+{
+    const int count = images->count;
+    *v = (lmr_volumes){.slices = 1, .volumes = count};
+    item *items = calloc((size_t)count, sizeof *items);
+    v->order = calloc((size_t)count, sizeof *v->order);
+    larmor_status st = items && v->order ? LARMOR_OK : LMR_NO_MEMORY();
+    int one_place = 1, one_slice = 1;
+    if (!st) st = collect(path, images, items, &one_place, &one_slice);
+    double step = st ? 0 : items[0].f.voxel[2];
+    if (!st && images->dim[2] == 1 && !(one_place && one_slice)) {
+        qsort(items, (size_t)count, sizeof *items, compare);
+        st = check_volumes(path, items, count, v);
+        if (!st && v->slices > 1 && !one_place) st = find_step(path, items, v->slices, &step);
+    }
+    for (int i = 0; i < count && !st; i++) v->order[i] = items[i].index;
+    if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
+    free(items);
+    if (st) free(v->order), v->order = NULL;
+    return st;
+}
+
+void lmr_meta_from_affine(const double affine[3][4], const int64_t dim[3], larmor_image_meta *meta)
+{
+    double *const direction[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
+    for (int d = 0; d < 3; d++) {
+        const double column[3] = {affine[0][d], affine[1][d], affine[2][d]};
+        double axis[3] = {0};
+        axis[d] = 1;
+        unit_or(column, axis, direction[d]);
+        meta->fov_mm[d] = sqrt(dot(column, column)) * (double)dim[d];
+    }
+    for (int k = 0; k < 3; k++) {
+        meta->position_mm[k] = affine[k][3];
+        for (int d = 0; d < 3; d++) meta->position_mm[k] += (double)(dim[d] / 2) * affine[k][d];
+    }
+}

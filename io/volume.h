@@ -1,0 +1,24 @@
+/* Geometry of ISMRMRD images (LPS, mm) and how single slices become volumes. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_VOLUME_H
+#define LMR_VOLUME_H
+
+#include "io/formats.h"
+
+typedef struct lmr_volumes {
+    int slices, volumes; /* images in a volume, and volumes */
+    int *order;          /* [slices, volumes] indices of images; owned */
+    double affine[3][4]; /* voxel indices to LPS mm of the first volume; columns are step vectors, then the corner */
+} lmr_volumes;
+
+/* Stack the images: slices with the same other counters become one volume, sorted by position along the slice
+ * direction, with the step between their positions (the slice thickness if all positions are the same); images that
+ * are volumes already are only counted. Sizes and directions of 0 become voxels of 1 mm and the axes.
+ *
+ * Errors  LARMOR_ERR_ARG for slices that are unevenly spaced, not parallel or shifted in plane, and for volumes of
+ *         different slices; LARMOR_ERR_MEMORY. On success free v->order. */
+larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v);
+
+/* The reverse for one volume of dim voxels: fields of view, directions and position from an affine. */
+void lmr_meta_from_affine(const double affine[3][4], const int64_t dim[3], larmor_image_meta *meta);
+
+#endif
