@@ -1,0 +1,13 @@
+/* The XML header of an ISMRMRD file that larmor writes. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MRD_XML_H
+#define LMR_MRD_XML_H
+
+#include "core/status.h"
+#include "larmor/io.h"
+
+/* The header of a scan, valid by ISMRMRD's schema. path: for messages. *xml is the caller's, to be freed.
+ *
+ * Errors  LARMOR_ERR_ARG for sizes, fields of view, counts or a trajectory name that the schema cannot hold. */
+larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char **xml);
+
+#endif

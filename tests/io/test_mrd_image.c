@@ -1,0 +1,316 @@
+#define _GNU_SOURCE /* memmem */
+/* ISMRMRD images: read back by the format's reference library and by larmor. SPDX-License-Identifier: Apache-2.0 */
+#include <ismrmrd/dataset.h>
+#include <ismrmrd/ismrmrd.h>
+
+#include "tests/io/files.h"
+
+#include <hdf5.h>
+#include <locale.h>
+#include <math.h>
+
+static const larmor_image_meta meta = {.fov_mm = {220, 110.5, 40},
+                                       .position_mm = {1.5, -20.25, 300},
+                                       .read_dir = {.6, .8, 0},
+                                       .phase_dir = {-.48, .36, .8},
+                                       .slice_dir = {.64, -.48, .6},
+                                       .table_mm = {0, 0, -1760},
+                                       .slice = 3,
+                                       .contrast = 4,
+                                       .phase = 5,
+                                       .repetition = 6,
+                                       .set = 7,
+                                       .average = 8,
+                                       .measurement_uid = 4000000001u,
+                                       .time_stamp = 123456789,
+                                       .physiology_stamp = {11, 22, 33}};
+
+/* The reference library opens files for writing, so it gets a copy. */
+static void open_copy(const char *path, ISMRMRD_Dataset *dataset)
+{
+    size_t bytes;
+    unsigned char *data = get_file(path, &bytes);
+    const char *copy = in_folder("copy.h5");
+    put_file(copy, data, bytes);
+    free(data);
+    assert_int_equal(ismrmrd_init_dataset(dataset, copy, "dataset"), ISMRMRD_NOERROR);
+    assert_int_equal(ismrmrd_open_dataset(dataset, false), ISMRMRD_NOERROR);
+}
+
+static void assert_three(const float *got, const double *expected)
+{
+    for (int k = 0; k < 3; k++) assert_true(got[k] == (float)expected[k]);
+}
+
+static void write_two(const char *path, const larmor_array *const x[2], const larmor_write_opts *opts)
+{
+    larmor_image images[2] = {{.data = x[0], .meta = meta}, {.data = x[1], .meta = meta}};
+    images[1].meta.repetition = 7;
+    larmor_output *out;
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_image_write(out, images, 2, opts));
+    larmor_output_free(out);
+}
+
+static void reference_library_reads_every_header_field_and_value(void **state)
+{
+    (void)state;
+    larmor_array *x[2];
+    for (int i = 0; i < 2; i++) x[i] = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 7 + (uint64_t)i);
+    const char *const keys[] = {"DataRole", "a<b>&\"c\""}, *const values[] = {"Image", "1 < 2 & \x01 \"quoted\""};
+    const larmor_write_opts opts = {.header = "<ismrmrdHeader/>", .keys = keys, .values = values, .count = 2};
+    write_two(in_folder("x.h5"), (const larmor_array *const *)x, &opts);
+
+    ISMRMRD_Dataset dataset;
+    open_copy(in_folder("x.h5"), &dataset);
+    assert_int_equal(ismrmrd_get_number_of_images(&dataset, "image_0"), 2);
+    char *header = ismrmrd_read_header(&dataset);
+    assert_string_equal(header, "<ismrmrdHeader/>");
+    free(header);
+    for (uint32_t i = 0; i < 2; i++) {
+        ISMRMRD_Image image;
+        ismrmrd_init_image(&image);
+        assert_int_equal(ismrmrd_read_image(&dataset, "image_0", i, &image), ISMRMRD_NOERROR);
+        const ISMRMRD_ImageHeader *h = &image.head;
+        assert_int_equal(h->version, 1);
+        assert_int_equal(h->data_type, ISMRMRD_CXFLOAT);
+        assert_int_equal(h->flags, 0);
+        assert_int_equal(h->measurement_uid, 4000000001u);
+        assert_int_equal(h->matrix_size[0], 6);
+        assert_int_equal(h->matrix_size[1], 5);
+        assert_int_equal(h->matrix_size[2], 4);
+        assert_int_equal(h->channels, 1);
+        assert_three(h->field_of_view, meta.fov_mm);
+        assert_three(h->position, meta.position_mm);
+        assert_three(h->read_dir, meta.read_dir);
+        assert_three(h->phase_dir, meta.phase_dir);
+        assert_three(h->slice_dir, meta.slice_dir);
+        assert_three(h->patient_table_position, meta.table_mm);
+        assert_int_equal(h->slice, 3);
+        assert_int_equal(h->contrast, 4);
+        assert_int_equal(h->phase, 5);
+        assert_int_equal(h->repetition, 6 + i);
+        assert_int_equal(h->set, 7);
+        assert_int_equal(h->average, 8);
+        assert_int_equal(h->acquisition_time_stamp, 123456789);
+        assert_int_equal(h->physiology_time_stamp[0], 11);
+        assert_int_equal(h->physiology_time_stamp[2], 33);
+        assert_int_equal(h->image_type, ISMRMRD_IMTYPE_COMPLEX);
+        assert_int_equal(h->image_index, i + 1);
+        assert_int_equal(h->image_series_index, 0);
+        assert_int_equal(h->attribute_string_len, strlen(image.attribute_string));
+        assert_non_null(strstr(image.attribute_string, "<meta><name>DataRole</name><value>Image</value></meta>"));
+        assert_non_null(strstr(image.attribute_string, "<name>a&lt;b&gt;&amp;&quot;c&quot;</name>"
+                                                       "<value>1 &lt; 2 &amp; ? &quot;quoted&quot;</value>"));
+        void *v = values_of(x[i]);
+        assert_memory_equal(image.data, v, larmor_array_bytes(x[i]));
+        free(v);
+        ismrmrd_cleanup_image(&image);
+    }
+    assert_int_equal(ismrmrd_close_dataset(&dataset), ISMRMRD_NOERROR);
+    larmor_array_free(x[0]), larmor_array_free(x[1]);
+}
+
+static void magnitude_and_real_images_are_marked_as_such(void **state)
+{
+    (void)state;
+    larmor_array *z = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7),
+                 *r = random_array(LARMOR_F64, LARMOR_SHAPE(6, 5), 7);
+    for (int magnitude = 0; magnitude < 2; magnitude++) {
+        const larmor_array *x[2] = {magnitude ? z : r, magnitude ? z : r};
+        write_two(in_folder("x.h5"), x, &(larmor_write_opts){.magnitude = magnitude});
+        ISMRMRD_Dataset dataset;
+        open_copy(in_folder("x.h5"), &dataset);
+        ISMRMRD_Image image;
+        ismrmrd_init_image(&image);
+        assert_int_equal(ismrmrd_read_image(&dataset, "image_0", 0, &image), ISMRMRD_NOERROR);
+        assert_int_equal(image.head.data_type, ISMRMRD_FLOAT);
+        assert_int_equal(image.head.image_type, magnitude ? ISMRMRD_IMTYPE_MAGNITUDE : ISMRMRD_IMTYPE_REAL);
+        float *zv = values_of(z);
+        double *rv = values_of(r);
+        for (int i = 0; i < 30; i++) {
+            const double expected = magnitude ? hypot(zv[2 * i], zv[2 * i + 1]) : (double)(float)rv[i];
+            assert_at_most(fabs(((const float *)image.data)[i] - expected), magnitude ? 1e-7 : 0);
+        }
+        free(zv), free(rv);
+        ismrmrd_cleanup_image(&image);
+        ismrmrd_close_dataset(&dataset);
+    }
+    larmor_array_free(z), larmor_array_free(r);
+}
+
+static void larmor_reads_its_own_images_bit_for_bit(void **state)
+{
+    (void)state;
+    larmor_array *x[2], *y;
+    for (int i = 0; i < 2; i++) x[i] = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 7 + (uint64_t)i);
+    write_two(in_folder("x.h5"), (const larmor_array *const *)x, NULL);
+    assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4, 2)));
+    char *all = values_of(y);
+    for (int i = 0; i < 2; i++) {
+        void *v = values_of(x[i]);
+        assert_memory_equal(all + (size_t)i * larmor_array_bytes(x[i]), v, larmor_array_bytes(x[i]));
+        free(v);
+    }
+    free(all), larmor_array_free(y);
+
+    assert_ok(write_image(in_folder("one.h5"), 0, x[0], &meta));
+    assert_ok(larmor_image_read(in_folder("one.h5"), dev, &y));
+    assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4)));
+    larmor_array_free(y), larmor_array_free(x[0]), larmor_array_free(x[1]);
+
+    larmor_image_meta m;
+    assert_ok(larmor_image_read_meta(in_folder("x.h5"), &m));
+    assert_at_most(fabs(m.fov_mm[1] - 110.5), 0);
+    assert_at_most(fabs(m.position_mm[1] + 20.25), 0);
+    assert_at_most(fabs(m.table_mm[2] + 1760), 0);
+    assert_int_equal(m.repetition, 6);
+    assert_int_equal(m.measurement_uid, 4000000001u);
+    assert_int_equal(m.physiology_stamp[1], 22);
+}
+
+/* What other programs write: another group, several series, real or integer values, more channels. */
+static void append_image(ISMRMRD_Dataset *dataset, const char *series, int type, int channels, float first)
+{
+    ISMRMRD_Image image;
+    ismrmrd_init_image(&image);
+    image.head.data_type = (uint16_t)type, image.head.channels = (uint16_t)channels;
+    image.head.matrix_size[0] = 4, image.head.matrix_size[1] = 3, image.head.matrix_size[2] = 1;
+    ismrmrd_make_consistent_image(&image);
+    for (int i = 0; i < 12 * channels; i++) {
+        if (type == ISMRMRD_FLOAT) ((float *)image.data)[i] = first + (float)i;
+        if (type == ISMRMRD_USHORT) ((uint16_t *)image.data)[i] = (uint16_t)(first + (float)i);
+        if (type == ISMRMRD_CXDOUBLE) ((double *)image.data)[2 * i] = i, ((double *)image.data)[2 * i + 1] = -i;
+    }
+    assert_int_equal(ismrmrd_append_image(dataset, series, &image), ISMRMRD_NOERROR);
+    ismrmrd_cleanup_image(&image);
+}
+
+static void assert_read(const char *path, larmor_shape shape, float re, float im)
+{
+    larmor_array *x;
+    assert_ok(larmor_image_read(path, dev, &x));
+    assert_int_equal(larmor_array_dtype(x), LARMOR_C64);
+    assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
+    float *v = values_of(x);
+    assert_true(v[2] == re && v[3] == im);
+    free(v), larmor_array_free(x);
+}
+
+static void files_of_the_reference_library_are_read(void **state)
+{
+    (void)state;
+    ISMRMRD_Dataset d;
+    assert_int_equal(ismrmrd_init_dataset(&d, in_folder("other.h5"), "images"), ISMRMRD_NOERROR);
+    assert_int_equal(ismrmrd_open_dataset(&d, true), ISMRMRD_NOERROR);
+    append_image(&d, "image_10", ISMRMRD_FLOAT, 1, 1000);
+    append_image(&d, "image_2", ISMRMRD_FLOAT, 1, 200);
+    append_image(&d, "image_2", ISMRMRD_FLOAT, 1, 300);
+    append_image(&d, "short", ISMRMRD_USHORT, 2, 50);
+    append_image(&d, "double", ISMRMRD_CXDOUBLE, 1, 0);
+    assert_int_equal(ismrmrd_close_dataset(&d), ISMRMRD_NOERROR);
+    assert_read(in_folder("other.h5:/images/image_10"), LARMOR_SHAPE(4, 3), 1001, 0);
+    assert_read(in_folder("other.h5:/images/image_2/"), LARMOR_SHAPE(4, 3, 2), 201, 0);
+    assert_read(in_folder("other.h5:/images/short"), LARMOR_SHAPE(4, 3, 2), 51, 0);
+    assert_read(in_folder("other.h5:/images/double"), LARMOR_SHAPE(4, 3), 1, -1);
+    assert_read(in_folder("other.h5:/images"), LARMOR_SHAPE(4, 3, 2), 51, 0); /* the shortest name comes first */
+    assert_read(in_folder("other.h5"), LARMOR_SHAPE(4, 3, 2), 51, 0);
+    larmor_array *x;
+    assert_refused(larmor_image_read(in_folder("other.h5:/images/image_3"), dev, &x), LARMOR_ERR_FORMAT,
+                   "other.h5: no images in /images/image_3.");
+
+    assert_int_equal(ismrmrd_init_dataset(&d, in_folder("other.h5"), "more"), ISMRMRD_NOERROR);
+    assert_int_equal(ismrmrd_open_dataset(&d, true), ISMRMRD_NOERROR);
+    append_image(&d, "image_0", ISMRMRD_FLOAT, 1, 0);
+    ismrmrd_close_dataset(&d);
+    assert_refused(larmor_image_read(in_folder("other.h5"), dev, &x), LARMOR_ERR_FORMAT,
+                   "several groups hold images; name one, as in ");
+    assert_int_equal(ismrmrd_init_dataset(&d, in_folder("other.h5"), "dataset"), ISMRMRD_NOERROR);
+    assert_int_equal(ismrmrd_open_dataset(&d, true), ISMRMRD_NOERROR);
+    append_image(&d, "image_0", ISMRMRD_FLOAT, 1, 70);
+    ismrmrd_close_dataset(&d);
+    assert_read(in_folder("other.h5"), LARMOR_SHAPE(4, 3), 71, 0);
+}
+
+static void reading_does_not_change_the_file(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7), *y;
+    assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
+    assert_int_equal(chmod(in_folder("x.h5"), 0400), 0);
+    struct stat before, after;
+    size_t n, m;
+    unsigned char *a = get_file(in_folder("x.h5"), &n);
+    assert_int_equal(stat(in_folder("x.h5"), &before), 0);
+    assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
+    assert_int_equal(stat(in_folder("x.h5"), &after), 0);
+    unsigned char *b = get_file(in_folder("x.h5"), &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+    free(a), free(b), larmor_array_free(x), larmor_array_free(y);
+}
+
+static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(64, 64), 7), *y;
+    assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
+    size_t n;
+    unsigned char *f = get_file(in_folder("x.h5"), &n);
+    unsigned char *v = values_of(x);
+    unsigned char *at = memmem(f, n, v, 1024);
+    assert_non_null(at);
+    at[512] ^= 1;
+    put_file(in_folder("flip.h5"), f, n);
+    assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
+                   "image_0/data cannot be read");
+    free(f), free(v), larmor_array_free(x);
+}
+
+static void counters_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7);
+    larmor_image_meta m = meta;
+    m.slice = 65536;
+    assert_refused(write_image(in_folder("x.h5"), 0, x, &m), LARMOR_ERR_ARG, "image 1 has a counter of 65536");
+    m.slice = -1;
+    assert_refused(write_image(in_folder("x.h5"), 0, x, &m), LARMOR_ERR_ARG, "image 1 has a counter of -1");
+    assert_int_equal(files_in_folder(), 0);
+    larmor_array_free(x);
+}
+
+static void no_hdf5_object_stays_open(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7), *y;
+    larmor_image_meta m;
+    H5open();
+    const ssize_t before = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL);
+    for (int i = 0; i < 20; i++) {
+        assert_ok(write_image(in_folder("x.h5"), 1, x, &meta));
+        assert_ok(larmor_image_read(in_folder("x.h5"), dev, &y));
+        assert_ok(larmor_image_read_meta(in_folder("x.h5"), &m));
+        larmor_array_free(y);
+        assert_refused(larmor_image_read(in_folder("x.h5:/nothing"), dev, &y), LARMOR_ERR_FORMAT, "no images");
+    }
+    assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), before);
+    larmor_array_free(x);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        IN_FOLDER(reference_library_reads_every_header_field_and_value),
+        IN_FOLDER(magnitude_and_real_images_are_marked_as_such),
+        IN_FOLDER(larmor_reads_its_own_images_bit_for_bit),
+        IN_FOLDER(files_of_the_reference_library_are_read),
+        IN_FOLDER(reading_does_not_change_the_file),
+        IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum),
+        IN_FOLDER(counters_that_do_not_fit_are_refused),
+        IN_FOLDER(no_hdf5_object_stays_open),
+    };
+    RUN_TESTS(tests);
+}
