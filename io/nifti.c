@@ -154,6 +154,18 @@ static larmor_status take(const lmr_source *source, gzFile file, void *to, size_
     return LARMOR_OK;
 }
 
+/* After the last voxel: the end of a gzip stream, where its checksum is. */
+static larmor_status check_end(const lmr_source *source, gzFile file)
+{
+    char more;
+    int error = Z_OK;
+    const int got = gzread(file, &more, 1);
+    gzerror(file, &error);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END))
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
+    return LARMOR_OK;
+}
+
 /* The dtype for a NIfTI type and its bytes per voxel; 0 for those that are not read. */
 static int64_t type_of(int datatype, larmor_dtype *dtype)
 {
@@ -282,6 +294,7 @@ larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmo
     if (!st && gzseek(n.file, (z_off_t)n.header.vox_offset, SEEK_SET) < 0)
         st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
     if (!st) st = take(source, n.file, raw, bytes);
+    if (!st) st = check_end(source, n.file);
     if (!st && !lmr_is_complex(dtype)) {
         out = malloc((size_t)n.count * larmor_dtype_size(dtype));
         st = out ? LARMOR_OK : LMR_NO_MEMORY();
