@@ -158,9 +158,12 @@ static larmor_status read_data(const lmr_source *source, hid_t file, const char 
     return st;
 }
 
-static void set_doubles(double to[3], const float from[3])
+/* from: three floats of a packed record, aligned to 2 bytes only. */
+static void set_doubles(double to[3], const void *from)
 {
-    for (int k = 0; k < 3; k++) to[k] = (double)from[k];
+    float f[3];
+    memcpy(f, from, sizeof f);
+    for (int k = 0; k < 3; k++) to[k] = (double)f[k];
 }
 
 /* The header of the series' first image. */

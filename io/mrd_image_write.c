@@ -35,9 +35,11 @@ static larmor_status make_attributes(const larmor_write_opts *opts, lmr_bytes *x
     return lmr_bytes_end(xml);
 }
 
-static void set_floats(float to[3], const double from[3])
+/* to: three floats of a packed record, aligned to 2 bytes only. */
+static void set_floats(void *to, const double from[3])
 {
-    for (int k = 0; k < 3; k++) to[k] = (float)from[k];
+    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
+    memcpy(to, f, sizeof f);
 }
 
 static larmor_status check_ranges(const larmor_output *out, const lmr_images *images)

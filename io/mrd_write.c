@@ -128,9 +128,11 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
     return LARMOR_OK;
 }
 
-static void set_floats(float to[3], const double from[3])
+/* to: three floats of a packed record, aligned to 2 bytes only. */
+static void set_floats(void *to, const double from[3])
 {
-    for (int k = 0; k < 3; k++) to[k] = (float)from[k];
+    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
+    memcpy(to, f, sizeof f);
 }
 
 static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acquisition *a)
