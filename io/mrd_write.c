@@ -1,4 +1,5 @@
-/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. SPDX-License-Identifier: Apache-2.0
+/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in memory (h5.c says
+ * why), so that the peak of memory is the file's size. SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
 #include <math.h>

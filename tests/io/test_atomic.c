@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "io/atomic.h"
+
 static const char *const suffixes[] = {".h5", ".nii", ".nii.gz", ".png", ".cfl", ".npy"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
 
@@ -248,6 +250,23 @@ static void more_than_a_file_may_have_is_refused_with_both_figures(void **state)
     larmor_array_free(x);
 }
 
+static void write_that_fails_half_way_is_reported_with_its_reason(void **state)
+{
+    (void)state;
+    put_file(in_folder("out.npy"), "old", 3);
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("out.npy"), 1, &out));
+    char *zeros = calloc(1, 1 << 16);
+    limit_files(4096);
+    const larmor_status st = lmr_output_put(out, 0, zeros, 1 << 16);
+    limit_files(RLIM_INFINITY);
+    free(zeros);
+    assert_int_equal(st, LARMOR_ERR_IO);
+    assert_non_null(strstr(larmor_last_error(), "out.npy: cannot write (File too large); nothing written."));
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 1);
+}
+
 /* Kill writers at random moments: the target is the old file or a whole new one, never something else. */
 static void killed_writers_leave_whole_files(void **state)
 {
@@ -299,6 +318,7 @@ int main(void)
         IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back),
         IN_FOLDER(failing_write_keeps_the_old_file_in_every_format),
         IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures),
+        IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason),
         IN_FOLDER(killed_writers_leave_whole_files),
     };
     RUN_TESTS(tests);

@@ -6,6 +6,8 @@
 
 #include <hdf5.h>
 #include <locale.h>
+#include <math.h>
+#include <sys/resource.h>
 
 static const larmor_scan scan = {.encoding = {.matrix = {128, 96, 1},
                                               .recon_matrix = {64, 48, 1},
@@ -250,12 +252,108 @@ static void writer_that_is_not_finished_leaves_nothing(void **state)
     assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP), 0);
 }
 
+static void failing_disk_keeps_the_old_file_and_leaves_hdf5_clean(void **state)
+{
+    (void)state;
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
+    const larmor_acquisition a = acquisition_of(1, data, traj);
+    put_file(in_folder("scan.h5"), "old", 3);
+    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
+    assert_ok(larmor_raw_create(out, &scan, &writer));
+    for (int i = 0; i < 100; i++) assert_ok(larmor_raw_append(writer, &a));
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 8192;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const larmor_status st = larmor_raw_finish(writer);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(st, LARMOR_ERR_IO);
+    assert_non_null(strstr(larmor_last_error(), "nothing written."));
+    assert_int_equal(files_in_folder(), 1);
+    assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "was written already");
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    size_t bytes;
+    free(get_file(in_folder("scan.h5"), &bytes));
+    assert_int_equal(bytes, 3);
+    assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP), 0);
+}
+
+/* Written and read by larmor: the same samples and counters, and the trajectory in its own units. */
+static void larmor_reads_what_it_wrote(void **state)
+{
+    (void)state;
+    enum { READOUTS = 100, LINE = 64 };
+    larmor_scan radial = scan;
+    for (int d = 0; d < 2; d++) radial.encoding.matrix[d] = radial.encoding.recon_matrix[d] = LINE;
+    for (int d = 0; d < 2; d++) radial.encoding.fov_mm[d] = radial.encoding.recon_fov_mm[d] = 200;
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    float data[READOUTS][2][LINE][2], traj[READOUTS][LINE][2];
+    uint64_t seed = 11;
+    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
+    assert_ok(larmor_raw_create(out, &radial, &writer));
+    for (int r = 0; r < READOUTS; r++) {
+        for (int i = 0; i < 4 * LINE; i++) (&data[r][0][0][0])[i] = (float)test_random(&seed);
+        for (int k = 0; k < LINE; k++) {
+            const double angle = 3.141592653589793 * r / READOUTS;
+            traj[r][k][0] = (float)((k - LINE / 2) * cos(angle)),
+            traj[r][k][1] = (float)((k - LINE / 2) * sin(angle));
+        }
+        const larmor_acquisition a = {.samples = LINE,
+                                      .coils = 2,
+                                      .traj_dims = 2,
+                                      .center_sample = LINE / 2,
+                                      .dwell_us = 2,
+                                      .step1 = r,
+                                      .read_dir = {1},
+                                      .phase_dir = {0, 1},
+                                      .slice_dir = {0, 0, 1},
+                                      .data = &data[r][0][0][0],
+                                      .traj = &traj[r][0][0]};
+        assert_ok(larmor_raw_append(writer, &a));
+    }
+    assert_ok(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+
+    larmor_raw *raw;
+    larmor_grid grid;
+    larmor_samples samples;
+    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
+    assert_ok(larmor_raw_grid(raw, 0, &grid));
+    assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
+    assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
+    float *k = values_of(samples.kspace);
+    double *t = values_of(samples.traj);
+    for (int r = 0; r < READOUTS; r++) {
+        assert_int_equal(samples.step1[r], r);
+        for (int coil = 0; coil < 2; coil++)
+            assert_memory_equal(k + 2 * LINE * (coil * READOUTS + r), data[r][coil], sizeof data[r][coil]);
+        for (int i = 0; i < 2 * LINE; i++)
+            assert_at_most(fabs(t[2 * LINE * r + i] - (&traj[r][0][0])[i]), 1e-6 * LINE);
+    }
+    free(k), free(t);
+    larmor_samples_free(&samples);
+    larmor_raw_free(raw);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        IN_FOLDER(reference_library_reads_every_acquisition),   IN_FOLDER(header_has_what_the_schema_asks_for),
-        IN_FOLDER(numbers_have_a_point_in_every_locale),        IN_FOLDER(values_out_of_range_are_refused_by_name),
-        IN_FOLDER(scan_that_the_header_cannot_hold_is_refused), IN_FOLDER(writer_that_is_not_finished_leaves_nothing),
+        IN_FOLDER(reference_library_reads_every_acquisition),
+        IN_FOLDER(header_has_what_the_schema_asks_for),
+        IN_FOLDER(numbers_have_a_point_in_every_locale),
+        IN_FOLDER(values_out_of_range_are_refused_by_name),
+        IN_FOLDER(scan_that_the_header_cannot_hold_is_refused),
+        IN_FOLDER(writer_that_is_not_finished_leaves_nothing),
+        IN_FOLDER(failing_disk_keeps_the_old_file_and_leaves_hdf5_clean),
+        IN_FOLDER(larmor_reads_what_it_wrote),
     };
     RUN_TESTS(tests);
 }
