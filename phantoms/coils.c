@@ -38,11 +38,10 @@ static place place_of(int ndim, int c, int count)
 static void weigh(const lmr_coils *coils, int c, double *weight)
 {
     const place p = place_of(coils->ndim, c, coils->count);
-    for (int m = 0, rest; m < coils->modes; m++) {
+    for (int m = 0; m < coils->modes; m++) {
         const double *f = coils->frequency[m];
         double size = gain, turn = 1, angle = p.theta;
-        rest = m;
-        for (int d = 0; d < coils->ndim; d++, rest /= 2 * coils->order + 1) {
+        for (int d = 0, rest = m; d < coils->ndim; d++, rest /= 2 * coils->order + 1) {
             size *= cosine_power[coils->order][rest % (2 * coils->order + 1)];
             turn -= 2 * M_PI * kappa * f[d] * p.along[d];
             angle -= 2 * M_PI * f[d] * p.at[d];
@@ -68,7 +67,7 @@ larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
     coils->weight = calloc((size_t)coils->modes * (size_t)coils->count, 2 * sizeof(double));
     if (!coils->weight) return LMR_NO_MEMORY();
     if (!count) coils->weight[0] = 1;
-    for (int c = 0; c < count; c++) weigh(coils, c, coils->weight + 2 * c * coils->modes);
+    for (int c = 0; c < count; c++) weigh(coils, c, coils->weight + 2 * (int64_t)c * coils->modes);
     return LARMOR_OK;
 }
 

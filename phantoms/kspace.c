@@ -54,7 +54,7 @@ static larmor_status read_points(const larmor_array *traj, double **points)
 static void sample(const lmr_spectrum *spectrum, const lmr_coils *coils, int64_t count, const double *points,
                    int threads, larmor_dtype dtype, void *host)
 {
-    const int nd = spectrum->ndim;
+    const int64_t nd = spectrum->ndim;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 256)
     for (int64_t j = 0; j < count; j++) {
         const double k[3] = {points[nd * j], points[nd * j + 1], nd == 3 ? points[nd * j + 2] : 0};

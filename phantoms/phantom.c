@@ -25,7 +25,7 @@ larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom *
     *phantom = NULL;
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!name || strcmp(name, kinds[i].name)) continue;
+        if (!name || strcmp(name, kinds[i].name) != 0) continue;
         larmor_phantom *p = calloc(1, sizeof *p);
         if (!p) return LMR_NO_MEMORY();
         p->ndim = ndim;

@@ -70,7 +70,8 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
 /* Where voxel i of n is. */
 static inline double lmr_voxel(int64_t i, int64_t n)
 {
-    return (double)(i - n / 2) / (double)n;
+    const int64_t centre = n / 2;
+    return (double)(i - centre) / (double)n;
 }
 
 /* Element i of a complex array on the host. */

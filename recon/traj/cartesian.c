@@ -20,16 +20,16 @@ static larmor_status size(lmr_traj_plan *plan)
 static void fill(const lmr_traj_plan *plan, double *k)
 {
     const int64_t *n = plan->opts.matrix, lines = n[1] * n[2], nd = plan->nd;
-    const int64_t centre = n[1] / 2 + n[1] * (n[2] / 2);
+    const int64_t half[3] = {plan->samples / 2, n[1] / 2, n[2] / 2}, centre = half[1] + n[1] * half[2];
     const int64_t nearest = centre * plan->readouts / lines; /* the readout that comes just before the centre */
     const int64_t shift = centre - nearest * lines / plan->readouts;
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const int64_t line = (j * lines / plan->readouts + shift) % lines;
+        const int64_t line = (j * lines / plan->readouts + shift) % lines, z = line / n[1];
         for (int64_t i = 0; i < plan->samples; i++) {
             double *point = k + nd * (i + plan->samples * j);
-            point[0] = (double)((i - plan->samples / 2) * n[0]) / (double)plan->samples;
-            point[1] = (double)(line % n[1] - n[1] / 2);
-            if (nd == 3) point[2] = (double)(line / n[1] - n[2] / 2);
+            point[0] = (double)((i - half[0]) * n[0]) / (double)plan->samples;
+            point[1] = (double)(line % n[1] - half[1]);
+            if (nd == 3) point[2] = (double)(z - half[2]);
         }
     }
 }

@@ -8,10 +8,11 @@
 
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)
 {
+    const int64_t centre = plan->samples / 2;
     for (int64_t i = 0; i < plan->samples; i++)
         for (int d = 0; d < plan->nd; d++)
             k[d + plan->nd * i] =
-                direction[d] * (double)((i - plan->samples / 2) * plan->opts.matrix[d]) / (double)plan->samples;
+                direction[d] * (double)((i - centre) * plan->opts.matrix[d]) / (double)plan->samples;
 }
 
 double lmr_traj_golden_angle(int64_t j, int64_t tiny)

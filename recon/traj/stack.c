@@ -24,13 +24,14 @@ static larmor_status size(lmr_traj_plan *plan)
 
 static void fill(const lmr_traj_plan *plan, double *k)
 {
+    const int64_t centre = plan->opts.matrix[2] / 2;
     for (int64_t j = 0; j < plan->readouts; j++) {
         const double angle = lmr_traj_golden_angle(j % spokes(plan), plan->opts.tiny);
         double *line = k + plan->nd * plan->samples * j;
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
         if (plan->nd == 2) continue;
-        const double kz = (double)(j / spokes(plan) - plan->opts.matrix[2] / 2);
-        for (int64_t i = 0; i < plan->samples; i++) line[3 * i + 2] = kz;
+        const int64_t kz = j / spokes(plan) - centre;
+        for (int64_t i = 0; i < plan->samples; i++) line[3 * i + 2] = (double)kz;
     }
 }
 
