@@ -62,12 +62,12 @@ larmor_status lmr_host_complex(const larmor_array *x, int64_t first, int64_t cou
 {
     const larmor_device *dev = x->dev;
     const char *from = (const char *)x->data + (size_t)first * larmor_dtype_size(x->dtype);
-    if (x->dtype == LARMOR_C128)
-        return dev->be->copy(dev->ctx, LMR_TO_HOST, out, from, (size_t)count * sizeof *out);
+    if (x->dtype == LARMOR_C128) return dev->be->copy(dev->ctx, LMR_TO_HOST, out, from, (size_t)count * sizeof *out);
     float _Complex part[CHUNK];
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK;
-        LMR_TRY(dev->be->copy(dev->ctx, LMR_TO_HOST, part, from + (size_t)i * sizeof *part, (size_t)n * sizeof *part));
+        LMR_TRY(
+            dev->be->copy(dev->ctx, LMR_TO_HOST, part, from + (size_t)i * sizeof *part, (size_t)n * sizeof *part));
         for (int64_t j = 0; j < n; j++) out[i + j] = part[j];
     }
     return LARMOR_OK;
@@ -83,7 +83,8 @@ larmor_status lmr_write_complex(larmor_array *x, int64_t first, int64_t count, c
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK;
         for (int64_t j = 0; j < n; j++) part[j] = (float _Complex)values[i + j];
-        LMR_TRY(dev->be->copy(dev->ctx, LMR_TO_DEVICE, to + (size_t)i * sizeof *part, part, (size_t)n * sizeof *part));
+        LMR_TRY(
+            dev->be->copy(dev->ctx, LMR_TO_DEVICE, to + (size_t)i * sizeof *part, part, (size_t)n * sizeof *part));
     }
     return LARMOR_OK;
 }

@@ -34,8 +34,10 @@ static larmor_status select_samples(const double *k, int nd, int64_t samples, ce
     for (int64_t j = 0; j < samples; j++)
         if (radius_of(k + j * nd, nd, c->n) < 1) c->index[c->m++] = j;
     if (c->m == 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "coils: no samples within %g/FOV of the centre of k-space; give maps, or "
-                        "raise calibration", (double)c->n[0] / 2);
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "coils: no samples within %g/FOV of the centre of k-space; give maps, or "
+                        "raise calibration",
+                        (double)c->n[0] / 2);
     c->points = malloc((size_t)(nd * c->m) * sizeof *c->points);
     if (!c->points) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < c->m; i++)
@@ -91,14 +93,14 @@ done:
     return st;
 }
 
-/* Coil images on the grid of 2 n, [2 n..., coils], on the host. */
+/* Coil images on the fine grid, [lmr_fine_size(n)..., coils], on the host. */
 static larmor_status grid_images(const larmor_array *values, const larmor_array *points, int nd, const int64_t n[3],
                                  int64_t coils, double complex **images)
 {
     *images = NULL;
     larmor_nufft_opts opts = {.type = 1, .ndim = nd, .batch = coils, .dtype = values->dtype};
     int64_t pixels = 1;
-    for (int d = 0; d < nd; d++) opts.modes[d] = 2 * n[d], pixels *= 2 * n[d];
+    for (int d = 0; d < nd; d++) opts.modes[d] = lmr_fine_size(n[d]), pixels *= opts.modes[d];
     larmor_nufft *plan = NULL;
     larmor_array *grid = NULL;
     larmor_status st;
@@ -141,6 +143,23 @@ done:
     return st;
 }
 
+static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_coils_opts *o)
+{
+    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space is %s, expected complex [samples, readouts, coils]",
+                        lmr_describe(kspace).s);
+    const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
+    LMR_TRY(lmr_expect("coils", "k-space", kspace, traj->dev, kspace->dtype,
+                       larmor_shape_append(lmr_weights_shape(traj), coils)));
+    if (coils < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space has no coils, expected at least 1");
+    if (o->calibration < 0 || o->window < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld and window %lld, expected at least 0",
+                        (long long)o->calibration, (long long)o->window);
+    return LARMOR_OK;
+}
+
+enum { DEFAULT_CALIBRATION = 32, DEFAULT_WINDOW = 3 };
+
 larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj, const larmor_array *weights,
                                     larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps)
 {
@@ -149,21 +168,15 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     double *k = NULL;
     LMR_TRY(lmr_host_traj("coils", traj, image, &k));
     const int nd = image.ndim;
-    const larmor_shape shape = lmr_weights_shape(traj);
-    const int64_t samples = larmor_shape_count(shape);
-    const int64_t coils = kspace && kspace->shape.ndim > 0 ? kspace->shape.dim[kspace->shape.ndim - 1] : 1;
     centre c = {.n = {1, 1, 1}};
     larmor_array *points = NULL, *values = NULL, *out = NULL;
     double complex *images = NULL, *low = NULL;
     larmor_status st;
-    LMR_OR(done, lmr_expect("coils", "k-space", kspace, traj->dev, kspace && lmr_is_complex(kspace->dtype) ? kspace->dtype : LARMOR_C64, larmor_shape_append(shape, coils)));
-    if (o.calibration < 0 || o.window < 0) {
-        st = LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld and window %lld, expected at least 0",
-                      (long long)o.calibration, (long long)o.window);
-        goto done;
-    }
+    LMR_OR(done, check(kspace, traj, &o));
+    const larmor_shape shape = lmr_weights_shape(traj);
+    const int64_t samples = larmor_shape_count(shape), coils = kspace->shape.dim[shape.ndim];
     for (int d = 0; d < nd; d++) {
-        c.n[d] = o.calibration ? o.calibration : 32;
+        c.n[d] = o.calibration ? o.calibration : DEFAULT_CALIBRATION;
         if (c.n[d] > image.dim[d]) c.n[d] = image.dim[d];
     }
     LMR_OR(done, select_samples(k, nd, samples, &c));
@@ -171,7 +184,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_OR(done, weigh(traj->dev, weights, shape, nd, points, &c));
     LMR_OR(done, gather(kspace, samples, coils, &c, &values));
     LMR_OR(done, grid_images(values, points, nd, c.n, coils, &images));
-    LMR_OR(done, lmr_walsh(traj->dev, images, c.n, coils, o.window ? o.window : 5, &low));
+    LMR_OR(done, lmr_walsh(traj->dev, images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &low));
     LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, coils), &out));
     LMR_OR(done, interpolate(low, c.n, image, coils, out));
     *maps = out;

@@ -17,8 +17,10 @@ typedef struct line {
 
 static larmor_status not_a_line(int64_t readout, const char *why)
 {
-    return LMR_FAIL(LARMOR_ERR_ARG, "density ramp: readout %lld %s, expected a straight line through or from the centre "
-                    "of k-space; use larmor_density_pipe", (long long)readout, why);
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "density ramp: readout %lld %s, expected a straight line through or from the centre "
+                    "of k-space; use larmor_density_pipe",
+                    (long long)readout, why);
 }
 
 /* Positions t of one readout's samples k [nd, n]. Lines may miss the centre by half a sample of 1/FOV, as those of
@@ -82,8 +84,8 @@ static int64_t rays_at(const double *ray, int64_t rays, double radius)
     return low > 0 ? low : 1;
 }
 
-/* t <- weights. Every sample stands for its cell, up to half way to its neighbours, swept over the angle of one ray: the
- * cell that holds the centre gets the centre's share by the same integral. */
+/* t <- weights. Every sample stands for its cell, up to half way to its neighbours, swept over the angle of one ray:
+ * the cell that holds the centre gets the centre's share by the same integral. */
 static void ramp_weights(double *t, int64_t n, int nd, const line *l, const double *ray, int64_t rays)
 {
     static const double sphere[] = {0, 2, 2 * M_PI, 4 * M_PI};
@@ -139,9 +141,9 @@ static double overlap(double rho, int nd)
     return (1 - rho) * (1 - rho) * (1 + rho / 2);
 }
 
-/* The window on the doubled grid whose transform is the kernel of G: the autocorrelation of the field of view's disc or
- * ball. So G's kernel is positive and its reach is that of the object in the data, 1/FOV. The kernel's integral is 1; its
- * value at 0, which bounds G w from below by that of the sample itself, is returned. */
+/* The window on the doubled grid whose transform is the kernel of G: the autocorrelation of the field of view's disc
+ * or ball. So G's kernel is positive and its reach is that of the object in the data, 1/FOV. The kernel's integral is
+ * 1; its value at 0, which bounds G w from below by that of the sample itself, is returned. */
 static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor_array **window, double *peak)
 {
     const int64_t count = larmor_shape_count(grid);

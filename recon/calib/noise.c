@@ -20,14 +20,16 @@ static larmor_status covariance(const double complex *noise, int64_t m, int64_t 
     for (int64_t i = 0; i < coils; i++) {
         const double variance = creal(cov[i + i * coils]);
         if (!(variance > 0) || !isfinite(variance))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: coil %lld has variance %g, expected a finite number > 0; leave "
-                            "the coil out", (long long)i, variance);
+            return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                            "noise: coil %lld has variance %g, expected a finite number > 0; leave "
+                            "the coil out",
+                            (long long)i, variance);
     }
     return LARMOR_OK;
 }
 
-/* Too few samples leave R singular or nearly so. Loading each variance by its share coils / m, and scaling back to the
- * variances measured, shrinks the correlations alone. */
+/* Too few samples leave R singular or nearly so. Loading each variance by its share coils / m, and scaling back to
+ * the variances measured, shrinks the correlations alone. */
 static void load_diagonal(int64_t m, int64_t coils, double complex *cov)
 {
     const double keep = 1 / (1 + (double)coils / (double)m);
@@ -40,8 +42,10 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
 {
     const lapack_int n = (lapack_int)coils;
     if (LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, cov, n) || LAPACKE_ztrtri(LAPACK_COL_MAJOR, 'L', 'N', n, cov, n))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: the covariance of %lld coils is singular, expected independent "
-                        "coils; leave out coils that are copies of others", (long long)coils);
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "noise: the covariance of %lld coils is singular, expected independent "
+                        "coils; leave out coils that are copies of others",
+                        (long long)coils);
     for (int64_t j = 0; j < coils; j++)
         for (int64_t i = 0; i < coils; i++) cov[i + j * coils] = i < j ? 0 : scale * sqrt(2) * cov[i + j * coils];
     return LARMOR_OK;

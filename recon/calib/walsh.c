@@ -11,7 +11,7 @@
 
 typedef struct filter {
     const double *taps;
-    int64_t count, step; /* step: distance of taps in the input */
+    int64_t count, step;   /* step: distance of taps in the input */
     int64_t stride, shift; /* output o is centred at input stride o + shift */
 } filter;
 
@@ -52,11 +52,11 @@ static void blur(const double *taps, int64_t count, int64_t step, const int64_t 
 
 static const double binomial[5] = {1 / 16., 4 / 16., 6 / 16., 4 / 16., 1 / 16.};
 
-/* x [n] <- x on the grid of 2 n, without aliasing. */
+/* x [n] <- x on the fine grid, without aliasing. */
 static void halve(const int64_t n[3], double complex *x, double complex *spare)
 {
     int64_t dim[3];
-    for (int d = 0; d < 3; d++) dim[d] = n[d] > 1 ? 2 * n[d] : 1;
+    for (int d = 0; d < 3; d++) dim[d] = lmr_fine_size(n[d]);
     for (int axis = 0; axis < 3; axis++) {
         if (n[axis] == 1) continue;
         const filter f = {binomial, 5, 1, 2, n[axis] % 2};
@@ -68,17 +68,18 @@ static void halve(const int64_t n[3], double complex *x, double complex *spare)
 
 /* ---- covariances ---- */
 
-/* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no signal. */
+/* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
+ * signal. */
 #define TAIL 0.03
 
-/* sum <- a b^H of two coil images, smoothed over the window and, ever more weakly, over wider ones, so that maps go on
- * smoothly where there is no signal. work: three times the size of an image. */
+/* sum <- a b^H of two coil images, smoothed over the window and, ever more weakly, over wider ones, so that maps go
+ * on smoothly where there is no signal. work: three times the size of an image. */
 static void smooth_product(const double complex *a, const double complex *b, const int64_t n[3], const double *taps,
                            int64_t window, double complex *sum, double complex *work)
 {
     int64_t pixels = 1, fine = 1, longest = 1;
     for (int d = 0; d < 3; d++) {
-        pixels *= n[d], fine *= n[d] > 1 ? 2 * n[d] : 1;
+        pixels *= n[d], fine *= lmr_fine_size(n[d]);
         if (n[d] > longest) longest = n[d];
     }
     double complex *x = work, *spare = work + fine;
@@ -98,7 +99,7 @@ static larmor_status covariances(const double complex *images, const int64_t n[3
                                  int threads, double complex *cov)
 {
     int64_t pixels = 1, fine = 1;
-    for (int d = 0; d < 3; d++) pixels *= n[d], fine *= n[d] > 1 ? 2 * n[d] : 1;
+    for (int d = 0; d < 3; d++) pixels *= n[d], fine *= lmr_fine_size(n[d]);
     window |= 1; /* odd: centred */
     double *taps = malloc((size_t)window * sizeof *taps);
     if (!taps) return LMR_NO_MEMORY();
@@ -162,7 +163,12 @@ larmor_status lmr_walsh(larmor_device *dev, const double complex *images, const 
 {
     *maps = NULL;
     const int64_t pixels = n[0] * n[1] * n[2];
-    double complex *cov = calloc((size_t)(coils * coils * (pixels + 1)), sizeof *cov);
+    int64_t square, elements, bytes;
+    if (!lmr_mul(coils, coils, &square) || !lmr_mul(square, pixels + 1, &elements) ||
+        !lmr_mul(elements, (int64_t)sizeof(double complex), &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: covariances of %lld coils do not fit into memory",
+                        (long long)coils);
+    double complex *cov = calloc((size_t)elements, sizeof *cov);
     double complex *out = malloc((size_t)(coils * pixels) * sizeof *out);
     larmor_status st = LARMOR_OK;
     double energy = 0;
@@ -171,7 +177,7 @@ larmor_status lmr_walsh(larmor_device *dev, const double complex *images, const 
         goto done;
     }
     LMR_OR(done, covariances(images, n, coils, window, lmr_device_threads(dev), cov));
-    for (int64_t c = 0; c < coils; c++) energy += creal(cov[coils * coils * pixels + c * (coils + 1)]);
+    for (int64_t c = 0; c < coils; c++) energy += creal(cov[square * pixels + c * (coils + 1)]);
     if (!(energy > 0) || !isfinite(energy)) {
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "coils: the centre of k-space has energy %g, expected a finite number > 0",
                       energy);

@@ -4,7 +4,13 @@
 
 #include "core/array.h"
 
-/* Low-resolution maps [n..., coils] from coil images [2 n..., coils]; unused dimensions are 1 in n.
+/* Pixels of the coil images for n pixels of the maps, so that products of two images do not alias. */
+static inline int64_t lmr_fine_size(int64_t n)
+{
+    return n > 1 ? 2 * n : 1;
+}
+
+/* Low-resolution maps [n..., coils] from coil images [lmr_fine_size(n)..., coils]; unused dimensions are 1 in n.
  *
  * dev      does the eigenvalue problems.
  * window   side of the neighbourhood, in pixels of n.

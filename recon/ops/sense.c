@@ -56,7 +56,8 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     LMR_OR(done, larmor_op_coils(maps, &S));
     const larmor_shape image = larmor_op_in_shape(S);
     if (image.ndim > 3) {
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions and coils", lmr_describe(maps).s);
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions and coils",
+                      lmr_describe(maps).s);
         goto done;
     }
     larmor_nufft_opts nufft = {.type = 2, .ndim = image.ndim, .batch = maps->shape.dim[image.ndim]};

@@ -1,5 +1,5 @@
-/* Conjugate gradients on the normal equations (Hestenes and Stiefel 1952). A model of a solver: it needs operators and
- * arrays alone. SPDX-License-Identifier: Apache-2.0 */
+/* Conjugate gradients on the normal equations (Hestenes and Stiefel 1952). A model of a solver: it needs operators
+ * and arrays alone. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <time.h>
 
@@ -40,8 +40,10 @@ static larmor_status start(larmor_op *A, const larmor_array *b, const larmor_arr
     }
     LMR_TRY(larmor_nrm2(s->r, &s->residual));
     if (!isfinite(s->rhs) || !isfinite(s->residual))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
-                        "look for NaN or Inf in the data, the maps and the start", s->rhs, s->residual);
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
+                        "look for NaN or Inf in the data, the maps and the start",
+                        s->rhs, s->residual);
     s->best_residual = s->residual;
     LMR_TRY(larmor_copy(x, s->best));
     return larmor_copy(s->r, s->p);
@@ -56,8 +58,10 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
     if (!(pq[0] > 0)) {
         *done = s->residual <= 1e-5 * s->rhs; /* rounding is left */
         if (*done) return LARMOR_OK;
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: p^H A^H A p is %g in iteration %d, expected > 0; is the adjoint that "
-                        "of the forward map?", pq[0], s->iters + 1);
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "cg: p^H A^H A p is %g in iteration %d, expected > 0; is the adjoint that "
+                        "of the forward map?",
+                        pq[0], s->iters + 1);
     }
     const double before = s->residual, alpha = before * before / pq[0];
     LMR_TRY(larmor_axpby(alpha, s->p, 1, x));
@@ -68,7 +72,8 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
     return larmor_axpby(1, s->r, ratio * ratio, s->p);
 }
 
-static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *o, state *s)
+static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *o,
+                             state *s)
 {
     const double begin = now();
     int grown = 0, done = 0;
@@ -83,9 +88,10 @@ static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *
         if (done) break;
         grown = s->residual > before ? grown + 1 : 0;
         if (!isfinite(s->residual) || grown == GROWTH_LIMIT)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise "
-                            "lambda, or check that the adjoint is that of the forward map", s->residual / s->rhs,
-                            s->iters, s->best_residual / s->rhs);
+            return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                            "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise "
+                            "lambda, or check that the adjoint is that of the forward map",
+                            s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
         if (s->residual < s->best_residual) {
             s->best_residual = s->residual;
             LMR_TRY(larmor_copy(x, s->best));

@@ -1,4 +1,5 @@
-/* Arrays from and to doubles, and sums done the slow way, for the tests of this layer. SPDX-License-Identifier: Apache-2.0 */
+/* Arrays from and to doubles, and sums done the slow way, for the tests of this layer. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LARMOR_TESTS_RECON_SUPPORT_H
 #define LARMOR_TESTS_RECON_SUPPORT_H
 
@@ -58,10 +59,18 @@ static inline cplx *values_of(const larmor_array *x)
     assert_true(values && host);
     assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
     for (int64_t i = 0; i < count; i++) switch (larmor_array_dtype(x)) {
-        case LARMOR_F32: values[i] = ((float *)host)[i]; break;
-        case LARMOR_F64: values[i] = ((double *)host)[i]; break;
-        case LARMOR_C64: values[i] = ((float complex *)host)[i]; break;
-        case LARMOR_C128: values[i] = ((cplx *)host)[i]; break;
+        case LARMOR_F32:
+            values[i] = ((float *)host)[i];
+            break;
+        case LARMOR_F64:
+            values[i] = ((double *)host)[i];
+            break;
+        case LARMOR_C64:
+            values[i] = ((float complex *)host)[i];
+            break;
+        case LARMOR_C128:
+            values[i] = ((cplx *)host)[i];
+            break;
         }
     free(host);
     return values;

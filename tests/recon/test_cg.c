@@ -45,7 +45,8 @@ static void solve_directly(const matrix *m, const cplx *b, double lambda, cplx *
     cplx *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
-            for (int r = 0; r < m->rows; r++) g[i * (n + 1) + j] += conj(m->a[r + m->rows * i]) * m->a[r + m->rows * j];
+            for (int r = 0; r < m->rows; r++)
+                g[i * (n + 1) + j] += conj(m->a[r + m->rows * i]) * m->a[r + m->rows * j];
         g[i * (n + 1) + i] += lambda;
         for (int r = 0; r < m->rows; r++) g[i * (n + 1) + n] += conj(m->a[r + m->rows * i]) * b[r];
     }
@@ -274,7 +275,8 @@ static void an_adjoint_of_the_wrong_sign_is_named(void **state)
     for (int i = 0; i < 160; i++) wrong[i] = -p.values[i];
     p.m.back = wrong;
     p.A = matrix_op(&p.m);
-    assert_refused(larmor_cg(p.A, p.b, p.x, NULL, NULL), LARMOR_ERR_NUMERIC, "is the adjoint that of the forward map?");
+    assert_refused(larmor_cg(p.A, p.b, p.x, NULL, NULL), LARMOR_ERR_NUMERIC,
+                   "is the adjoint that of the forward map?");
     free_problem(&p);
 }
 

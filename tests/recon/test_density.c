@@ -237,7 +237,8 @@ static void one_and_three_dimensions_work_as_well(void **state)
     (void)state;
     double line[24], *cube = malloc(3 * 8 * 8 * 8 * sizeof *cube);
     for (int i = 0; i < 24; i++) line[i] = (i - 12) * 0.5; /* half as far apart as Nyquist asks for */
-    for (int j = 0; j < 512; j++) cube[3 * j] = j % 8 - 4, cube[3 * j + 1] = j / 8 % 8 - 4, cube[3 * j + 2] = j / 64 - 4;
+    for (int j = 0; j < 512; j++)
+        cube[3 * j] = j % 8 - 4, cube[3 * j + 1] = j / 8 % 8 - 4, cube[3 * j + 2] = j / 64 - 4;
     larmor_array *w1, *w3, *traj1 = real_array(LARMOR_SHAPE(1, 24, 1), line);
     larmor_array *traj3 = real_array(LARMOR_SHAPE(3, 64, 8), cube);
     assert_ok(larmor_density_pipe(traj1, LARMOR_SHAPE(12), 20, &w1));
@@ -253,7 +254,8 @@ static void unusable_trajectories_are_named(void **state)
     (void)state;
     double *k = radial_points(32, 8, 4);
     larmor_array *w, *traj = real_array(LARMOR_SHAPE(2, 8, 4), k);
-    assert_refused(larmor_density_pipe(traj, LARMOR_SHAPE(8, 8, 8), 0, &w), LARMOR_ERR_SHAPE, "trajectory is f64 [2, 8, 4]");
+    assert_refused(larmor_density_pipe(traj, LARMOR_SHAPE(8, 8, 8), 0, &w), LARMOR_ERR_SHAPE,
+                   "trajectory is f64 [2, 8, 4]");
     assert_refused(larmor_density_pipe(traj, image, -1, &w), LARMOR_ERR_ARG, "density pipe: -1 iterations");
     assert_refused(larmor_density_ramp(NULL, image, &w), LARMOR_ERR_ARG, "density ramp: no trajectory given");
     k[13] = INFINITY;

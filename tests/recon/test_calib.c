@@ -1,0 +1,280 @@
+/* recon/calib/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
+ */
+#include "tests/recon/support.h"
+
+/* Gaussian objects with a hole between them, seen by coils whose sensitivities are trigonometric polynomials of first
+ * order: the product's transform is a sum of shifted Gaussians. */
+enum { COILS = 6, WAVES = 5, BLOBS = 3 };
+static const double blob[BLOBS][5] = {
+    {0.05, -0.18, 0.1, 0.3, 1}, {-0.15, 0.12, -0.1, 0.25, 0.8}, {0.2, 0.2, 0, 0.12, 1}};
+static const int wave[WAVES][3] = {{0, 0, 0}, {1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+
+static cplx coefficient(int coil, int w)
+{
+    uint64_t seed = (uint64_t)(1 + coil * WAVES + w);
+    for (int i = 0; i < 8; i++) test_random(&seed);
+    const double size = w == 0 ? 0.8 : 0.2, turn = test_random(&seed);
+    return size * cexp(M_PI * I * turn);
+}
+
+static double object(const double *r, int nd)
+{
+    double sum = 0;
+    for (int b = 0; b < BLOBS; b++) {
+        double square = 0;
+        for (int d = 0; d < nd; d++) square += pow((r[d] - blob[b][d]) / blob[b][3], 2);
+        sum += blob[b][4] * exp(-M_PI * square);
+    }
+    return sum;
+}
+
+static cplx object_kspace(const double *k, int nd)
+{
+    cplx sum = 0;
+    for (int b = 0; b < BLOBS; b++) {
+        double square = 0, turn = 0;
+        for (int d = 0; d < nd; d++) square += pow(blob[b][3] * k[d], 2), turn += k[d] * blob[b][d];
+        sum += blob[b][4] * pow(blob[b][3], nd) * exp(-M_PI * square) * cexp(-2 * M_PI * I * turn);
+    }
+    return sum;
+}
+
+static cplx sensitivity(int coil, const double *r, int nd)
+{
+    cplx sum = 0;
+    for (int w = 0; w < WAVES; w++) {
+        double turn = 0;
+        for (int d = 0; d < nd; d++) turn += wave[w][d] * r[d];
+        sum += coefficient(coil, w) * cexp(2 * M_PI * I * turn);
+    }
+    return sum;
+}
+
+static cplx *coil_kspace(const double *k, int nd, int64_t m)
+{
+    cplx *y = calloc((size_t)(m * COILS), sizeof *y);
+    assert_non_null(y);
+    for (int c = 0; c < COILS; c++)
+        for (int w = 0; w < WAVES; w++)
+            for (int64_t j = 0; j < m; j++) {
+                double shifted[3] = {0};
+                for (int d = 0; d < nd; d++) shifted[d] = k[j * nd + d] - wave[w][d];
+                y[j + m * c] += coefficient(c, w) * object_kspace(shifted, nd);
+            }
+    return y;
+}
+
+typedef struct scan {
+    larmor_shape image;
+    double *k;
+    cplx *y;
+    larmor_array *traj, *kspace;
+} scan;
+
+static scan scan_of(larmor_shape image, double *k, int64_t samples, int64_t readouts, larmor_dtype dtype)
+{
+    const int nd = image.ndim;
+    scan s = {image, k, coil_kspace(k, nd, samples * readouts), NULL, NULL};
+    s.traj = real_array(LARMOR_SHAPE(nd, samples, readouts), k);
+    s.kspace = complex_array(dtype, LARMOR_SHAPE(samples, readouts, COILS), s.y);
+    return s;
+}
+
+static scan radial_scan(void)
+{
+    enum { SAMPLES = 128, SPOKES = 64 };
+    return scan_of(LARMOR_SHAPE(64, 50), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
+}
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->traj), larmor_array_free(s->kspace);
+    free(s->k), free(s->y);
+}
+
+/* Root mean square of the angle between estimated and true vectors of sensitivities, where the object is brighter
+ * than a part of 1. */
+static double map_error(const scan *s, const cplx *maps, double brighter)
+{
+    const int64_t voxels = larmor_shape_count(s->image);
+    double error = 0, count = 0;
+    for (int64_t i = 0; i < voxels; i++) {
+        double r[3], size = 0;
+        cplx along = 0;
+        for (int d = 0; d < s->image.ndim; d++) r[d] = position(s->image, i, d);
+        if (object(r, s->image.ndim) < brighter) continue;
+        for (int c = 0; c < COILS; c++) {
+            const cplx truth = sensitivity(c, r, s->image.ndim);
+            along += conj(truth) * maps[i + voxels * c];
+            size += pow(cabs(truth), 2);
+        }
+        error += fmax(0, 1 - pow(cabs(along), 2) / size);
+        count++;
+    }
+    assert_true(count > 50);
+    return sqrt(error / count);
+}
+
+static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
+{
+    larmor_array *maps;
+    assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps));
+    assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(s->image, COILS)));
+    assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(s->kspace));
+    cplx *values = values_of(maps);
+    larmor_array_free(maps);
+    return values;
+}
+
+static void maps_of_smooth_coils_are_found_in_2d(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    larmor_array *ramp;
+    assert_ok(larmor_density_ramp(s.traj, s.image, &ramp));
+    cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
+    assert_at_most(map_error(&s, own, 0.2), 0.04);
+    assert_at_most(map_error(&s, given, 0.2), 0.04);
+    free(given), free(own);
+    larmor_array_free(ramp);
+    free_scan(&s);
+}
+
+static void maps_of_smooth_coils_are_found_in_3d(void **state)
+{
+    (void)state;
+    enum { RAYS = 2000, N = 24 };
+    double *k = malloc(3 * RAYS * N * sizeof *k);
+    for (int j = 0; j < RAYS * N; j++) { /* directions by the golden angle and even heights */
+        const double z = 1 - (2 * (j / N) + 1.) / RAYS, angle = 2.399963 * (j / N), t = 12. * (j % N) / (N - 1);
+        k[3 * j] = t * sqrt(1 - z * z) * cos(angle), k[3 * j + 1] = t * sqrt(1 - z * z) * sin(angle),
+              k[3 * j + 2] = t * z;
+    }
+    scan s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
+    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
+    assert_at_most(map_error(&s, maps, 0.2), 0.06);
+    free(maps);
+    free_scan(&s);
+}
+
+static void an_image_of_one_pixel_across_is_no_trouble(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 64, SPOKES = 4 };
+    scan s = scan_of(LARMOR_SHAPE(64, 1), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
+    for (int j = 0; j < SAMPLES * SPOKES; j++) s.k[2 * j + 1] = 0;
+    larmor_array_free(s.traj);
+    s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), s.k);
+    cplx *maps = estimate(&s, NULL, NULL);
+    for (int i = 0; i < 64 * COILS; i++) assert_true(isfinite(cabs(maps[i])));
+    free(maps);
+    free_scan(&s);
+}
+
+static void maps_have_unit_norm_everywhere_and_go_on_smoothly_outside(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    cplx *maps = estimate(&s, NULL, NULL);
+    const int64_t voxels = larmor_shape_count(s.image), nx = s.image.dim[0];
+    double roughest = 0;
+    for (int64_t i = 0; i < voxels; i++) {
+        double energy = 0, step = 0;
+        for (int c = 0; c < COILS; c++) {
+            energy += pow(cabs(maps[i + voxels * c]), 2);
+            if (i % nx) step += pow(cabs(maps[i + voxels * c] - maps[i - 1 + voxels * c]), 2);
+        }
+        assert_at_most(fabs(energy - 1), 1e-5);
+        if (sqrt(step) > roughest) roughest = sqrt(step);
+    }
+    assert_at_most(roughest, 0.25);
+    free(maps);
+    free_scan(&s);
+}
+
+static void the_phase_of_the_object_is_not_in_the_maps(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    cplx *maps = estimate(&s, NULL, NULL);
+    const int64_t m = larmor_array_count(s.kspace);
+    for (int64_t i = 0; i < m; i++) s.y[i] *= -3 + 4 * I;
+    larmor_array_free(s.kspace);
+    s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
+    cplx *turned = estimate(&s, NULL, NULL);
+    assert_at_most(difference(turned, maps, larmor_shape_count(s.image) * COILS), 1e-4);
+    free(turned), free(maps);
+    free_scan(&s);
+}
+
+static void only_the_centre_of_k_space_matters(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    for (int64_t j = 0; j < 128 * 64; j++)
+        for (int c = 0; c < COILS; c++)
+            if (hypot(s.k[2 * j], s.k[2 * j + 1]) >= 10) s.y[j + 128 * 64 * c] = 1e6;
+    larmor_array_free(s.kspace);
+    s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
+    cplx *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 0);
+    free(same), free(maps);
+    free_scan(&s);
+}
+
+static void the_number_of_threads_does_not_change_a_bit(void **state)
+{
+    (void)state;
+    larmor_device *usual = dev;
+    const char *const spec[] = {"cpu:1", "cpu:3"};
+    cplx *maps[2];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(larmor_device_open(spec[i], &dev));
+        scan s = radial_scan();
+        maps[i] = estimate(&s, NULL, NULL);
+        free_scan(&s);
+        larmor_device_free(dev);
+    }
+    dev = usual;
+    assert_at_most(difference(maps[1], maps[0], 64 * 50 * COILS), 0);
+    free(maps[0]), free(maps[1]);
+}
+
+static void data_without_a_centre_or_signal_are_refused(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    larmor_array *maps;
+    larmor_array *zero = zeros(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS));
+    assert_refused(larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
+                   "coils: the centre of k-space has energy 0");
+    larmor_array *few = zeros(LARMOR_C64, LARMOR_SHAPE(128, 63, COILS));
+    assert_refused(larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &maps), LARMOR_ERR_SHAPE,
+                   "coils: k-space is c64 [128, 63, 6]");
+    for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
+    larmor_array *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
+    assert_refused(larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
+                   "coils: no samples within 16/FOV");
+    assert_null(maps);
+    assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps),
+                   LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
+    larmor_array_free(far), larmor_array_free(few), larmor_array_free(zero);
+    free_scan(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
+    cmocka_unit_test(maps_of_smooth_coils_are_found_in_3d),
+    cmocka_unit_test(an_image_of_one_pixel_across_is_no_trouble),
+    cmocka_unit_test(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside),
+    cmocka_unit_test(the_phase_of_the_object_is_not_in_the_maps),
+    cmocka_unit_test(only_the_centre_of_k_space_matters),
+    cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
+    cmocka_unit_test(data_without_a_centre_or_signal_are_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
