@@ -234,7 +234,7 @@ static larmor_status append_groups(simulation *m)
     return st;
 }
 
-/* One image for each group of the scan, in the order of the scan. */
+/* One image for each group of the scan, in the order of recon: repetitions within slices. */
 static larmor_status write_truth(const simulation *m, larmor_output *out)
 {
     const settings *s = m->s;
@@ -247,9 +247,9 @@ static larmor_status write_truth(const simulation *m, larmor_output *out)
         if (!st) st = larmor_axpby(slice_density(m, i), m->image, 0, slices[i]);
     }
     for (int i = 0; !st && i < groups; i++) {
-        const int slice = (int)(i % s->slices);
+        const int slice = (int)(i / s->repetitions);
         images[i] = (larmor_image){slices[slice], m->geometry};
-        images[i].meta.slice = slice, images[i].meta.repetition = (int)(i / s->slices);
+        images[i].meta.slice = slice, images[i].meta.repetition = (int)(i % s->repetitions);
         slice_position(m, slice, images[i].meta.position_mm);
     }
     if (!st) st = larmor_image_write(out, images, groups, NULL);
