@@ -65,7 +65,7 @@ static void describe_value(const app_option *o, char *text, size_t size)
         snprintf(text, size, "%s of numbers%s", o->metavar, range);
         break;
     default:
-        snprintf(text, size, "%s", o->metavar);
+        snprintf(text, size, "a value");
     }
     if (!o->choices) return;
     size_t used = 0;

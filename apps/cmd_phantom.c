@@ -16,7 +16,7 @@
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *truth, *phantom, *units, *device;
+    const char *output, *truth, *maps, *phantom, *units, *device;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, dwell, noise_dwell;
     int oblique, force;
@@ -26,6 +26,7 @@ typedef struct settings {
 static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
     OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the image to expect; the format follows the suffix"),
+    OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl or .npy"),
     SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_INTEGER, coils, 0, "coils", "C", "receive coils; 0: a single one without any profile", .preset = "8",
            .low = 0, .high = 1024),
@@ -233,7 +234,7 @@ static larmor_status append_groups(simulation *m)
     return st;
 }
 
-/* One image for each group of the scan, in the order of the scan. */
+/* One image for each group of the scan, in the order of recon: repetitions within slices. */
 static larmor_status write_truth(const simulation *m, larmor_output *out)
 {
     const settings *s = m->s;
@@ -246,9 +247,9 @@ static larmor_status write_truth(const simulation *m, larmor_output *out)
         if (!st) st = larmor_axpby(slice_density(m, i), m->image, 0, slices[i]);
     }
     for (int i = 0; !st && i < groups; i++) {
-        const int slice = (int)(i % s->slices);
+        const int slice = (int)(i / s->repetitions);
         images[i] = (larmor_image){slices[slice], m->geometry};
-        images[i].meta.slice = slice, images[i].meta.repetition = (int)(i / s->slices);
+        images[i].meta.slice = slice, images[i].meta.repetition = (int)(i % s->repetitions);
         slice_position(m, slice, images[i].meta.position_mm);
     }
     if (!st) st = larmor_image_write(out, images, groups, NULL);
@@ -258,18 +259,40 @@ static larmor_status write_truth(const simulation *m, larmor_output *out)
     return st;
 }
 
+/* [image..., coils], shaped as recon takes them. */
+static larmor_status write_maps(const simulation *m, larmor_output *out)
+{
+    larmor_array *maps;
+    larmor_status st = larmor_phantom_coils(m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), m->coils, &maps);
+    if (!st) st = larmor_array_save(out, maps);
+    larmor_array_free(maps);
+    return st;
+}
+
+/* Mistakes that the options' table cannot see. */
+static int check(const settings *s)
+{
+    if (s->truth && app_same_file(s->truth, s->output)) {
+        app_error("%s: is also the scan; choose another name.", s->truth);
+        return APP_USAGE;
+    }
+    if (s->maps && !s->coils) {
+        app_error("--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
+        return APP_USAGE;
+    }
+    return APP_DONE;
+}
+
 static int run(const void *given, const app_files *files)
 {
     (void)files;
     simulation m = {.s = given};
-    larmor_output *out = NULL, *truth = NULL;
-    int code = APP_DONE;
-    if (m.s->truth && app_same_file(m.s->truth, m.s->output)) {
-        app_error("%s: is also the scan; choose another name.", m.s->truth);
-        return APP_USAGE;
-    }
+    larmor_output *out = NULL, *truth = NULL, *maps = NULL;
+    int code = check(m.s);
+    if (code) return code;
     APP_OR(done, APP_RUN, larmor_output_open(m.s->output, m.s->force, &out));
     if (m.s->truth) APP_OR(done, APP_RUN, larmor_output_open(m.s->truth, m.s->force, &truth));
+    if (m.s->maps) APP_OR(done, APP_RUN, larmor_output_open(m.s->maps, m.s->force, &maps));
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
     APP_OR(done, APP_INPUT, prepare(&m));
     if (m.ndim == 3 && m.s->slices > 1) {
@@ -288,12 +311,17 @@ static int run(const void *given, const app_files *files)
         APP_OR(done, APP_RUN, write_truth(&m, truth));
         app_log("wrote %s: the image at this resolution", m.s->truth);
     }
+    if (maps) {
+        APP_OR(done, APP_RUN, write_maps(&m, maps));
+        app_log("wrote %s: the sensitivities of %d coil%s", m.s->maps, m.coils, m.coils == 1 ? "" : "s");
+    }
 done:
     larmor_raw_writer_free(m.writer);
     larmor_phantom_free(m.phantom);
     larmor_array_free(m.image);
     larmor_array_free(m.traj);
     larmor_device_free(m.dev);
+    larmor_output_free(maps);
     larmor_output_free(truth);
     larmor_output_free(out);
     return code;

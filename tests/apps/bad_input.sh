@@ -7,7 +7,7 @@ expect 0 phantom -o good.h5 --matrix 32 --readouts 20 --samples 48 --coils 2 --n
 
 # refused FILE 'REGEX': by recon and by info, and nothing happens to any file.
 refused() {
-    before=$(cksum <"$1" 2>/dev/null || true)
+    before=$(cksum "$1" 2>/dev/null || true)
     listed=$(ls -A | grep -v -e '^out$' -e '^err$')
     echo mine >existing.png
     for command in "info $1" "recon $1 -o made.h5" "recon $1 -o made.png -o made.nii.gz" \
@@ -19,7 +19,7 @@ refused() {
     done
     [ "$(cat existing.png)" = mine ] || fail "$last: the existing output was touched"
     rm existing.png
-    [ "$before" = "$(cksum <"$1" 2>/dev/null || true)" ] || fail "$last: the input was changed"
+    [ "$before" = "$(cksum "$1" 2>/dev/null || true)" ] || fail "$last: the input was changed"
     [ "$listed" = "$(ls -A | grep -v -e '^out$' -e '^err$')" ] || fail "$last: files came or went: $(ls -A)"
 }
 
