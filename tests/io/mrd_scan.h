@@ -286,11 +286,27 @@ static inline void spit(const void *p, size_t bytes)
 
 /* ---- opening it ---- */
 
+/* Everything that HDF5 holds open. */
+static inline int64_t open_objects(void)
+{
+    static const H5I_type_t types[] = {H5I_FILE,      H5I_GROUP,   H5I_DATATYPE,
+                                       H5I_DATASPACE, H5I_DATASET, H5I_GENPROP_LST};
+    int64_t total = 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        hsize_t n = 0;
+        H5Inmembers(types[i], &n);
+        total += (int64_t)n;
+    }
+    return total;
+}
+
 /* The file at `path` is refused with exactly this line after its name, and stays as it was. */
 static inline void refused_with(const larmor_raw_opts *opts, larmor_status status, const char *line)
 {
     larmor_raw *raw = (larmor_raw *)folder;
+    const int64_t before = open_objects();
     const larmor_status got = larmor_raw_open(path, opts, &raw);
+    assert_int_equal(open_objects(), before);
     char expected[512];
     snprintf(expected, sizeof expected, "%s: %s", path, line);
     assert_string_equal(larmor_last_error(), expected);

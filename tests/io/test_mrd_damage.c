@@ -4,6 +4,13 @@
 
 #include <fcntl.h>
 
+/* HDF5 loses memory of its own over damaged files; what larmor opens is counted below. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhdf5";
+}
+
 static hid_t file; /* between begin and end */
 
 /* A file with everything of a good scan except what `missing` says: "xml", "data" or "". */
@@ -219,7 +226,8 @@ static void what_is_not_acquisitions_is_described(void **state)
         snprintf(line, sizeof line, "acquisitions lack member \"%s\".", parts[i]);
         refused(line);
     }
-    s->count = 0;
+    free_scan(s);
+    s = empty_scan(&plane64);
     write_scan(s);
     refused("no acquisitions.");
     free_scan(s);
@@ -324,7 +332,8 @@ static void no_channels(scan *s)
 }
 static void zero_record(scan *s)
 {
-    memset(&s->r[2], 0, sizeof s->r[2]);
+    memset(&s->r[2].head, 0, sizeof s->r[2].head);
+    s->r[2].data.len = s->r[2].traj.len = 0;
 }
 static void fewer_channels(scan *s)
 {
@@ -415,7 +424,10 @@ static int survives(void)
     larmor_raw *raw;
     larmor_samples s;
     larmor_grid grid;
-    if (larmor_raw_open(path, &(larmor_raw_opts){.memory = 1 << 28}, &raw)) {
+    const int64_t before = open_objects();
+    const larmor_status st = larmor_raw_open(path, &(larmor_raw_opts){.memory = 1 << 28}, &raw);
+    assert_int_equal(open_objects(), before);
+    if (st) {
         assert_null(raw);
         assert_ptr_equal(strstr(larmor_last_error(), path), larmor_last_error());
         assert_null(strchr(larmor_last_error(), '\n'));
