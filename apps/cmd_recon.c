@@ -31,7 +31,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "X", "relative residual at which to stop; 0: never", .preset = "1e-4", .low = 0,
            .high = 1),
     OPTION(APP_NUMBER, lambda, 'l', "lambda", "X", "L2 weight in units of the largest eigenvalue of A^H A",
-           .preset = "1e-3", .low = 0, .high = INFINITY),
+           .preset = "5e-4", .low = 0, .high = INFINITY),
     OPTION(APP_TEXT, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
            .preset = "auto"),

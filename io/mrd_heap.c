@@ -15,7 +15,8 @@ typedef struct object {
 struct lmr_heap {
     int fd;
     uint64_t file_bytes;
-    uint64_t address; /* of the collection in memory; UINT64_MAX for none */
+    int loaded;
+    uint64_t address; /* of the collection in memory, if loaded */
     unsigned char *bytes;
     size_t room;
     int used; /* entries of objects that may be set */
@@ -40,7 +41,7 @@ lmr_heap *lmr_heap_create(int fd, int64_t file_bytes)
 {
     lmr_heap *heap = calloc(1, sizeof *heap);
     if (!heap) return NULL;
-    heap->fd = fd, heap->file_bytes = (uint64_t)file_bytes, heap->address = UINT64_MAX;
+    heap->fd = fd, heap->file_bytes = (uint64_t)file_bytes;
     return heap;
 }
 
@@ -84,8 +85,8 @@ static const char *list_objects(lmr_heap *heap, uint64_t size)
 
 static const char *load(lmr_heap *heap, uint64_t address)
 {
-    if (address == heap->address) return NULL;
-    heap->address = UINT64_MAX;
+    if (heap->loaded && address == heap->address) return NULL;
+    heap->loaded = 0;
     unsigned char head[COLLECTION_HEAD];
     if (address > heap->file_bytes || heap->file_bytes - address < COLLECTION_HEAD)
         return "heap address beyond the file";
@@ -100,7 +101,7 @@ static const char *load(lmr_heap *heap, uint64_t address)
     }
     if (!read_all(heap->fd, heap->bytes, size, address)) return "heap cannot be read";
     const char *wrong = list_objects(heap, size);
-    if (!wrong) heap->address = address;
+    heap->loaded = !wrong, heap->address = address;
     return wrong;
 }
 

@@ -96,7 +96,8 @@ static fit try_unit(int unit, const larmor_encoding *space, const extent *e, int
     for (int d = 0; d < spatial; d++) {
         const double scale = unit_scale(unit, space, d);
         const double reach = largest(e, d) * scale / ((double)space->matrix[d] / 2);
-        if (reach > f.reach) f.reach = reach, f.axis = d;
+        if (reach > f.reach * (1 + 1e-4)) f.axis = d; /* of equal ones the first */
+        f.reach = fmax(f.reach, reach);
         if (e->high[d] > e->low[d] && reach < f.least) f.least = reach;
         f.step += e->step2[d] * scale * scale;
     }
@@ -284,7 +285,7 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
     if (!extended)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "trajectory has no extent (all %lld samples at k = %g, %g). Convert it again.",
-                        (long long)e.samples, e.low[0], e.low[1]);
+                        (long long)e.samples, e.low[0] + 0., e.low[1] + 0.); /* no -0 */
     if (*unit < 0) {
         if (units)
             LMR_TRY(take_given(raw, units, space, &e, t->spatial, unit));

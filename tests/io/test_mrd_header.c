@@ -1,0 +1,239 @@
+/* The XML header of ISMRMRD: what is read, and the exact words for what is refused. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include "tests/support/test.h"
+
+#include <locale.h>
+
+#include "io/mrd_header.h"
+
+#define SPACE(matrix, fov) "<matrixSize>" matrix "</matrixSize>\n<fieldOfView_mm>" fov "</fieldOfView_mm>\n"
+#define MATRIX "<x>64</x><y>48</y><z>1</z>"
+#define FOV "<x>320.0</x><y>240</y><z>5e0</z>"
+#define LIMITS "<encodingLimits>\n</encodingLimits>\n"
+#define ENCODING(encoded, recon, limits, trajectory)                                                                 \
+    "<encoding>\n<encodedSpace>\n" encoded "</encodedSpace>\n<reconSpace>\n" recon                                   \
+    "</reconSpace>\n" limits trajectory "</encoding>\n"
+#define HEADER(inside)                                                                                               \
+    "<?xml version=\"1.0\"?>\n<ismrmrdHeader xmlns=\"http://www.ismrm.org/ISMRMRD\">\n" inside "</ismrmrdHeader>\n"
+#define RADIAL "<trajectory>radial</trajectory>\n"
+#define GOOD ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)
+
+static lmr_mrd_header header;
+
+static larmor_status parse_bytes(const char *text, size_t bytes)
+{
+    lmr_mrd_header_free(&header);
+    return lmr_mrd_header_parse(text, (int64_t)bytes, &header);
+}
+
+static larmor_status parse(const char *text)
+{
+    return parse_bytes(text, strlen(text));
+}
+
+/* The header is refused with exactly this line. */
+static void refused(const char *text, const char *line)
+{
+    assert_int_equal(parse(text), LARMOR_ERR_FORMAT);
+    assert_string_equal(larmor_last_error(), line);
+}
+
+static void an_encoding_is_read_with_all_its_numbers(void **state)
+{
+    (void)state;
+    assert_ok(parse(HEADER(
+        "<acquisitionSystemInformation><receiverChannels>12</receiverChannels>"
+        "<relativeReceiverNoiseBandwidth>0.8</relativeReceiverNoiseBandwidth></"
+        "acquisitionSystemInformation>" ENCODING(
+            SPACE("<x>512</x><y> 256\n</y><z>16</z>", FOV), SPACE("<x>256</x><y>256</y><z>12</z>", FOV),
+            "<encodingLimits><kspace_encoding_step_1><minimum>1</minimum><maximum>78</maximum><center>39</center>"
+            "</kspace_encoding_step_1><slice><maximum>3</maximum></slice></encodingLimits>",
+            RADIAL))));
+    assert_int_equal(header.encodings, 1);
+    assert_int_equal(header.receiver_channels, 12);
+    assert_true(header.noise_bandwidth == 0.8);
+    const lmr_mrd_encoding *e = &header.encoding[0];
+    assert_int_equal(e->space.matrix[0], 512);
+    assert_int_equal(e->space.matrix[1], 256);
+    assert_int_equal(e->space.recon_matrix[2], 12);
+    assert_true(e->space.fov_mm[0] == 320 && e->space.fov_mm[1] == 240 && e->space.recon_fov_mm[2] == 5);
+    assert_int_equal(e->space.ndim, 3);
+    assert_string_equal(e->space.trajectory, "radial");
+    assert_int_equal(e->limit[LMR_STEP1][LMR_MINIMUM], 1);
+    assert_int_equal(e->limit[LMR_STEP1][LMR_MAXIMUM], 78);
+    assert_int_equal(e->limit[LMR_STEP1][LMR_CENTER], 39);
+    assert_int_equal(e->limit[LMR_SLICE][LMR_MAXIMUM], 3);
+    assert_int_equal(e->limit[LMR_SLICE][LMR_CENTER], -1);
+}
+
+static void what_larmor_does_not_need_is_skipped_whatever_it_holds(void **state)
+{
+    (void)state;
+    assert_ok(
+        parse(HEADER("<experimentalConditions><H1resonanceFrequency_Hz>140713325569856</H1resonanceFrequency_Hz>"
+                     "</experimentalConditions><x>-1</x><trajectory>zigzag</trajectory>" GOOD)));
+    assert_true(header.noise_bandwidth == 0.793);
+    const size_t length = 200000; /* of a user parameter's name */
+    char *text = malloc(length + 4096);
+    int n = sprintf(text, "%s", "<ismrmrdHeader><userParameters><userParameterDouble><name>");
+    memset(text + n, 'a', length);
+    strcpy(text + n + length, "</name></userParameterDouble></userParameters>" GOOD "</ismrmrdHeader>");
+    assert_ok(parse(text));
+    free(text);
+}
+
+static void a_namespace_prefix_and_the_name_custom_are_understood(void **state)
+{
+    (void)state;
+    assert_ok(parse("<m:ismrmrdHeader xmlns:m=\"u\">" ENCODING(
+        SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, "<m:trajectory>Custom</m:trajectory>") "</m:ismrmrdHeader>"));
+    assert_string_equal(header.encoding[0].space.trajectory, "other");
+    assert_int_equal(header.encoding[0].space.ndim, 2);
+}
+
+static void numbers_do_not_depend_on_the_locale(void **state)
+{
+    (void)state;
+    const char *before = setlocale(LC_NUMERIC, NULL);
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) setlocale(LC_NUMERIC, before);
+    assert_ok(
+        parse(HEADER(ENCODING(SPACE(MATRIX, "<x>1.5</x><y>1</y><z>1</z>"), SPACE(MATRIX, FOV), LIMITS, RADIAL))));
+    assert_true(header.encoding[0].space.fov_mm[0] == 1.5);
+    setlocale(LC_NUMERIC, "C");
+}
+
+static void numbers_that_are_not_whole_in_range_and_finite_are_refused(void **state)
+{
+    (void)state;
+    static const char *const matrices[] = {
+        "-5", "0", "65536", "99999999999999", "2147483647", "abc", "1e3", "12.0", "0x10", "64 64", "", "+", "nan"};
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+        char text[2048], line[160];
+        snprintf(text, sizeof text,
+                 HEADER(ENCODING(SPACE("<x>%s</x><y>4</y><z>1</z>", FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)),
+                 matrices[i]);
+        snprintf(line, sizeof line, "header: encoding 1 matrix x = \"%s\"; 1 to 65535 expected.", matrices[i]);
+        refused(text, line);
+    }
+    static const char *const fovs[] = {"nan", "-inf", "-1", "0", "1e999", "1mm", "1,5", "0x1p3"};
+    for (size_t i = 0; i < sizeof fovs / sizeof *fovs; i++) {
+        char text[2048], line[160];
+        snprintf(
+            text, sizeof text,
+            HEADER(GOOD ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, "<x>1</x><y>%s</y><z>1</z>"), LIMITS, RADIAL)),
+            fovs[i]);
+        snprintf(line, sizeof line,
+                 "header: encoding 2 reconSpace field of view y is %s; a positive number of mm expected.", fovs[i]);
+        refused(text, line);
+    }
+    refused(
+        HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV),
+                        "<encodingLimits><kspace_encoding_step_1><maximum>65599</maximum></kspace_encoding_step_1>"
+                        "</encodingLimits>",
+                        RADIAL)),
+        "header: encoding 1 kspace_encoding_step_1 maximum = \"65599\"; 0 to 65535 expected.");
+    refused(HEADER("<acquisitionSystemInformation><receiverChannels>70000</receiverChannels></"
+                   "acquisitionSystemInformation>" GOOD),
+            "header: receiverChannels = \"70000\"; 0 to 65535 expected.");
+    refused(HEADER("<acquisitionSystemInformation><relativeReceiverNoiseBandwidth>0</relativeReceiverNoiseBandwidth>"
+                   "</acquisitionSystemInformation>" GOOD),
+            "header: relativeReceiverNoiseBandwidth = \"0\"; a positive number expected.");
+}
+
+static void missing_and_repeated_parts_are_named(void **state)
+{
+    (void)state;
+    refused(HEADER(""), "header: no encoding.");
+    refused(HEADER("<encoding></encoding>"), "header: encodedSpace missing in encoding 1.");
+    refused(HEADER("<encoding><encodedSpace>" SPACE(MATRIX, FOV) "</encodedSpace></encoding>"),
+            "header: reconSpace missing in encoding 1.");
+    refused(HEADER(ENCODING(SPACE("<x>4</x><y>4</y>", FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)),
+            "header: encoding 1 matrix z missing.");
+    refused(HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, ""), LIMITS, RADIAL)),
+            "header: encoding 1 reconSpace field of view x missing.");
+    refused(HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), "", RADIAL)),
+            "header: encodingLimits missing in encoding 1.");
+    refused(HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, "")),
+            "header: trajectory missing in encoding 1.");
+    refused(HEADER(ENCODING(SPACE(MATRIX "<x>4</x>", FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)),
+            "header: encoding 1 matrix x given twice.");
+    refused(
+        HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, "<trajectory>zigzag</trajectory>")),
+        "header: encoding 1 trajectory \"zigzag\" unknown; cartesian, epi, radial, goldenangle, spiral or other.");
+}
+
+static void broken_xml_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    refused("", "header is empty.");
+    refused(" \n\t ", "header is empty.");
+    refused("<html></html>", "header: root is <html>, <ismrmrdHeader> expected.");
+    refused("garbage", "header line 1: not XML (syntax error).");
+    refused("<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>\n", "header line 2: tag <encoding> not closed.");
+    refused("<ismrmrdHeader>\n\n<encoding>\n<encodedSpace>", "header line 4: tag <encodedSpace> not closed.");
+    refused("<?xml version=\"1.0\"?>\n\n<!DOCTYPE a [<!ENTITY b \"c\">]>\n<ismrmrdHeader/>",
+            "header line 3: DOCTYPE is not allowed.");
+    refused("<ismrmrdHeader>\n&nbsp;</ismrmrdHeader>", "header line 2: not XML (undefined entity).");
+    refused("<ismrmrdHeader/><second/>", "header line 1: not XML (junk after document element).");
+}
+
+static void depth_encodings_and_size_are_limited(void **state)
+{
+    (void)state;
+    char deep[64 + 70 * 8] = "<ismrmrdHeader>";
+    for (int i = 0; i < 64; i++) strcat(deep, "\n<a>");
+    refused(deep, "header line 65: more than 64 levels of tags.");
+
+    char *many = calloc(65, sizeof GOOD + 16);
+    strcpy(many, "<ismrmrdHeader>");
+    for (int i = 0; i < 65; i++) strcat(many, GOOD);
+    strcat(many, "</ismrmrdHeader>");
+    refused(many, "header: more than 64 encodings.");
+    free(many);
+
+    char small[] = "<ismrmrdHeader/>";
+    assert_int_equal(parse_bytes(small, ((size_t)16 << 20) + 1), LARMOR_ERR_FORMAT);
+    assert_string_equal(larmor_last_error(), "header is 16777217 bytes, limit 16777216.");
+}
+
+static void text_from_the_file_is_shown_in_one_printable_line(void **state)
+{
+    (void)state;
+    refused(HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS,
+                            "<trajectory>a\nb\xc3\xa4 0123456789012345678901234567890123456789</trajectory>")),
+            "header: encoding 1 trajectory \"a?b?? 0123456789012345678901234567890123...\" unknown; cartesian, epi, "
+            "radial, "
+            "goldenangle, spiral or other.");
+}
+
+static void every_cut_of_a_header_is_refused(void **state)
+{
+    (void)state;
+    const char text[] = HEADER(GOOD);
+    const size_t end = strlen(text) - 1; /* the last character is a newline */
+    for (size_t n = 0; n < end; n++) {
+        char *cut = calloc(n + 1, 1); /* so that a read past the end is seen */
+        memcpy(cut, text, n);
+        assert_int_equal(parse_bytes(cut, n), LARMOR_ERR_FORMAT);
+        free(cut);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_encoding_is_read_with_all_its_numbers),
+        cmocka_unit_test(what_larmor_does_not_need_is_skipped_whatever_it_holds),
+        cmocka_unit_test(a_namespace_prefix_and_the_name_custom_are_understood),
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(numbers_that_are_not_whole_in_range_and_finite_are_refused),
+        cmocka_unit_test(missing_and_repeated_parts_are_named),
+        cmocka_unit_test(broken_xml_is_refused_with_its_line),
+        cmocka_unit_test(depth_encodings_and_size_are_limited),
+        cmocka_unit_test(text_from_the_file_is_shown_in_one_printable_line),
+        cmocka_unit_test(every_cut_of_a_header_is_refused),
+    };
+    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    lmr_mrd_header_free(&header);
+    return failures ? 1 : 0;
+}

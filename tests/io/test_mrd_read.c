@@ -1,0 +1,471 @@
+/* Reading good ISMRMRD files: every sample, counter and flag where it belongs. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+#include <ismrmrd/dataset.h>
+
+static void assert_shape(const larmor_array *x, larmor_shape shape)
+{
+    const larmor_shape got = larmor_array_shape(x);
+    assert_int_equal(got.ndim, shape.ndim);
+    for (int d = 0; d < shape.ndim; d++) assert_int_equal(got.dim[d], shape.dim[d]);
+}
+
+/* 8 spokes of 64 samples and 3 coils arrive exactly. */
+static void assert_the_radial_scan(const larmor_raw *raw)
+{
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_int_equal(info.acquisitions, 8);
+    assert_int_equal(info.imaging, 8);
+    assert_int_equal(info.coils, 3);
+    assert_int_equal(info.groups, 1);
+    assert_string_equal(info.traj_report, "1/FOV (kmax 32.0 of 32), confidence high");
+    assert_string_equal(info.warnings, "");
+    larmor_samples s = samples_of(raw, 0, 0);
+    assert_shape(s.kspace, LARMOR_SHAPE(64, 8, 3));
+    assert_shape(s.traj, LARMOR_SHAPE(2, 64, 8));
+    assert_null(s.density);
+    for (int c = 0; c < 3; c++)
+        for (int r = 0; r < 8; r++)
+            for (int n = 0; n < 64; n++) {
+                const int at = n + 64 * (r + 8 * c);
+                assert_true(kspace(&s)[2 * at] == (float)(1 + r) + (float)c / 8);
+                assert_true(kspace(&s)[2 * at + 1] == (float)n / 1024);
+                const double k = n - 32;
+                assert_at_most(fabs(traj(&s)[2 * (n + 64 * r)] - k * cos(M_PI * r / 8)), 1e-5);
+                assert_at_most(fabs(traj(&s)[2 * (n + 64 * r) + 1] - k * sin(M_PI * r / 8)), 1e-5);
+            }
+    assert_int_equal(s.step1[7], 7);
+    larmor_samples_free(&s);
+}
+
+static void all_layouts_of_a_file_give_the_same_samples(void **state)
+{
+    (void)state;
+    static const layout layouts[] = {{0},
+                                     {.utf8 = 1},
+                                     {.fixed_length = 1},
+                                     {.fixed_length = 1, .utf8 = 1, .xml_chunked = 1},
+                                     {.xml_chunked = 1},
+                                     {.chunk = 3},
+                                     {.chunk = 100},
+                                     {.contiguous = 1},
+                                     {.filters = 1},
+                                     {.filters = 1, .chunk = 5}};
+    scan *s = radial_scan(8, 3);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        write_scan_as(s, &layouts[i]);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_xml(raw), s->xml);
+        assert_the_radial_scan(raw);
+        larmor_raw_free(raw);
+    }
+    free_scan(s);
+}
+
+static void a_file_of_the_reference_library_is_read(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(8, 3);
+    unlink(path);
+    ISMRMRD_Dataset set;
+    ismrmrd_init_dataset(&set, path, "dataset");
+    ismrmrd_open_dataset(&set, true);
+    ismrmrd_write_header(&set, s->xml);
+    for (int i = 0; i < s->count; i++) {
+        ISMRMRD_Acquisition a = {s->r[i].head, s->r[i].traj.p, s->r[i].data.p};
+        assert_int_equal(ismrmrd_append_acquisition(&set, &a), ISMRMRD_NOERROR);
+    }
+    ismrmrd_close_dataset(&set);
+    larmor_raw *raw = opened_with(NULL);
+    assert_the_radial_scan(raw);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void reading_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 1);
+    write_scan(s);
+    size_t before, after;
+    unsigned char *a = slurp(&before);
+    chmod(path, 0400);
+    larmor_raw_free(opened_with(NULL));
+    refused_with(&(larmor_raw_opts){.group = "datset"}, LARMOR_ERR_FORMAT,
+                 "no group /datset; found /dataset. Use --group.");
+    unsigned char *b = slurp(&after);
+    assert_int_equal(before, after);
+    assert_memory_equal(a, b, before);
+    chmod(path, 0600);
+    free(a), free(b);
+    free_scan(s);
+}
+
+static void discards_apply_to_data_and_trajectory_of_each_readout(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(3, 2);
+    s->r[0].head.discard_pre = 4, s->r[0].head.discard_post = 2;
+    data_of(s, 0)[0] = NAN; /* what is discarded is not looked at */
+    traj_of(s, 0)[0] = INFINITY;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_group g;
+    assert_ok(larmor_raw_group(raw, 0, &g));
+    assert_int_equal(g.regular, 0);
+    assert_int_equal(g.samples, 64);
+    assert_int_equal(g.total, 58 + 64 + 64);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_shape(x.kspace, LARMOR_SHAPE(186, 1, 2));
+    assert_shape(x.traj, LARMOR_SHAPE(2, 186, 1));
+    assert_true(kspace(&x)[1] == 4.f / 1024 && kspace(&x)[2 * 57 + 1] == 61.f / 1024);
+    assert_true(kspace(&x)[2 * 58] == 2 && kspace(&x)[2 * 58 + 1] == 0);
+    assert_true(traj(&x)[0] == -28 && traj(&x)[2 * 57] == 29);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void flags_send_readouts_where_they_belong(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(16, 2);
+    static const int left_out[] = {23, 24, 26, 27, 28, 29, 30, 31};
+    for (int i = 0; i < 8; i++) s->r[i].head.flags = LARMOR_ACQ_FLAG(left_out[i]);
+    s->r[8].head.flags = LARMOR_ACQ_NOISE;
+    s->r[9].head.flags = LARMOR_ACQ_CALIBRATION;
+    s->r[10].head.flags = LARMOR_ACQ_CALIBRATION_AND_IMAGING;
+    s->r[11].head.flags = LARMOR_ACQ_CALIBRATION | LARMOR_ACQ_CALIBRATION_AND_IMAGING;
+    for (int bit = 1; bit <= 18; bit++)
+        s->r[12].head.flags |= LARMOR_ACQ_FLAG(bit); /* first and last of everything */
+    s->r[13].head.flags = LARMOR_ACQ_FLAG(25) | LARMOR_ACQ_FLAG(22) | LARMOR_ACQ_FLAG(53) | LARMOR_ACQ_FLAG(64);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_int_equal(info.dropped, 8);
+    assert_int_equal(info.noise, 1);
+    assert_int_equal(info.calibration, 3);
+    assert_int_equal(info.imaging, 6);
+    larmor_samples x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
+    for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 10 + r);
+    assert_true(kspace(&x)[2 * 64 * 3] == 14);
+    assert_at_most(fabs(traj(&x)[2 * 64 * 3] + 32 * cos(M_PI * 13 / 16)),
+                   1e-5); /* REVERSE does not touch a stored one */
+    assert_int_equal(c.step1[0], 9);
+    assert_shape(c.kspace, LARMOR_SHAPE(64, 1, 2));
+    larmor_samples_free(&x), larmor_samples_free(&c);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void noise_scans_of_any_length_come_as_one_matrix(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 2);
+    const int lengths[] = {10, 6};
+    for (int i = 0; i < 2; i++) {
+        const int r = add_readout(s, lengths[i], 2, 0);
+        s->r[r].head.flags = LARMOR_ACQ_NOISE, s->r[r].head.sample_time_us = 20;
+        s->r[r].head.encoding_space_ref = 3; /* means nothing here */
+    }
+    write_scan(s);
+    larmor_raw *raw = opened_with(&(larmor_raw_opts){.conjugate = 1});
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_int_equal(info.noise_samples, 16);
+    assert_true(info.noise_dwell_us == 20 && info.dwell_us == 4 && info.noise_bandwidth == 0.793);
+    larmor_array *noise;
+    assert_ok(larmor_raw_noise(raw, dev, &noise));
+    assert_shape(noise, LARMOR_SHAPE(16, 2));
+    const float *x = larmor_array_data(noise);
+    assert_true(x[0] == 5 && x[2 * 10] == 6 && x[2 * 16] == 5.125f);
+    assert_true(x[2 * 9 + 1] == -9.f / 1024); /* conjugated like all data */
+    larmor_array_free(noise);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void groups_are_sorted_and_averages_add_readouts(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(12, 1);
+    for (int i = 0; i < 12; i++) {
+        s->r[i].head.idx.slice = (uint16_t)(1 - i % 2), s->r[i].head.idx.average = (uint16_t)(i / 6);
+        s->r[i].head.idx.segment = (uint16_t)i;
+    }
+    s->r[3].head.idx.repetition = 7;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_group g;
+    assert_int_equal(larmor_raw_describe(raw).groups, 3);
+    assert_ok(larmor_raw_group(raw, 0, &g));
+    assert_true(g.slice == 0 && g.repetition == 0 && g.readouts == 5 && g.averages == 2 && g.regular);
+    assert_ok(larmor_raw_group(raw, 1, &g));
+    assert_true(g.slice == 0 && g.repetition == 7 && g.readouts == 1 && g.averages == 1);
+    assert_ok(larmor_raw_group(raw, 2, &g));
+    assert_true(g.slice == 1 && g.readouts == 6 && g.averages == 2);
+    larmor_samples x = samples_of(raw, 2, 0);
+    for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 2 * r); /* in the order of the file */
+    larmor_samples_free(&x);
+    assert_refused(larmor_raw_group(raw, 3, &g), LARMOR_ERR_ARG, "raw: group 3, the file has 3");
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void readouts_of_different_lengths_are_joined(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 2);
+    add_readout(s, 1, 2, 2); /* at k = 0 */
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_shape(x.kspace, LARMOR_SHAPE(257, 1, 2));
+    assert_true(kspace(&x)[2 * 256] == 5 && kspace(&x)[2 * (257 + 256)] == 5.125f);
+    assert_true(traj(&x)[2 * 256] == 0 && traj(&x)[2 * 256 + 1] == 0);
+    assert_int_equal(x.outside, 0);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_coil_without_signal_is_left_out_with_a_warning(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 3);
+    for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_true(info.coils == 2 && info.dead_coils == 1);
+    assert_string_equal(info.warnings, "channel 1 has no signal; left out.\n");
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_shape(x.kspace, LARMOR_SHAPE(64, 4, 2));
+    assert_true(kspace(&x)[2 * 64 * 4] == 1.25f);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(5, 2);
+    data_of(s, 1)[2 * 64 + 2 * 7] = NAN, data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY, data_of(s, 3)[5] = -INFINITY;
+    write_scan(s);
+    refused("3 non-finite values, first in acquisition 1, channel 1, sample 7. Use --drop-nonfinite to leave those "
+            "acquisitions out.");
+    larmor_raw *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_true(info.nonfinite == 2 && info.imaging == 3);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_true(x.step1[0] == 0 && x.step1[1] == 2 && x.step1[2] == 4);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    data_of(s, 1)[2 * 64 + 2 * 7] = data_of(s, 1)[2 * 64 + 2 * 7 + 1] = data_of(s, 3)[5] = 0;
+    traj_of(s, 2)[11] = NAN;
+    write_scan(s);
+    refused("1 non-finite trajectory values, first in acquisition 2, component 1, sample 5. Use --drop-nonfinite to "
+            "leave "
+            "those acquisitions out.");
+    free_scan(s);
+}
+
+static void counters_beyond_the_limits_are_warned_of(void **state)
+{
+    (void)state;
+    space e = plane64;
+    e.limits =
+        "<kspace_encoding_step_1><minimum>0</minimum><maximum>2</maximum><center>1</center></kspace_encoding_step_1>";
+    scan *s = empty_scan(&e);
+    for (int i = 0; i < 5; i++) set_spoke(s, add_readout(s, 64, 1, 2), i, 32, 32);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_string_equal(info.warnings,
+                        "counter kspace_encode_step_1 reaches 4, encodingLimits end at 2; all readouts are used.\n");
+    assert_int_equal(info.imaging, 5);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* ---- Cartesian: the trajectory comes from the counters ---- */
+
+static void cartesian_lines_are_placed_by_their_counters(void **state)
+{
+    (void)state;
+    const space e = {{16, 8, 1}, {8, 8, 1}, {320, 160, 4}, {160, 160, 4}, "cartesian", ""};
+    scan *s = cartesian_scan(&e, 1);
+    s->r[2].head.flags = LARMOR_ACQ_REVERSE;
+    for (int i = 0; i < 8; i++) s->r[i].head.discard_pre = 1;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_int_equal(info.traj_stored, 0);
+    assert_string_equal(info.traj_units, "");
+    larmor_grid grid;
+    assert_ok(larmor_raw_grid(raw, 0, &grid));
+    assert_true(grid.ndim == 2 && grid.matrix[0] == 16 && grid.matrix[1] == 8 && grid.crop[0] == 8 &&
+                grid.crop[1] == 8);
+    assert_true(grid.fov_mm[0] == 320 && grid.fov_mm[1] == 160);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_shape(x.traj, LARMOR_SHAPE(2, 15, 8));
+    for (int r = 0; r < 8; r++)
+        for (int n = 0; n < 15; n++) {
+            const double *k = traj(&x) + 2 * (n + 15 * r);
+            const double forward = n + 1 - 8, backward = 15 - (n + 1) - 8;
+            assert_true(k[0] == (r == 2 ? backward : forward) && k[1] == r - 4);
+            assert_true(kspace(&x)[2 * (n + 15 * r) + 1] == (float)(n + 1) / 1024); /* data stay in time order */
+        }
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void partial_fourier_lines_take_the_center_of_the_limits(void **state)
+{
+    (void)state;
+    const space e = {{16, 16, 4},
+                     {16, 16, 4},
+                     {160, 160, 40},
+                     {160, 160, 40},
+                     "cartesian",
+                     "<kspace_encoding_step_1><minimum>0</minimum><maximum>11</maximum><center>4</center>"
+                     "</kspace_encoding_step_1><kspace_encoding_step_2><maximum>3</maximum><center>1</center>"
+                     "</kspace_encoding_step_2>"};
+    scan *s = empty_scan(&e);
+    for (int i = 0; i < 12; i++) s->r[add_readout(s, 32, 1, 0)].head.idx.kspace_encode_step_2 = (uint16_t)(i % 3);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_shape(x.traj, LARMOR_SHAPE(3, 32, 12));
+    assert_true(traj(&x)[0] == -8 && traj(&x)[3] == -7.5); /* 32 samples over 16 cells: twice oversampled */
+    for (int r = 0; r < 12; r++)
+        assert_true(traj(&x)[3 * 32 * r + 1] == r - 4 && traj(&x)[3 * 32 * r + 2] == r % 3 - 1);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_spiral_without_a_trajectory_has_none(void **state)
+{
+    (void)state;
+    space e = plane64;
+    e.trajectory = "spiral";
+    scan *s = empty_scan(&e);
+    for (int i = 0; i < 3; i++) add_readout(s, 100, 1, 0);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_null(x.traj);
+    assert_shape(x.kspace, LARMOR_SHAPE(100, 3, 1));
+    assert_int_equal(x.step1[2], 2);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* ---- grid and geometry ---- */
+
+static void samples_beyond_the_grid_are_left_out_and_counted(void **state)
+{
+    (void)state;
+    space e = plane64;
+    e.recon[0] = e.recon[1] = 32; /* half the resolution on the same field of view */
+    scan *s = empty_scan(&e);
+    for (int i = 0; i < 2; i++) set_spoke(s, add_readout(s, 64, 1, 2), M_PI / 2 * i, 32, 32);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(x.outside, 2 * 31); /* -16 to 16 stay */
+    assert_shape(x.kspace, LARMOR_SHAPE(66, 1, 1));
+    assert_true(traj(&x)[0] == -16 && traj(&x)[2 * 32] == 16 && kspace(&x)[1] == 16.f / 1024);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view(void **state)
+{
+    (void)state;
+    static const struct {
+        int matrix, recon;
+        double fov, recon_fov;
+        int grid, crop;
+        double grid_fov;
+    } cases[] = {{512, 256, 512, 256, 512, 256, 512}, {64, 128, 256, 256, 128, 128, 256},
+                 {64, 63, 64, 63, 64, 63, 64},        {63, 63, 63, 63, 63, 63, 63},
+                 {66, 63, 65, 63, 66, 63, 66},        {100, 120, 100, 120, 120, 120, 120}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const space e = {{cases[i].matrix, 64, 1},
+                         {cases[i].recon, 64, 1},
+                         {cases[i].fov, 64, 5},
+                         {cases[i].recon_fov, 64, 5},
+                         "cartesian",
+                         ""};
+        scan *s = empty_scan(&e);
+        add_readout(s, cases[i].matrix, 1, 0);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        larmor_grid g;
+        assert_ok(larmor_raw_grid(raw, 0, &g));
+        assert_int_equal(g.matrix[0], cases[i].grid);
+        assert_int_equal(g.crop[0], cases[i].crop);
+        assert_at_most(fabs(g.fov_mm[0] - cases[i].grid_fov), 1e-9);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 1);
+    s->r[0].head.flags = LARMOR_ACQ_NAVIGATION;
+    ISMRMRD_AcquisitionHeader *h = &s->r[1].head;
+    h->position[0] = 1.5f, h->position[2] = -20, h->patient_table_position[1] = 7;
+    h->read_dir[0] = 0, h->read_dir[1] = 1, h->phase_dir[1] = 0, h->phase_dir[2] = -1, h->slice_dir[2] = 0,
+    h->slice_dir[0] = -1;
+    h->measurement_uid = 0xfedcba98u, h->acquisition_time_stamp = 123456, h->physiology_time_stamp[2] = 9;
+    for (int i = 1; i < 4; i++) s->r[i].head.idx.slice = 4;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_image_meta m;
+    assert_ok(larmor_raw_image_meta(raw, 0, &m));
+    assert_true(m.position_mm[0] == 1.5 && m.position_mm[2] == -20 && m.table_mm[1] == 7 && m.fov_mm[0] == 192);
+    assert_true(m.read_dir[1] == 1 && m.phase_dir[2] == -1 && m.slice_dir[0] == -1 && m.slice == 4);
+    assert_true(m.measurement_uid == 0xfedcba98u && m.time_stamp == 123456 && m.physiology_stamp[2] == 9);
+    larmor_raw_free(raw);
+    memset(h->phase_dir, 0, sizeof h->phase_dir); /* as simulators leave it */
+    write_scan(s);
+    raw = opened_with(NULL);
+    assert_ok(larmor_raw_image_meta(raw, 0, &m));
+    assert_true(m.read_dir[0] == 1 && m.phase_dir[1] == 1 && m.slice_dir[2] == 1 && m.slice_dir[0] == 0);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_layouts_of_a_file_give_the_same_samples),
+        cmocka_unit_test(a_file_of_the_reference_library_is_read),
+        cmocka_unit_test(reading_leaves_the_file_as_it_was),
+        cmocka_unit_test(discards_apply_to_data_and_trajectory_of_each_readout),
+        cmocka_unit_test(flags_send_readouts_where_they_belong),
+        cmocka_unit_test(noise_scans_of_any_length_come_as_one_matrix),
+        cmocka_unit_test(groups_are_sorted_and_averages_add_readouts),
+        cmocka_unit_test(readouts_of_different_lengths_are_joined),
+        cmocka_unit_test(a_coil_without_signal_is_left_out_with_a_warning),
+        cmocka_unit_test(nonfinite_acquisitions_are_left_out_on_demand),
+        cmocka_unit_test(counters_beyond_the_limits_are_warned_of),
+        cmocka_unit_test(cartesian_lines_are_placed_by_their_counters),
+        cmocka_unit_test(partial_fourier_lines_take_the_center_of_the_limits),
+        cmocka_unit_test(a_spiral_without_a_trajectory_has_none),
+        cmocka_unit_test(samples_beyond_the_grid_are_left_out_and_counted),
+        cmocka_unit_test(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
+        cmocka_unit_test(geometry_comes_from_the_first_imaging_readout_of_the_group),
+    };
+    const int cannot_run = open_test_device();
+    if (cannot_run) return cannot_run;
+    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+}

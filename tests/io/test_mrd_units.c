@@ -1,0 +1,340 @@
+/* The unit of a trajectory and the meaning of its third component: found, or refused where it is not clear.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+/* Cycles per field of view to each unit. */
+static double in_unit(const char *unit, double k, int matrix, double fov_mm)
+{
+    if (!strcmp(unit, "norm")) return k / matrix;
+    if (!strcmp(unit, "pm1")) return k / (matrix / 2.);
+    if (!strcmp(unit, "rad")) return k / matrix * 2 * M_PI;
+    if (!strcmp(unit, "1/m")) return k / fov_mm * 1000;
+    if (!strcmp(unit, "rad/m")) return k / fov_mm * 1000 * 2 * M_PI;
+    if (!strcmp(unit, "1/mm")) return k / fov_mm;
+    return k;
+}
+
+static const char *const units[] = {"1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm"};
+static const char *const labels[] = {"1/FOV", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm"};
+enum { UNITS = 7, SPOKES = 12 };
+
+/* Spokes through the whole encoded k-space, of reach 1 up to its edge, in some unit. */
+static scan *spokes_in(const char *unit, const space *e, int dims, int samples, double reach)
+{
+    scan *s = empty_scan(e);
+    for (int r = 0; r < SPOKES; r++) {
+        const int i = add_readout(s, samples, 1, dims);
+        const double angle = M_PI * r / SPOKES, up = dims == 3 ? sin(r) : 0;
+        for (int n = 0; n < samples; n++) {
+            const double at = reach * (2. * n / samples - 1);
+            const double k[3] = {at * cos(angle) * e->matrix[0] / 2, at * sin(angle) * e->matrix[1] / 2,
+                                 at * up * e->matrix[2] / 2};
+            for (int d = 0; d < dims; d++)
+                traj_of(s, i)[n * dims + d] = (float)in_unit(unit, k[d], e->matrix[d], e->fov[d]);
+        }
+    }
+    return s;
+}
+
+static void assert_report(const larmor_raw *raw, const char *report)
+{
+    assert_string_equal(larmor_raw_describe(raw).traj_report, report);
+}
+
+static void seven_units_give_the_same_samples(void **state)
+{
+    (void)state;
+    const space planes = {{64, 48, 1}, {64, 48, 1}, {240, 160, 5}, {240, 160, 5}, "radial", ""};
+    const space volume = {{64, 48, 20}, {32, 48, 20}, {240, 160, 100}, {120, 160, 100}, "other", ""};
+    for (int dims = 2; dims <= 3; dims++) {
+        const space *e = dims == 2 ? &planes : &volume;
+        for (int u = 0; u < UNITS; u++) {
+            scan *s = spokes_in(units[u], e, dims, 64, 1);
+            write_scan(s);
+            for (int given = 0; given < 2; given++) {
+                larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = given ? units[u] : NULL});
+                const larmor_raw_info info = larmor_raw_describe(raw);
+                char report[80];
+                snprintf(report, sizeof report, "%s (kmax 32.0 of 32), %s", labels[u],
+                         given ? "as given" : "confidence high");
+                assert_report(raw, report);
+                assert_string_equal(info.traj_units, units[u]);
+                assert_int_equal(info.traj_stored, 1);
+                larmor_samples x = samples_of(raw, 0, 0);
+                assert_int_equal(larmor_array_count(x.traj), dims * 64 * SPOKES);
+                for (int r = 0; r < SPOKES; r++)
+                    for (int n = 0; n < 64; n++) {
+                        const double at = 2. * n / 64 - 1, angle = M_PI * r / SPOKES,
+                                     *k = traj(&x) + dims * (n + 64 * r);
+                        assert_at_most(fabs(k[0] - at * cos(angle) * 32), 1e-5);
+                        assert_at_most(fabs(k[1] - at * sin(angle) * 24), 1e-5);
+                        if (dims == 3) assert_at_most(fabs(k[2] - at * sin(r) * 10), 1e-5);
+                    }
+                larmor_samples_free(&x);
+                larmor_raw_free(raw);
+            }
+            free_scan(s);
+        }
+    }
+}
+
+static void trajectories_become_cycles_per_field_of_view_of_the_grid(void **state)
+{
+    (void)state;
+    const space e = {{64, 64, 1}, {96, 64, 1}, {160, 160, 5}, {240, 160, 5}, "radial", ""};
+    scan *s = spokes_in("norm", &e, 2, 64, 1);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_at_most(fabs(traj(&x)[0] + 32 * 1.5), 1e-5); /* 32 cycles in 160 mm are 48 in 240 mm */
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* Voxels of 1 mm: 1/mm and norm are the same number. */
+static void units_that_agree_are_not_ambiguous(void **state)
+{
+    (void)state;
+    const space e = {{64, 64, 1}, {64, 64, 1}, {64, 64, 5}, {64, 64, 5}, "radial", ""};
+    scan *s = spokes_in("1/mm", &e, 2, 64, 1);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_report(raw, "norm (kmax 32.0 of 32), confidence high");
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void of_two_units_the_one_that_ends_at_the_edge_is_taken(void **state)
+{
+    (void)state;
+    const space e = {{256, 256, 1}, {256, 256, 1}, {240, 240, 5}, {240, 240, 5}, "radial", ""};
+    static const char *const names[] = {"norm", "1/mm"};
+    for (int u = 0; u < 2; u++) {
+        scan *s = spokes_in(names[u], &e, 2, 256, 1);
+        write_scan(s);
+        if (!u) { /* 1/mm would reach .9375 */
+            larmor_raw *raw = opened_with(NULL);
+            assert_report(raw, "norm (kmax 128.0 of 128), confidence medium");
+            larmor_raw_free(raw);
+        } else { /* norm would reach 1.067, beyond the edge */
+            larmor_raw *raw = opened_with(NULL);
+            assert_report(raw, "1/mm (kmax 128.0 of 128), confidence high");
+            larmor_raw_free(raw);
+        }
+        free_scan(s);
+    }
+    scan *s = spokes_in("norm", &e, 2, 256, .97); /* 1/mm would reach .909: both may be */
+    write_scan(s);
+    refused("trajectory units may be norm or 1/mm (kmax 124.2 or 116.4 of 128). Use --traj-units.");
+    larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = "norm"});
+    assert_report(raw, "norm (kmax 124.2 of 128), as given");
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("1/fov", &plane64, 2, 32, .5); /* a step of 1 / FOV */
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_report(raw, "1/FOV (kmax 16.0 of 32), confidence low");
+    larmor_raw_free(raw);
+    free_scan(s);
+    s = spokes_in("1/fov", &plane64, 2, 320, .5); /* steps of .1 / FOV say nothing */
+    write_scan(s);
+    refused(
+        "trajectory units not recognised: values up to 16 do not fit matrix 64 x 64 and field of view 192 x 192 mm. "
+        "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm.");
+    free_scan(s);
+}
+
+static void samples_too_far_apart_for_the_field_of_view_speak_against_a_unit(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("1/fov", &plane64, 2, 16, .9);
+    write_scan(s);
+    refused("trajectory units not recognised: values up to 28.8 do not fit matrix 64 x 64 and field of view 192 x "
+            "192 mm. "
+            "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm.");
+    free_scan(s);
+}
+
+static void nothing_is_rescaled_to_fit(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("1/fov", &plane64, 2, 64, 1.04);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(x.outside,
+                     2); /* the first samples of the spokes along x and y, .78 beyond the edge and more than .5 */
+    double most = 0;
+    for (int64_t i = 0; i < larmor_array_count(x.traj); i++) most = fmax(most, fabs(traj(&x)[i]));
+    assert_at_most(fabs(most - 1.04 * 31), .2);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void given_units_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("1/fov", &plane64, 2, 64, 1);
+    write_scan(s);
+    refused_with(&(larmor_raw_opts){.traj_units = "norm"}, LARMOR_ERR_FORMAT,
+                 "trajectory value -32 outside -0.5..0.5; is the unit 1/FOV? Use --traj-units.");
+    refused_with(&(larmor_raw_opts){.traj_units = "rad"}, LARMOR_ERR_FORMAT,
+                 "trajectory value -32 outside -3.142..3.142; is the unit 1/FOV? Use --traj-units.");
+    refused_with(&(larmor_raw_opts){.traj_units = "1/fo"}, LARMOR_ERR_ARG,
+                 "--traj-units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm expected.");
+    larmor_raw_free(opened_with(&(larmor_raw_opts){.traj_units = "auto"}));
+    larmor_raw *raw =
+        opened_with(&(larmor_raw_opts){.traj_units = "1/m"}); /* reaches too little: told, not refused */
+    larmor_raw_free(raw);
+    free_scan(s);
+    s = spokes_in("norm", &plane64, 2, 64, 1);
+    write_scan(s);
+    raw = opened_with(&(larmor_raw_opts){.traj_units = "1/fov"});
+    assert_string_equal(larmor_raw_describe(raw).warnings,
+                        "trajectory in 1/FOV reaches only 0.016 of the matrix's k-space.\n");
+    larmor_raw_free(raw);
+    raw = opened_with(&(larmor_raw_opts){.traj_units = "1/mm"});
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_trajectory_without_extent_is_refused(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("1/fov", &plane64, 2, 64, 0);
+    write_scan(s);
+    refused("trajectory has no extent (all 768 samples at k = 0, 0). Convert it again.");
+    free_scan(s);
+}
+
+/* ---- components ---- */
+
+static void set_third(scan *s, double scale, double offset)
+{
+    for (int i = 0; i < s->count; i++)
+        for (int n = 0; n < s->r[i].head.number_of_samples; n++)
+            traj_of(s, i)[3 * n + 2] = (float)(offset + scale * abs(n - 32));
+}
+
+static void a_third_component_of_a_plane_is_density_or_nothing(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    set_third(s, 1e-3, 0);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.traj).dim[0], 2);
+    assert_int_equal(larmor_array_count(x.density), 64 * SPOKES);
+    const double *w = larmor_array_data(x.density);
+    for (int n = 0; n < 64; n++) assert_true(w[64 + n] == (double)(float)(1e-3 * abs(n - 32)));
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    for (int one = 0; one < 2; one++) { /* all zero, all the same */
+        set_third(s, 0, one);
+        write_scan(s);
+        raw = opened_with(NULL);
+        assert_int_equal(larmor_raw_describe(raw).density_stored, 0);
+        x = samples_of(raw, 0, 0);
+        assert_null(x.density);
+        assert_int_equal(larmor_array_shape(x.traj).dim[0], 2);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+    }
+    set_third(s, .01, -.1);
+    write_scan(s);
+    refused("trajectory has a third component (-0.1 to 0.22), but the matrix is 64 x 64 x 1. Correct matrixSize z.");
+    free_scan(s);
+}
+
+static void density_follows_discards_and_ragged_readouts(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    set_third(s, 1, 0);
+    s->r[0].head.discard_pre = 30;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.density).dim[0], 34 + 64 * (SPOKES - 1));
+    assert_int_equal(larmor_array_shape(x.density).dim[1], 1);
+    const double *w = larmor_array_data(x.density);
+    assert_true(w[0] == 2 && w[2] == 0 && w[34] == 32);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_stack_of_planes_takes_its_third_component_from_the_partition(void **state)
+{
+    (void)state;
+    const space e = {{64, 64, 8}, {64, 64, 8}, {192, 192, 40}, {192, 192, 40}, "radial", ""};
+    scan *s = spokes_in("pm1", &e, 2, 64, 1);
+    for (int i = 0; i < SPOKES; i++) s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 8);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(larmor_raw_describe(raw).warnings,
+                        "trajectory has two components; the third is taken from kspace_encode_step_2.\n");
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.traj).dim[0], 3);
+    for (int r = 0; r < SPOKES; r++) assert_true(traj(&x)[3 * 64 * r + 2] == r % 8 - 4);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void components_must_agree(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(2, 1);
+    add_readout(s, 64, 1, 3);
+    write_scan(s);
+    refused("acquisition 2: trajectory has 3 components, the first has 2.");
+    free_scan(s);
+    s = empty_scan(&plane64);
+    add_readout(s, 64, 1, 1);
+    write_scan(s);
+    refused("acquisition 0: trajectory has 1 components, 2 or 3 expected.");
+    free_scan(s);
+    s = radial_scan(2, 1);
+    const int i = add_readout(s, 32, 1, 0);
+    s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples x = samples_of(raw, 0, 1);
+    assert_int_equal(larmor_array_count(x.kspace), 32);
+    assert_null(x.traj);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seven_units_give_the_same_samples),
+        cmocka_unit_test(trajectories_become_cycles_per_field_of_view_of_the_grid),
+        cmocka_unit_test(units_that_agree_are_not_ambiguous),
+        cmocka_unit_test(of_two_units_the_one_that_ends_at_the_edge_is_taken),
+        cmocka_unit_test(a_part_of_k_space_is_recognised_by_its_sample_step),
+        cmocka_unit_test(samples_too_far_apart_for_the_field_of_view_speak_against_a_unit),
+        cmocka_unit_test(nothing_is_rescaled_to_fit),
+        cmocka_unit_test(given_units_that_cannot_be_are_refused),
+        cmocka_unit_test(a_trajectory_without_extent_is_refused),
+        cmocka_unit_test(a_third_component_of_a_plane_is_density_or_nothing),
+        cmocka_unit_test(density_follows_discards_and_ragged_readouts),
+        cmocka_unit_test(a_stack_of_planes_takes_its_third_component_from_the_partition),
+        cmocka_unit_test(components_must_agree),
+    };
+    const int cannot_run = open_test_device();
+    if (cannot_run) return cannot_run;
+    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+}
