@@ -6,7 +6,10 @@ if(LARMOR_WERROR)
   list(APPEND LARMOR_WARNINGS -Werror)
 endif()
 # No -ffast-math: isfinite must mean it. These leave finite results and errors alone but free the vectoriser.
-set(LARMOR_FLAGS -fno-math-errno -fno-trapping-math -fcx-fortran-rules)
+set(LARMOR_FLAGS -fno-math-errno -fno-trapping-math)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  list(APPEND LARMOR_FLAGS -fcx-fortran-rules)
+endif()
 
 # lmr_layer(core device.c ...): a layer's static library lmr_<name>.
 function(lmr_layer name)

@@ -31,8 +31,9 @@ static larmor_status select_samples(const double *k, int nd, int64_t samples, ce
 {
     c->index = malloc((size_t)(samples + 1) * sizeof *c->index);
     if (!c->index) return LMR_NO_MEMORY();
+    /* samples on the edge get no weight below; a margin keeps rounding of the trajectory from deciding who is in */
     for (int64_t j = 0; j < samples; j++)
-        if (radius_of(k + j * nd, nd, c->n) < 1) c->index[c->m++] = j;
+        if (radius_of(k + j * nd, nd, c->n) < 1 - 1e-4) c->index[c->m++] = j;
     if (c->m == 0)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "coils: no samples within %g/FOV of the centre of k-space; give maps, or "
