@@ -16,4 +16,4 @@ run() {
 run phantom -o demo/scan.h5 --traj golden --matrix 256 --readouts 256 --samples 512 --coils 8 --noise 1e-4 --seed 1 \
     --noise-scan 4096 --oblique --truth demo/truth.h5 --force
 run recon demo/scan.h5 -o demo/image.h5 -o demo/image.nii.gz -o demo/image.png --force
-run compare demo/image.h5 demo/truth.h5
+run compare demo/image.h5 demo/truth.h5 --magnitude
