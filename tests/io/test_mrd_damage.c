@@ -501,7 +501,7 @@ static void forged_references_are_refused(void **state)
 {
     (void)state;
     scan *s = radial_scan(4, 2);
-    write_scan(s);
+    write_scan_as(s, &(layout){.fixed_length = 1}); /* the header is not in the heap */
     free_scan(s);
     size_t bytes;
     unsigned char *good = slurp(&bytes), *bad = malloc(bytes);
@@ -535,10 +535,26 @@ static void forged_references_are_refused(void **state)
     }
     uint64_t heap;
     memcpy(&heap, good + at + 4, 8);
-    memcpy(bad, good, bytes);
-    memcpy(bad + heap + 8, &(uint64_t){1 << 30}, 8); /* the collection's size */
-    spit(bad, bytes);
-    assert_int_equal(survives(), 0);
+    size_t object = heap + 16; /* walk to the one that is meant */
+    for (uint64_t size; good[object] != good[at + 12]; object += 16 + (size + 7) / 8 * 8)
+        memcpy(&size, good + object + 8, 8);
+    const struct { /* the sizes of the collection and of the object */
+        size_t at;
+        uint64_t size;
+        const char *line;
+    } sizes[] = {{heap + 8, 1 << 30, "heap leaves the file"},
+                 {heap + 8, 15, "heap leaves the file"},
+                 {object + 8, 1 << 20, "heap object leaves its collection"},
+                 {object + 8, UINT64_MAX, "heap object leaves its collection"},
+                 {object + 8, 1016, "heap object of another length"}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        char line[128];
+        memcpy(bad, good, bytes);
+        memcpy(bad + sizes[k].at, &sizes[k].size, 8);
+        spit(bad, bytes);
+        snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", sizes[k].line);
+        refused(line);
+    }
     free(good), free(bad);
 }
 

@@ -250,6 +250,7 @@ static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
 {
     (void)state;
     scan *s = radial_scan(5, 2);
+    s->r[1].head.discard_pre = 3;
     data_of(s, 1)[2 * 64 + 2 * 7] = NAN, data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY, data_of(s, 3)[5] = -INFINITY;
     write_scan(s);
     refused("3 non-finite values, first in acquisition 1, channel 1, sample 7. Use --drop-nonfinite to leave those "
