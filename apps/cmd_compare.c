@@ -77,6 +77,14 @@ static void take_magnitude(picture *p)
     for (int64_t i = 0; i < p->count; i++) p->value[i] = cabs(p->value[i]);
 }
 
+/* No phase at all: what a format or a program that keeps magnitudes alone has left. */
+static int is_magnitude(const picture *p)
+{
+    for (int64_t i = 0; i < p->count; i++)
+        if (cimag(p->value[i]) != 0 || creal(p->value[i]) < 0) return 0;
+    return 1;
+}
+
 /* The factor s that makes |s a - b| least, and what then remains. */
 static difference compare(const picture *a, const picture *b)
 {
@@ -153,7 +161,10 @@ static int run(const void *given, const app_files *files)
         code = APP_REFUSED;
         goto done;
     }
-    if (s->magnitude) take_magnitude(&a), take_magnitude(&b);
+    const int one_sided = is_magnitude(&a) != is_magnitude(&b);
+    if (one_sided && !s->magnitude)
+        app_log("%s holds magnitudes alone: magnitudes are compared", files->name[is_magnitude(&a) ? 0 : 1]);
+    if (s->magnitude || one_sided) take_magnitude(&a), take_magnitude(&b);
     code = check(files->name[0], &a, 0);
     if (!code) code = check(files->name[1], &b, 1);
     if (code) goto done;
@@ -176,7 +187,7 @@ const app_command cmd_compare = {
     .summary = "the error of image A against image B",
     .details =
         "nrmse is the least |s A - B| / |B| over all complex factors s. Formats follow the suffixes (.h5, .nii,\n"
-        ".nii.gz, .cfl, .npy); dimensions of 1 do not count.",
+        ".nii.gz, .cfl, .npy); dimensions of 1 do not count. If one image has no phase, magnitudes are compared.",
     .min_files = 2,
     .max_files = 2,
     .options = options,
