@@ -1,10 +1,8 @@
 /* BART's pair of files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
  * stacked at dimension 13 (slice) if their slice counters differ, else at 10 (time).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

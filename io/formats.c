@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* A new format is a line here and a file that has its functions. */
 static const lmr_format formats[] = {
     {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta},
     {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta},
@@ -49,7 +50,8 @@ larmor_status lmr_format_to_write(const char *path, const lmr_format **format)
 
 /* ---- conversions ---- */
 
-static void part_of(const void *host, larmor_dtype dtype, int64_t i, double out[2])
+/* Element i as a complex number. */
+static void element(const void *host, larmor_dtype dtype, int64_t i, double out[2])
 {
     out[0] = out[1] = 0;
     switch (dtype) {
@@ -80,7 +82,7 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     const larmor_status st = larmor_array_read(x, host, bytes);
     for (int64_t i = 0; i < count && !st; i++) {
         double v[2];
-        part_of(host, dtype, i, v);
+        element(host, dtype, i, v);
         if (as == LMR_AS_COMPLEX)
             out[2 * i] = (float)v[0], out[2 * i + 1] = (float)v[1];
         else

@@ -48,12 +48,28 @@ larmor_status lmr_h5_create(const larmor_output *out, hid_t *file)
     return *file < 0 ? failed(out->path, "begin a file in memory") : LARMOR_OK;
 }
 
+/* How files are opened to be read. lock: ask for a shared lock where the file system has locks. */
+static hid_t reading_access(int lock)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    int good = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0;
+#if H5_VERSION_GE(1, 10, 7)
+    good = good && H5Pset_file_locking(access, lock != 0, 1) >= 0;
+#else
+    (void)lock;
+#endif
+    if (good) return access;
+    lmr_h5_close(access);
+    return -1;
+}
+
 /* Open what was written, by its descriptor, and read the dataset. */
 static int verify(const larmor_output *out, const char *path, int elements)
 {
     char name[64];
     snprintf(name, sizeof name, "/proc/self/fd/%d", out->part[0].fd);
-    const hid_t file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t access = reading_access(0), file = access < 0 ? -1 : H5Fopen(name, H5F_ACC_RDONLY, access);
+    lmr_h5_close(access);
     const hid_t data = file < 0 ? -1 : H5Dopen2(file, path, H5P_DEFAULT);
     const hid_t space = data < 0 ? -1 : H5Dget_space(data), type = data < 0 ? -1 : H5Dget_type(data);
     hsize_t dim[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0}, one[H5S_MAX_RANK];
@@ -114,9 +130,8 @@ larmor_status lmr_h5_open(const lmr_source *source, hid_t *file)
     }
     char name[64];
     snprintf(name, sizeof name, "/proc/self/fd/%d", source->fd);
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        *file = H5Fopen(name, H5F_ACC_RDONLY, access);
+    const hid_t access = reading_access(1);
+    if (access >= 0) *file = H5Fopen(name, H5F_ACC_RDONLY, access);
     lmr_h5_close(access);
     return *file < 0 ? LMR_FAIL(LARMOR_ERR_FORMAT, "%s: damaged HDF5 structure or file cut short. Copy it again.",
                                 source->path)

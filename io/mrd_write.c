@@ -2,7 +2,6 @@
  * why), so that the peak of memory is the file's size. SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

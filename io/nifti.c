@@ -240,7 +240,7 @@ static larmor_status open_nifti(const lmr_source *source, nifti *n, larmor_dtype
     return st;
 }
 
-/* Integers become real numbers in place of nothing: out has the count of voxels. */
+/* Scaled as the header says; out has room for all voxels. */
 static void to_real(const nifti *n, const void *raw, larmor_dtype dtype, void *out)
 {
     double slope = (double)n->header.scl_slope, inter = (double)n->header.scl_inter;
