@@ -91,6 +91,9 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     }
 }
 
+#if defined(__SANITIZE_ADDRESS__) /* one body for all widths: the same memory is touched, and it compiles 50 times faster */
+#define WIDTHS(body) body(j->width, j->ndim, j);
+#else
 #define DIMENSIONS(body, w)                         \
     case w:                                         \
         if (j->ndim == 1) body(w, 1, j);            \
@@ -105,6 +108,7 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     default:                                                                                                    \
         break;                                                                                                  \
     }
+#endif
 
 static void spread(const lmr_rows_job *j)
 {
