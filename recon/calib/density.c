@@ -142,8 +142,8 @@ static double overlap(double rho, int nd)
 }
 
 /* The window on the doubled grid whose transform is the kernel of G: the autocorrelation of the field of view's disc
- * or ball. So G's kernel is positive and its reach is that of the object in the data, 1/FOV. The kernel's integral is
- * 1; its value at 0, which bounds G w from below by that of the sample itself, is returned. */
+ * or ball. So G's kernel is nowhere negative, its reach is that of the object in the data, 1/FOV, and its integral is
+ * 1. */
 static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor_array **window)
 {
     const int64_t count = larmor_shape_count(grid);
