@@ -142,16 +142,15 @@ static double overlap(double rho, int nd)
 }
 
 /* The window on the doubled grid whose transform is the kernel of G: the autocorrelation of the field of view's disc
- * or ball. So G's kernel is positive and its reach is that of the object in the data, 1/FOV. The kernel's integral is
- * 1; its value at 0, which bounds G w from below by that of the sample itself, is returned. */
-static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor_array **window, double *peak)
+ * or ball. So G's kernel is nowhere negative, its reach is that of the object in the data, 1/FOV, and its integral is
+ * 1. */
+static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor_array **window)
 {
     const int64_t count = larmor_shape_count(grid);
     double cells = 1; /* of the image: the integral of the kernel without scaling */
     for (int d = 0; d < grid.ndim; d++) cells *= (double)grid.dim[d] / 2;
     double *values = malloc((size_t)count * sizeof *values);
     if (!values) return LMR_NO_MEMORY();
-    *peak = 0;
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
         int64_t rest = i;
@@ -161,7 +160,6 @@ static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor
             square += (double)(r * r) / (double)(half * half);
         }
         values[i] = overlap(sqrt(square), grid.ndim) / cells;
-        *peak += values[i];
     }
     const larmor_status st = lmr_array_of_real(dev, LARMOR_C64, grid, values, window);
     free(values);
@@ -171,7 +169,6 @@ static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor
 typedef struct gridder {
     larmor_nufft *plan;
     larmor_array *window, *image, *samples;
-    double peak;
 } gridder;
 
 static void gridder_free(gridder *g)
@@ -195,14 +192,14 @@ static larmor_status gridder_create(larmor_device *dev, const double *traj, int6
     LMR_OR(done, larmor_nufft_set_points(g->plan, points, NULL));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->image));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(m), &g->samples));
-    LMR_OR(done, kernel_window(dev, grid, &g->window, &g->peak));
+    LMR_OR(done, kernel_window(dev, grid, &g->window));
 done:
     larmor_array_free(points);
     free(doubled);
     return st;
 }
 
-/* w <- w / (G w). In exact arithmetic G w >= peak w, so that a weight never divides by zero but when it is zero. */
+/* w <- w / |G w|. The kernel is not negative, so that G w is 0 only where w is. */
 static larmor_status pipe_step(gridder *g, int64_t m, double *w, double complex *values)
 {
     for (int64_t j = 0; j < m; j++) values[j] = w[j];
@@ -212,7 +209,7 @@ static larmor_status pipe_step(gridder *g, int64_t m, double *w, double complex 
     LMR_TRY(larmor_nufft_execute(g->plan, g->image, g->samples));
     LMR_TRY(lmr_host_complex(g->samples, 0, m, values));
     for (int64_t j = 0; j < m; j++) {
-        const double density = fmax(cabs(values[j]), g->peak * w[j]);
+        const double density = cabs(values[j]);
         if (density > 0) w[j] /= density;
     }
     return LARMOR_OK;

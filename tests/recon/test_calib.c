@@ -140,6 +140,17 @@ static void maps_of_smooth_coils_are_found_in_2d(void **state)
     free_scan(&s);
 }
 
+static void odd_sizes_are_as_good_as_even_ones(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 128, SPOKES = 64 };
+    scan s = scan_of(LARMOR_SHAPE(63, 51), radial_points(63, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
+    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
+    assert_at_most(map_error(&s, maps, 0.2), 0.04);
+    free(maps);
+    free_scan(&s);
+}
+
 static void maps_of_smooth_coils_are_found_in_3d(void **state)
 {
     (void)state;
@@ -265,6 +276,7 @@ static void data_without_a_centre_or_signal_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
+    cmocka_unit_test(odd_sizes_are_as_good_as_even_ones),
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_3d),
     cmocka_unit_test(an_image_of_one_pixel_across_is_no_trouble),
     cmocka_unit_test(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside),
