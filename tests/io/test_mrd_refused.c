@@ -1,0 +1,430 @@
+/* Bad ISMRMRD files: each gets its one line, none a crash, and none is changed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+static hid_t file; /* between begin and end */
+
+/* A file with everything of a good scan except what `missing` says: "xml", "data" or "". */
+static void begin(const char *missing)
+{
+    scan *s = radial_scan(4, 2);
+    file = new_file();
+    if (strcmp(missing, "xml") != 0) write_xml(file, s, &(layout){0});
+    if (strcmp(missing, "data") != 0) write_readouts(file, s, &(layout){0});
+    free_scan(s);
+}
+
+/* Close it; it is refused with this line, and unchanged afterwards. */
+static void end_refused(const char *line)
+{
+    H5Fclose(file);
+    size_t before, after;
+    unsigned char *a = slurp(&before);
+    refused(line);
+    unsigned char *b = slurp(&after);
+    assert_int_equal(before, after);
+    assert_memory_equal(a, b, before);
+    free(a), free(b);
+}
+
+static void add_dataset(const char *name, hid_t type, int rank, const hsize_t *dims, hid_t list)
+{
+    const hid_t data_space = H5Screate_simple(rank, dims, NULL);
+    H5Dclose(H5Dcreate2(file, name, type, data_space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Sclose(data_space);
+}
+
+/* ---- the path ---- */
+
+static void what_cannot_be_opened_is_said(void **state)
+{
+    (void)state;
+    unlink(path);
+    refused_with(NULL, LARMOR_ERR_IO, "no such file.");
+    mkdir(path, 0700);
+    refused_with(NULL, LARMOR_ERR_IO, "is a directory, not an MRD file.");
+    rmdir(path);
+    mkfifo(path, 0600); /* must not wait for a writer */
+    refused_with(NULL, LARMOR_ERR_IO, "not a regular file (device or pipe).");
+    unlink(path);
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    refused_with(NULL, LARMOR_ERR_IO, "not a regular file (device or pipe).");
+    unlink(path);
+    spit("", 0);
+    if (!geteuid()) return; /* root may read everything */
+    chmod(path, 0);
+    char line[128];
+    snprintf(line, sizeof line, "permission denied; run 'ls -l %s'.", path);
+    refused_with(NULL, LARMOR_ERR_IO, line);
+    chmod(path, 0600);
+}
+
+static void what_is_not_hdf5_is_said(void **state)
+{
+    (void)state;
+    spit("", 0);
+    refused("empty file.");
+    spit("RIFF\0\0\0\0WAVE", 12);
+    refused("not HDF5 (first bytes are \"RIFF\"). MRD raw data is needed.");
+    spit("\x1b[2J", 4);
+    refused("not HDF5 (first bytes are \"?[2J\"). MRD raw data is needed.");
+    spit("\211HDF\r\n\032\n", 8);
+    refused("file cut short: 8 of 48 bytes. Copy it again.");
+}
+
+/* ---- groups and links ---- */
+
+static void missing_parts_are_named(void **state)
+{
+    (void)state;
+    begin("");
+    H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("no group /dataset; found /2018-05-13. Use --group.");
+    larmor_raw_free(opened_with(&(larmor_raw_opts){.group = "2018-05-13"}));
+    larmor_raw_free(opened_with(&(larmor_raw_opts){.group = "/2018-05-13"}));
+    begin("xml");
+    end_refused("/dataset has no xml header.");
+    begin("data");
+    end_refused("no acquisitions (/dataset/data is missing).");
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("no group /dataset; the file is empty.");
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add_dataset("dataset", H5T_NATIVE_INT, 0, NULL, H5P_DEFAULT);
+    end_refused("/dataset is not a group. Use --group.");
+}
+
+static void links_and_storage_outside_the_file_are_refused(void **state)
+{
+    (void)state;
+    begin("data");
+    H5Lcreate_external("/etc/hostname", "/data", file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("/dataset/data is an external link; only data inside the file is read.");
+    begin("data");
+    H5Lcreate_soft("/dataset/data", file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT); /* to itself */
+    end_refused("/dataset/data is a soft link; only data inside the file is read.");
+    begin("");
+    H5Lmove(file, "dataset", file, "real", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/real", file, "dataset", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("/dataset is a soft link; only data inside the file is read.");
+
+    const hsize_t n = 4;
+    const hid_t outside = H5Pcreate(H5P_DATASET_CREATE), text = H5Tcopy(H5T_C_S1);
+    H5Pset_external(outside, "/etc/hostname", 0, 4);
+    H5Tset_size(text, 4);
+    begin("xml");
+    add_dataset("dataset/xml", text, 1, (hsize_t[]){1}, outside);
+    end_refused("/dataset/xml is stored in an external file; only data inside the file is read.");
+    H5Tclose(text), H5Pclose(outside);
+
+    const hid_t virtual = H5Pcreate(H5P_DATASET_CREATE), data_space = H5Screate_simple(1, &n, NULL);
+    H5Pset_virtual(virtual, data_space, "/etc/hostname", "/dataset/data", data_space);
+    begin("data");
+    add_dataset("dataset/data", H5T_NATIVE_INT, 1, &n, virtual);
+    end_refused("/dataset/data is a virtual dataset; only data inside the file is read.");
+    H5Pclose(virtual), H5Sclose(data_space);
+}
+
+/* ---- the header's dataset ---- */
+
+static void odd_headers_are_refused(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(2, 1);
+    write_scan_as(s, &(layout){.xml_elements = 3});
+    refused("/dataset/xml holds 3 elements, 1 expected.");
+    *s->xml = '\0';
+    write_scan(s);
+    refused("header is empty.");
+    write_scan_as(s, &(layout){.fixed_length = 1});
+    refused("header is empty.");
+    strcpy(s->xml, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
+    write_scan(s);
+    refused("header line 2: tag <encoding> not closed.");
+    free_scan(s);
+
+    begin("xml");
+    add_dataset("dataset/xml", H5T_NATIVE_INT, 1, (hsize_t[]){1}, H5P_DEFAULT);
+    end_refused("/dataset/xml is integer[1], a string expected.");
+    begin("xml");
+    H5Gclose(H5Gcreate2(file, "dataset/xml", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    end_refused("/dataset/xml is a group, not a header.");
+    begin("xml");
+    const hid_t huge = H5Tcopy(H5T_C_S1);
+    H5Tset_size(huge, 104858931);
+    add_dataset("dataset/xml", huge, 0, NULL, H5P_DEFAULT);
+    H5Tclose(huge);
+    end_refused("header is 104858931 bytes, limit 16777216.");
+}
+
+static void a_matrix_that_needs_too_much_memory_is_refused(void **state)
+{
+    (void)state;
+    const space huge = {{65535, 65535, 65535}, {64, 64, 64}, {64, 64, 64}, {64, 64, 64}, "cartesian", ""};
+    scan *s = empty_scan(&huge);
+    add_readout(s, 64, 1, 0);
+    write_scan(s);
+    refused_with(NULL, LARMOR_ERR_MEMORY,
+                 "matrix 65535 x 65535 x 65535 needs 2.0 PiB per image; limit is 64 GiB (--memory).");
+    free_scan(s);
+    s = radial_scan(8, 3);
+    write_scan(s);
+    refused_with(&(larmor_raw_opts){.memory = 1 << 14}, LARMOR_ERR_MEMORY,
+                 "matrix 64 x 64 x 1 needs 32 KiB per image; limit is 16 KiB (--memory).");
+    free_scan(s);
+    const space small = {{4, 4, 1}, {4, 4, 1}, {4, 4, 1}, {4, 4, 1}, "radial", ""};
+    s = empty_scan(&small);
+    for (int i = 0; i < 10; i++) add_readout(s, 1024, 4, 0);
+    write_scan(s);
+    refused_with(&(larmor_raw_opts){.memory = 1 << 14}, LARMOR_ERR_MEMORY,
+                 "samples need 320 KiB; limit is 16 KiB (--memory).");
+    free_scan(s);
+    const space far = {{4, 4, 1}, {4, 4, 1}, {1e6, 4, 1}, {4, 4, 1}, "radial", ""};
+    s = empty_scan(&far);
+    add_readout(s, 4, 1, 0);
+    write_scan(s);
+    refused("header: encoding 1: field of view 1e+06 mm with voxels of 1 mm needs matrix 1000000; at most 65535 "
+            "expected.");
+    free_scan(s);
+}
+
+/* ---- the acquisitions' dataset ---- */
+
+static void what_is_not_acquisitions_is_described(void **state)
+{
+    (void)state;
+    begin("data");
+    H5Gclose(H5Gcreate2(file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    end_refused("/dataset/data is a group, not acquisitions.");
+    const hid_t complex_type = H5Tcreate(H5T_COMPOUND, 8);
+    H5Tinsert(complex_type, "r", 0, H5T_NATIVE_FLOAT), H5Tinsert(complex_type, "i", 4, H5T_NATIVE_FLOAT);
+    begin("data");
+    add_dataset("dataset/data", complex_type, 4, (hsize_t[]){4, 2, 16, 16}, H5P_DEFAULT);
+    H5Tclose(complex_type);
+    end_refused("/dataset/data is complex[4][2][16][16], not MRD acquisitions (a fastMRI file?).");
+    begin("data");
+    add_dataset("dataset/data", H5T_NATIVE_FLOAT, 0, NULL, H5P_DEFAULT);
+    end_refused("/dataset/data is float, not MRD acquisitions.");
+    const hid_t whole = readout_type(NULL);
+    begin("data");
+    add_dataset("dataset/data", whole, 2, (hsize_t[]){2, 2}, H5P_DEFAULT);
+    H5Tclose(whole);
+    end_refused("/dataset/data is compound[2][2], not MRD acquisitions.");
+    static const char *const parts[] = {"head", "traj", "data"};
+    scan *s = radial_scan(2, 1);
+    for (int i = 0; i < 3; i++) {
+        char line[80];
+        write_scan_as(s, &(layout){.leave_out = parts[i]});
+        snprintf(line, sizeof line, "acquisitions lack member \"%s\".", parts[i]);
+        refused(line);
+    }
+    free_scan(s);
+    s = empty_scan(&plane64);
+    write_scan(s);
+    refused("no acquisitions.");
+    free_scan(s);
+}
+
+static void members_of_another_type_are_refused(void **state)
+{
+    (void)state;
+    begin("data");
+    const hid_t list = H5Tvlen_create(H5T_NATIVE_DOUBLE), type = readout_type("data");
+    H5Tinsert(type, "data", offsetof(readout, data), list);
+    add_dataset("dataset/data", type, 1, (hsize_t[]){1}, H5P_DEFAULT);
+    H5Tclose(list), H5Tclose(type);
+    end_refused("acquisitions: member \"data\" is not a list of floats (little-endian).");
+
+    begin("data");
+    const hid_t floats = H5Tvlen_create(H5T_NATIVE_FLOAT), head = H5Tcreate(H5T_COMPOUND, 16);
+    const hid_t both = H5Tcreate(H5T_COMPOUND, 48);
+    H5Tinsert(head, "flags", 0, H5T_STD_U64BE);
+    H5Tinsert(both, "head", 0, head), H5Tinsert(both, "traj", 16, floats), H5Tinsert(both, "data", 32, floats);
+    const hid_t list1 = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_alloc_time(list1, H5D_ALLOC_TIME_EARLY);
+    add_dataset("dataset/data", both, 1, (hsize_t[]){1}, list1);
+    H5Pclose(list1), H5Tclose(floats), H5Tclose(head), H5Tclose(both);
+    end_refused("acquisitions: member \"head.flags\" is not unsigned of 64 bits (little-endian).");
+}
+
+static void more_acquisitions_than_the_file_can_hold_are_refused(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(2, 1);
+    static const int64_t claims[] = {2000000000, (INT64_C(1) << 32) + 2, INT64_MAX / 400};
+    for (int i = 0; i < 3; i++) {
+        struct stat status;
+        char line[96];
+        write_scan_as(s, &(layout){.claim = claims[i]});
+        stat(path, &status);
+        snprintf(line, sizeof line, "claims %lld acquisitions but has %lld bytes.", (long long)claims[i],
+                 (long long)status.st_size);
+        refused(line);
+    }
+    write_scan_as(s, &(layout){.claim = 2});
+    refused("damaged HDF5 structure (chunk index of /dataset/data). Copy it again.");
+    free_scan(s);
+}
+
+static void other_filters_are_refused(void **state)
+{
+    (void)state;
+    begin("data");
+    const hid_t type = readout_type(NULL), list = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(list, 1, (hsize_t[]){1});
+    H5Pset_filter(list, 32001, H5Z_FLAG_OPTIONAL, 0, NULL);
+    add_dataset("dataset/data", type, 1, (hsize_t[]){1}, list);
+    H5Pclose(list), H5Tclose(type);
+    end_refused("/dataset/data uses HDF5 filter 32001; only deflate, shuffle and fletcher32 are read. Use h5repack.");
+}
+
+/* ---- the acquisitions ---- */
+
+/* A good scan with one readout changed is refused with this line. */
+static void changed(void (*change)(scan *s), const char *line)
+{
+    scan *s = radial_scan(4, 2);
+    change(s);
+    write_scan(s);
+    refused(line);
+    free_scan(s);
+}
+
+static void short_data(scan *s)
+{
+    s->r[1].data.len = 16;
+}
+static void no_data(scan *s)
+{
+    s->r[0].data.len = 0;
+}
+static void long_data(scan *s)
+{
+    s->r[2].head.number_of_samples = 63;
+}
+static void product_overflows(scan *s)
+{
+    s->r[3].head.number_of_samples = s->r[3].head.active_channels = 65535;
+}
+static void short_trajectory(scan *s)
+{
+    s->r[1].traj.len = 10;
+}
+static void trajectory_without_dimensions(scan *s)
+{
+    s->r[1].head.trajectory_dimensions = 0;
+}
+static void no_samples(scan *s)
+{
+    s->r[1].head.number_of_samples = 0, s->r[1].data.len = s->r[1].traj.len = 0;
+}
+static void no_channels(scan *s)
+{
+    s->r[2].head.active_channels = 0, s->r[2].data.len = 0;
+}
+static void zero_record(scan *s)
+{
+    memset(&s->r[2].head, 0, sizeof s->r[2].head);
+    s->r[2].data.len = s->r[2].traj.len = 0;
+}
+static void fewer_channels(scan *s)
+{
+    s->r[3].head.active_channels = 1, s->r[3].data.len = 128;
+}
+static void noise_of_fewer_channels(scan *s)
+{
+    s->r[0].head.flags = LARMOR_ACQ_NOISE;
+    s->r[0].head.active_channels = 1, s->r[0].data.len = 128;
+}
+static void encoding_9(scan *s)
+{
+    s->r[1].head.encoding_space_ref = 9;
+}
+static void center_65535(scan *s)
+{
+    s->r[1].head.center_sample = 65535;
+}
+static void discards(scan *s)
+{
+    s->r[1].head.discard_pre = s->r[1].head.discard_post = 40;
+}
+static void all_zero(scan *s)
+{
+    for (int i = 0; i < 4; i++) memset(data_of(s, i), 0, 4 * 64 * sizeof(float));
+}
+static void absurd(scan *s)
+{
+    data_of(s, 2)[17] = -2.4e38f;
+}
+static void all_flagged(scan *s)
+{
+    for (int i = 0; i < 4; i++) s->r[i].head.flags = i % 2 ? LARMOR_ACQ_NOISE : LARMOR_ACQ_NAVIGATION;
+}
+static void all_calibration(scan *s)
+{
+    for (int i = 0; i < 4; i++) s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
+}
+
+static void heads_that_disagree_with_their_data_are_refused(void **state)
+{
+    (void)state;
+    changed(short_data, "acquisition 1: header says 64 samples x 2 channels, 16 numbers stored.");
+    changed(no_data, "acquisition 0: header says 64 samples x 2 channels, 0 numbers stored.");
+    changed(long_data, "acquisition 2: header says 63 samples x 2 channels, 256 numbers stored.");
+    changed(product_overflows, "acquisition 3: header says 65535 samples x 65535 channels, 256 numbers stored.");
+    changed(short_trajectory, "acquisition 1: trajectory has 10 numbers, 64 x 2 expected.");
+    changed(trajectory_without_dimensions, "acquisition 1: trajectory has 128 numbers, 64 x 0 expected.");
+    changed(no_samples, "acquisition 1: 0 samples.");
+    changed(no_channels, "acquisition 2: 0 channels, 1 to 1024 expected.");
+    changed(zero_record, "acquisition 2: 0 samples.");
+    changed(fewer_channels, "acquisition 3 has 1 channels, the first has 2.");
+    changed(noise_of_fewer_channels, "acquisition 0 (noise) has 1 channels, the others have 2.");
+    changed(encoding_9, "acquisition 1: encoding space 9, header has 1.");
+    changed(center_65535, "acquisition 1: center sample 65535 of 64.");
+    changed(discards, "acquisition 1: discard 40+40 of 64 samples.");
+}
+
+static void data_that_cannot_be_a_scan_are_refused(void **state)
+{
+    (void)state;
+    changed(all_zero, "all data is zero.");
+    changed(absurd, "values up to 2.4e+38: uninitialised or overflowing data.");
+    changed(all_flagged, "no acquisitions left after flags (4 read, 4 noise or navigator).");
+    changed(all_calibration, "no acquisitions left after flags (4 read, 0 noise or navigator, 4 calibration).");
+}
+
+static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
+{
+    (void)state;
+    const space e = {{16, 16, 4}, {16, 16, 4}, {160, 160, 40}, {160, 160, 40}, "cartesian", ""};
+    scan *s = cartesian_scan(&e, 1);
+    s->r[5].head.idx.kspace_encode_step_1 = 60000;
+    write_scan(s);
+    refused("acquisition 5: k-space line 60000 beyond matrix 16.");
+    s->r[5].head.idx.kspace_encode_step_1 = 5, s->r[6].head.idx.kspace_encode_step_2 = 4;
+    s->r[7].head.idx.kspace_encode_step_2 = 9;
+    write_scan(s);
+    refused("acquisition 7: k-space partition 9 beyond matrix 4.");
+    free_scan(s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_opened_is_said),
+        cmocka_unit_test(what_is_not_hdf5_is_said),
+        cmocka_unit_test(missing_parts_are_named),
+        cmocka_unit_test(links_and_storage_outside_the_file_are_refused),
+        cmocka_unit_test(odd_headers_are_refused),
+        cmocka_unit_test(a_matrix_that_needs_too_much_memory_is_refused),
+        cmocka_unit_test(what_is_not_acquisitions_is_described),
+        cmocka_unit_test(members_of_another_type_are_refused),
+        cmocka_unit_test(more_acquisitions_than_the_file_can_hold_are_refused),
+        cmocka_unit_test(other_filters_are_refused),
+        cmocka_unit_test(heads_that_disagree_with_their_data_are_refused),
+        cmocka_unit_test(data_that_cannot_be_a_scan_are_refused),
+        cmocka_unit_test(cartesian_lines_beyond_the_matrix_are_refused),
+    };
+    const int cannot_run = open_test_device();
+    if (cannot_run) return cannot_run;
+    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+}
