@@ -104,6 +104,7 @@ void app_catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write past the limit then fails, and is reported */
 }
 
 int app_stopped(void)

@@ -38,7 +38,7 @@ int app_is_quiet(void);
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
-/* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE. */
+/* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE and SIGXFSZ. */
 void app_catch_signals(void);
 
 /* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */
