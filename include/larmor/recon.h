@@ -19,7 +19,7 @@ typedef struct larmor_traj_opts {
     int64_t matrix[3];     /* N of the image the trajectory is for; needed; matrix[2] > 1 makes stars and cartesian 3D */
     int64_t readouts;      /* spokes, arms, or lines; default: as many as Nyquist asks for */
     int64_t samples;       /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
-    int64_t tiny;          /* radial: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden angle */
+    int64_t tiny;          /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density;        /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
     double undersampling;  /* divides the default number of readouts; default 1 */
 } larmor_traj_opts;
@@ -27,8 +27,9 @@ typedef struct larmor_traj_opts {
 /* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
  * "koosh" (3D radial by golden means), "cartesian".
  *
- * traj    [nd, samples, readouts] f64. Spokes are sampled at k = -N/2 + i N / samples, so that sample samples/2 is the
- *         centre of k-space; spiral arms start in the centre.
+ * traj    [nd, samples, readouts] f64. Spokes are sampled at k = (i - floor(samples/2)) N / samples, so that sample
+ *         floor(samples/2) is the centre of k-space; spiral arms start in the centre. Stars: readouts counts the spokes
+ *         of a partition, and the array has readouts times N_z of them, partitions outermost.
  * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or sizes out of range; MEMORY.
  * Source  golden angle: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans.
  *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
