@@ -69,8 +69,8 @@ static int first_width(double tol, double upsample)
     return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
 }
 
-/* The narrowest window that keeps tol at this upsampling; *kept says whether there is one. If not, choice->bound is the
- * least that any width reaches. */
+/* The narrowest window that keeps tol at this upsampling; *kept says whether there is one. If not, choice->bound is
+ * the least that any width reaches. */
 static larmor_status narrowest(int ndim, const int64_t modes[3], double tol, double upsample, int single,
                                lmr_nufft_choice *choice, int *kept)
 {
@@ -92,8 +92,7 @@ static double cost(int ndim, const int64_t modes[3], double tol, double upsample
 {
     const double width = first_width(tol, upsample) + 1, lanes = single ? 8 : 4;
     double points = 1, cells = 1;
-    for (int d = 0; d < ndim; d++)
-        points *= (double)modes[d], cells *= fmax(upsample * (double)modes[d], 2 * width);
+    for (int d = 0; d < ndim; d++) points *= (double)modes[d], cells *= fmax(upsample * (double)modes[d], 2 * width);
     const double rows = pow(width, ndim - 1), row = ceil(2 * width / lanes);
     return points * (25 + 0.6 * rows * row) + cells * (single ? 0.25 : 0.5) * (4 + log2(cells));
 }

@@ -17,8 +17,8 @@ typedef struct lmr_nufft_choice {
  *
  * upsample  0: chosen as if there were as many points as modes.
  * single    1: values in single precision.
- * Errors    LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG if
- *           the grid is too large for the address space. */
+ * Errors    LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG
+ * if the grid is too large for the address space. */
 larmor_status lmr_nufft_choose(int ndim, const int64_t modes[3], double tol, double upsample, int single,
                                lmr_nufft_choice *choice);
 

@@ -8,18 +8,19 @@
 
 #define LMR_NUFFT_ABI 1
 
-/* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays cells
- * [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
+/* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays
+ * cells [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
 typedef struct lmr_nufft_geometry {
     int ndim, width, degree;
-    int64_t batch;             /* most transforms in one call */
+    int64_t batch;              /* most transforms in one call */
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
     const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
 } lmr_nufft_geometry;
 
 /* One table per precision. A point at x cells, 0 <= x < cells, touches cells i .. i + width - 1 (modulo the grid) in
- * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l. */
+ * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l.
+ */
 typedef struct lmr_nufft_kernels {
     /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
      *
@@ -36,8 +37,8 @@ typedef struct lmr_nufft_kernels {
     larmor_status (*interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch, const void *cells,
                             void *values);
 
-    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose: it fills
-     * the other frequencies with zeros. */
+    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose: it
+     * fills the other frequencies with zeros. */
     larmor_status (*crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells, void *modes);
     larmor_status (*pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
 } lmr_nufft_kernels;

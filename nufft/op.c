@@ -24,7 +24,8 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
 {
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: A is NULL");
     *A = NULL;
-    if (!dev || !opts || !traj) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
+    if (!dev || !opts || !traj)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o = *opts;
     o.type = 2;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;

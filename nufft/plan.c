@@ -24,9 +24,9 @@ struct larmor_nufft {
     lmr_nufft_geometry geometry;
     void *window, *factor[3];
     int64_t mode_count, cell_count;
-    void *fft[2];       /* for geometry.batch grids, and for the rest of the batch */
-    void *cells;        /* the fine grids, [cells..., geometry.batch] */
-    int64_t points;     /* -1 before set_points */
+    void *fft[2];   /* for geometry.batch grids, and for the rest of the batch */
+    void *cells;    /* the fine grids, [cells..., geometry.batch] */
+    int64_t points; /* -1 before set_points */
     void *sorted;
     larmor_nufft_info info;
 };
@@ -43,15 +43,18 @@ static void register_kernels(void)
 static larmor_status check_range(const larmor_nufft_opts *o)
 {
     if (o->type == 3) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: type 3 is not there yet; types 1 and 2 are");
-    if (o->type != 1 && o->type != 2) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type: got %d, expected 1 or 2", o->type);
+    if (o->type != 1 && o->type != 2)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type: got %d, expected 1 or 2", o->type);
     if (o->ndim < 1 || o->ndim > 3) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: ndim: got %d, expected 1 .. 3", o->ndim);
     for (int d = 0; d < o->ndim; d++)
         if (o->modes[d] < 1 || o->modes[d] > most_modes)
             return LMR_FAIL(LARMOR_ERR_ARG, "nufft: modes[%d]: got %lld, expected 1 .. 2^40", d,
                             (long long)o->modes[d]);
     if (o->batch < 1) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: batch: got %lld, expected >= 1", (long long)o->batch);
-    if (o->sign != 1 && o->sign != -1) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sign: got %d, expected -1 or 1", o->sign);
-    if (!(o->tol > 0 && o->tol < 1)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: tol: got %g, expected 0 < tol < 1", o->tol);
+    if (o->sign != 1 && o->sign != -1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sign: got %d, expected -1 or 1", o->sign);
+    if (!(o->tol > 0 && o->tol < 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: tol: got %g, expected 0 < tol < 1", o->tol);
     if (o->upsample != 0 && !(o->upsample >= 1.15 && o->upsample <= 2.5))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: upsample: got %g, expected 1.15 .. 2.5 or 0", o->upsample);
     if ((unsigned)o->dtype > LARMOR_C128)
@@ -136,8 +139,7 @@ static larmor_status make_workspace(larmor_nufft *plan)
     if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
     const lmr_fft *fft = plan->dev->be->fft[plan->precision];
     LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));
-    if (batch % g->batch)
-        LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, batch % g->batch, &plan->fft[1]));
+    if (batch % g->batch) LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, batch % g->batch, &plan->fft[1]));
     return plan->dev->be->alloc(plan->dev->ctx, (size_t)bytes, &plan->cells);
 }
 
@@ -147,7 +149,8 @@ static larmor_status build(larmor_nufft *plan)
     lmr_nufft_choice choice;
     plan->kernels = plan->dev->be->table("nufft", LMR_NUFFT_ABI, plan->precision);
     if (!plan->kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(plan->dev));
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu",
+                        larmor_device_spec(plan->dev));
     LMR_TRY(lmr_nufft_choose(o->ndim, o->modes, o->tol, o->upsample, plan->precision == LMR_F32, &choice));
     lmr_nufft_geometry *g = &plan->geometry;
     g->ndim = o->ndim;
@@ -220,7 +223,8 @@ larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *po
     LMR_TRY(plan->kernels->sort(plan->dev->ctx, &plan->geometry, m, points->dtype == LARMOR_F64, points->data, &bad,
                                 &sorted));
     if (bad >= 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value", (long long)bad);
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
+                        (long long)bad);
     plan->kernels->release(plan->dev->ctx, plan->sorted);
     plan->sorted = sorted, plan->points = m;
     return LARMOR_OK;

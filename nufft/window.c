@@ -9,7 +9,8 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- the function ---- */
 
-/* Diagonal and subdiagonal of the operator d/dx (1 - x^2) d/dx - c^2 x^2, negated, in normalised P_0, P_2, P_4, ... */
+/* Diagonal and subdiagonal of the operator d/dx (1 - x^2) d/dx - c^2 x^2, negated, in normalised P_0, P_2, P_4, ...
+ */
 static void prolate_matrix(int n, long double c, long double *diagonal, long double *beside)
 {
     for (int j = 0; j < n; j++) {
@@ -212,8 +213,7 @@ int lmr_window_fit(const lmr_window *window, double error, double *coefficients)
         chebyshev_piece(window, l, chebyshev[l]);
         long double dropped = 0;
         int needed = LMR_WINDOW_DEGREE;
-        while (needed > 1 && dropped + fabsl(chebyshev[l][needed]) <= error)
-            dropped += fabsl(chebyshev[l][needed--]);
+        while (needed > 1 && dropped + fabsl(chebyshev[l][needed]) <= error) dropped += fabsl(chebyshev[l][needed--]);
         if (needed > degree) degree = needed;
     }
     for (int l = 0; l < window->width; l++) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum {
-    LMR_WINDOW_MIN = 2,     /* widths, in cells of the fine grid */
+    LMR_WINDOW_MIN = 2, /* widths, in cells of the fine grid */
     LMR_WINDOW_MAX = 16,
     LMR_WINDOW_TERMS = 48,  /* of the Legendre series */
     LMR_WINDOW_NODES = 64,  /* of the quadrature over half the window */
@@ -18,7 +18,7 @@ typedef struct lmr_window {
     int width;
     double bandlimit; /* c */
     int terms;
-    long double legendre[LMR_WINDOW_TERMS]; /* coefficients of P_0, P_2, P_4, ... */
+    long double legendre[LMR_WINDOW_TERMS];  /* coefficients of P_0, P_2, P_4, ... */
     long double ratio[2 * LMR_WINDOW_TERMS]; /* k / (k + 1), for the recurrence */
     int nodes;                               /* Gauss-Legendre rule on (0, 1) */
     double node[LMR_WINDOW_NODES], weight[LMR_WINDOW_NODES], weighted[LMR_WINDOW_NODES]; /* the last times psi_0 */
@@ -33,9 +33,9 @@ long double lmr_window_value(const lmr_window *window, long double u);
 /* Its transform, the integral of the window times exp(2 pi i xi u), xi in cycles per cell; real and even. */
 double lmr_window_transform(const lmr_window *window, double xi);
 
-/* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the modes
- * of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi + m, m != 0,
- * against the transform at xi), and of the square of the amplification of white noise on the fine grid. */
+/* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the
+ * modes of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi +
+ * m, m != 0, against the transform at xi), and of the square of the amplification of white noise on the fine grid. */
 typedef struct lmr_window_error {
     double alias2, alias4, gain2;
 } lmr_window_error;

@@ -82,10 +82,18 @@ static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p
 static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_points *p, int64_t first,
                                          int64_t count)
 {
-    lmr_rows_job job = {.ndim = g->ndim, .width = g->width, .degree = g->degree, .doubled = p->doubled,
-                        .plain = p->plain, .count = count, .index = p->index + first, .at = p->at + first,
-                        .row = 2 * p->extent[0], .plane = 2 * p->extent[0] * p->extent[1],
-                        .tile_pitch = p->padded, .value_pitch = 2 * p->m};
+    lmr_rows_job job = {.ndim = g->ndim,
+                        .width = g->width,
+                        .degree = g->degree,
+                        .doubled = p->doubled,
+                        .plain = p->plain,
+                        .count = count,
+                        .index = p->index + first,
+                        .at = p->at + first,
+                        .row = 2 * p->extent[0],
+                        .plane = 2 * p->extent[0] * p->extent[1],
+                        .tile_pitch = p->padded,
+                        .value_pitch = 2 * p->m};
     for (int d = 0; d < g->ndim; d++) job.t[d] = p->t[d] + first;
     return job;
 }

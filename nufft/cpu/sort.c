@@ -20,49 +20,44 @@ static const int64_t tile_sides[3][3] = {{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}
 
 /* ---- where a point goes ---- */
 
+typedef struct axis {
+    wide scale;                                       /* cells per cycle */
+    double modes, half_modes, half_width, tile_ratio; /* the last: tiles per cell */
+    int64_t cells, stride, tile_stride;               /* strides of the padded tile and of the tiles */
+    const int64_t *start;
+} axis;
+
 typedef struct sorter {
-    const lmr_nufft_geometry *g;
     lmr_points *p;
-    int double_points;
+    int ndim, double_points;
     const void *points;
-    wide scale[3];       /* cells per cycle */
-    double tile_ratio[3]; /* tiles per cell */
+    axis axes[3];
 } sorter;
 
-/* First cell, folded, and the polynomials' argument; 0 if the coordinate is not finite. */
-static inline int place_coordinate(const sorter *s, int d, double k, int64_t *cell, real *t)
-{
-    if (!isfinite(k)) return 0;
-    const double modes = (double)s->g->modes[d], half = 0.5 * s->g->width;
-    if (fabs(k) > 0.5 * modes) k = remainder(k, modes);
-    const wide x = (wide)k * s->scale[d];
-    const double left = (double)x - half;
-    int64_t i = (int64_t)left;
-    i += left > (double)i;
-    *t = (real)(2 * ((wide)((double)i + half) - x) - 1);
-    *cell = i < 0 ? i + s->g->cells[d] : i;
-    return 1;
-}
-
-static inline double coordinate(const sorter *s, int64_t i)
-{
-    return s->double_points ? ((const double *)s->points)[i] : (double)((const float *)s->points)[i];
-}
-
-/* The tile of point j and its place there; -1 if it is not finite. */
+/* The tile of point j, its first cell there and the polynomials' arguments; -1 if it is not finite. */
 static inline int64_t place_point(const sorter *s, int64_t j, int64_t *at, real t[3])
 {
-    const lmr_points *p = s->p;
-    int64_t tile = 0, tile_stride = 1, stride = 1;
+    int64_t tile = 0;
     *at = 0;
-    for (int d = 0; d < s->g->ndim; d++) {
-        int64_t cell;
-        if (!place_coordinate(s, d, coordinate(s, j * s->g->ndim + d), &cell, &t[d])) return -1;
-        int64_t k = (int64_t)((double)cell * s->tile_ratio[d]);
-        k -= cell < p->start[d][k];
-        k += cell >= p->start[d][k + 1];
-        tile += tile_stride * k, tile_stride *= p->tiles[d];
-        *at += stride * (cell - p->start[d][k]), stride *= p->extent[d];
+    for (int d = 0; d < s->ndim; d++) {
+        const axis *a = &s->axes[d];
+        const int64_t i = j * s->ndim + d;
+        double k = s->double_points ? ((const double *)s->points)[i] : (double)((const float *)s->points)[i];
+        if (!(fabs(k) <= a->half_modes)) {
+            if (!isfinite(k)) return -1;
+            k = remainder(k, a->modes);
+        }
+        const wide x = (wide)k * a->scale;
+        const double left = (double)x - a->half_width;
+        int64_t cell = (int64_t)left;
+        cell += left > (double)cell;
+        t[d] = (real)(2 * ((wide)((double)cell + a->half_width) - x) - 1);
+        cell += (cell >> 63) & a->cells; /* without a branch, which would be a coin toss */
+        int64_t side = (int64_t)((double)cell * a->tile_ratio);
+        side -= cell < a->start[side];
+        side += cell >= a->start[side + 1];
+        tile += a->tile_stride * side;
+        *at += a->stride * (cell - a->start[side]);
     }
     return tile;
 }
@@ -117,7 +112,7 @@ static void place_points(const sorter *s, int blocks, const int32_t *tile_of, in
             place_point(s, j, &at, t);
             const int64_t to = next[tile_of[j]]++;
             p->index[to] = j, p->at[to] = (int32_t)at;
-            for (int d = 0; d < s->g->ndim; d++) p->t[d][to] = t[d];
+            for (int d = 0; d < s->ndim; d++) p->t[d][to] = t[d];
         }
     }
 }
@@ -276,6 +271,25 @@ static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
     return LARMOR_OK;
 }
 
+static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int double_points, const void *points)
+{
+    sorter s = {.p = p, .ndim = g->ndim, .double_points = double_points, .points = points};
+    int64_t stride = 1, tile_stride = 1;
+    for (int d = 0; d < g->ndim; d++) {
+        s.axes[d] = (axis){.scale = (wide)g->cells[d] / (wide)g->modes[d],
+                           .modes = (double)g->modes[d],
+                           .half_modes = 0.5 * (double)g->modes[d],
+                           .half_width = 0.5 * g->width,
+                           .tile_ratio = (double)p->tiles[d] / (double)g->cells[d],
+                           .cells = g->cells[d],
+                           .stride = stride,
+                           .tile_stride = tile_stride,
+                           .start = p->start[d]};
+        stride *= p->extent[d], tile_stride *= p->tiles[d];
+    }
+    return s;
+}
+
 static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide_points, const void *points,
                           int64_t *bad, void **sorted)
 {
@@ -285,13 +299,9 @@ static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m, p->threads = lmr_cpu_backend.threads(ctx), p->rows = best_rows();
     if (useful < p->threads) p->threads = (int)useful;
-    sorter s = {.g = g, .p = p, .double_points = wide_points, .points = points};
     larmor_status st;
     LMR_OR(done, allocate(g, p));
-    for (int d = 0; d < g->ndim; d++) {
-        s.scale[d] = (wide)g->cells[d] / (wide)g->modes[d];
-        s.tile_ratio[d] = (double)p->tiles[d] / (double)g->cells[d];
-    }
+    const sorter s = make_sorter(g, p, wide_points, points);
     LMR_OR(done, order(&s, bad));
     if (*bad >= 0) goto done;
     LMR_OR(done, plan_work(p));

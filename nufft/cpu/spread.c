@@ -1,6 +1,6 @@
 /* Spreading on the processor: each tile into a buffer of its own, then added to the grid. Tiles of one colour are
- * disjoint and run in parallel without locks; the order of all sums is fixed, so the result does not depend on the number
- * of threads. SPDX-License-Identifier: Apache-2.0 */
+ * disjoint and run in parallel without locks; the order of all sums is fixed, so the result does not depend on the
+ * number of threads. SPDX-License-Identifier: Apache-2.0 */
 #include <omp.h>
 #include <string.h>
 

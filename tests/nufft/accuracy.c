@@ -18,8 +18,8 @@ static void table(int ndim, larmor_dtype dtype, double upsample, int steps)
             printf("\nPast it: `%s`.\n", larmor_last_error());
             break;
         }
-        printf("| %.1e | %.3f | %d | %.1e | %.1e%s | %.1e%s |\n", tol, info.upsample, info.width, info.error, error[0],
-               error[0] <= tol ? "" : " (!)", error[1], error[1] <= tol ? "" : " (!)");
+        printf("| %.1e | %.3f | %d | %.1e | %.1e%s | %.1e%s |\n", tol, info.upsample, info.width, info.error,
+               error[0], error[0] <= tol ? "" : " (!)", error[1], error[1] <= tol ? "" : " (!)");
     }
     sweep_free(&s);
 }

@@ -22,7 +22,9 @@ static void forward_and_adjoint_are_adjoint_to_rounding(void **state)
     for (int precision = 0; precision < 2; precision++)
         for (int ndim = 1; ndim <= 3; ndim++)
             for (int i = 0; i < 3; i++) {
-                larmor_nufft_opts o = {.ndim = ndim, .batch = 2, .tol = tolerances[precision][i],
+                larmor_nufft_opts o = {.ndim = ndim,
+                                       .batch = 2,
+                                       .tol = tolerances[precision][i],
                                        .dtype = precision ? LARMOR_C128 : LARMOR_C64};
                 memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
                 larmor_array *traj = random_traj(ndim, o.modes, 500, 100);
@@ -83,8 +85,7 @@ static void trajectories_that_do_not_fit_are_refused(void **state)
     const larmor_nufft_opts o = {.ndim = 3, .modes = {9, 8, 7}};
     larmor_array *traj = random_traj(2, o.modes, 11, 3);
     larmor_op *A;
-    assert_refused(larmor_op_nufft(dev, &o, traj, &A), LARMOR_ERR_SHAPE,
-                   "nufft: traj is f64 [2, 11, 3] on cpu");
+    assert_refused(larmor_op_nufft(dev, &o, traj, &A), LARMOR_ERR_SHAPE, "nufft: traj is f64 [2, 11, 3] on cpu");
     assert_null(A);
     larmor_array_free(traj);
 }

@@ -124,8 +124,8 @@ static void an_upsampling_of_2_keeps_every_tolerance_that_it_accepts(void **stat
 static void odd_prime_and_tiny_sizes_are_right(void **state)
 {
     (void)state;
-    static const int64_t sizes[][4] = {{1, 1},        {1, 2},        {1, 3},        {1, 31},         {2, 1, 1},
-                                       {2, 13, 1},    {2, 17, 5},    {2, 2, 37},    {3, 1, 1, 1},    {3, 2, 3, 5},
+    static const int64_t sizes[][4] = {{1, 1},        {1, 2},        {1, 3},       {1, 31},      {2, 1, 1},
+                                       {2, 13, 1},    {2, 17, 5},    {2, 2, 37},   {3, 1, 1, 1}, {3, 2, 3, 5},
                                        {3, 7, 1, 11}, {3, 5, 13, 4}, {3, 16, 9, 1}};
     uint64_t seed = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -298,8 +298,8 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
     static const int64_t sizes[][4] = {{1, 6000}, {2, 90, 70}, {3, 30, 20, 25}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int clustered = 0; clustered < 2; clustered++) {
-            const int64_t *modes = sizes[ndim - 1] + 1, n = modes[0] * (ndim > 1 ? modes[1] : 1) *
-                                                            (ndim > 2 ? modes[2] : 1);
+            const int64_t *modes = sizes[ndim - 1] + 1,
+                          n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             uint64_t seed = 77;
             double *points = random_points(ndim, modes, M, &seed);
             if (clustered)

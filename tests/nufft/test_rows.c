@@ -21,11 +21,22 @@ static problem *make_problem(int ndim, int width, int degree)
 {
     uint64_t state = 7;
     problem *p = calloc(1, sizeof *p);
-    p->job = (lmr_rows_job){.ndim = ndim, .width = width, .degree = degree, .doubled = p->doubled, .plain = p->plain,
-                            .count = POINTS, .index = p->index, .at = p->at,
+    p->job = (lmr_rows_job){.ndim = ndim,
+                            .width = width,
+                            .degree = degree,
+                            .doubled = p->doubled,
+                            .plain = p->plain,
+                            .count = POINTS,
+                            .index = p->index,
+                            .at = p->at,
                             .t = {p->t[0], ndim > 1 ? p->t[1] : NULL, ndim > 2 ? p->t[2] : NULL},
-                            .row = 2 * SIDE, .plane = 2 * SIDE * SIDE, .batch = BATCH, .tile = p->cells,
-                            .tile_pitch = 2 * CELLS + DOUBLED_PITCH, .from = p->values, .to = p->values,
+                            .row = 2 * SIDE,
+                            .plane = 2 * SIDE * SIDE,
+                            .batch = BATCH,
+                            .tile = p->cells,
+                            .tile_pitch = 2 * CELLS + DOUBLED_PITCH,
+                            .from = p->values,
+                            .to = p->values,
                             .value_pitch = 2 * POINTS};
     for (int i = 0; i < POINTS; i++) {
         p->index[i] = (3 * i + 1) % POINTS;
@@ -62,10 +73,10 @@ static void plain_rows(const problem *p, int interp, double *values, double *cel
                 for (int y = 0; y < (ndim > 1 ? w : 1); y++)
                     for (int x = 0; x < w; x++)
                         for (int part = 0; part < 2; part++) {
-                            const double k = window_value(p, 0, i, x) * window_value(p, 1, i, y) *
-                                             window_value(p, 2, i, z);
-                            double *cell = cells + b * p->job.tile_pitch +
-                                           2 * (p->at[i] + x + SIDE * (y + SIDE * z)) + part;
+                            const double k =
+                                window_value(p, 0, i, x) * window_value(p, 1, i, y) * window_value(p, 2, i, z);
+                            double *cell =
+                                cells + b * p->job.tile_pitch + 2 * (p->at[i] + x + SIDE * (y + SIDE * z)) + part;
                             if (interp)
                                 sum[part] += k * *cell;
                             else
@@ -124,7 +135,8 @@ static void the_avx512_rows_are_the_definition(void **state)
 {
     (void)state;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq")) {
         check_both(&R(lmr_rows_avx512));
         return;
     }

@@ -1,4 +1,5 @@
-/* The window: a prolate function, its transform, polynomials and predicted error. SPDX-License-Identifier: Apache-2.0 */
+/* The window: a prolate function, its transform, polynomials and predicted error. SPDX-License-Identifier: Apache-2.0
+ */
 #include <complex.h>
 #include <math.h>
 
