@@ -184,7 +184,7 @@ static void gridder_free(gridder *g)
 
 static larmor_status gridder_create(larmor_device *dev, const double *traj, int64_t m, larmor_shape image, gridder *g)
 {
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-4};
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3};
     larmor_shape grid = image;
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = grid.dim[d] = 2 * image.dim[d];
     double *doubled = malloc((size_t)(m * image.ndim + 1) * sizeof *doubled);
