@@ -146,22 +146,27 @@ static double overlap(double rho, int nd)
  * 1. */
 static larmor_status kernel_window(larmor_device *dev, larmor_shape grid, larmor_array **window)
 {
-    const int64_t count = larmor_shape_count(grid);
+    const int last = grid.ndim - 1;
+    const int64_t slab = larmor_shape_count(larmor_shape_of(last, grid.dim));
     double cells = 1; /* of the image: the integral of the kernel without scaling */
     for (int d = 0; d < grid.ndim; d++) cells *= (double)grid.dim[d] / 2;
-    double *values = malloc((size_t)count * sizeof *values);
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, grid, window));
+    double complex *values = malloc((size_t)slab * sizeof *values);
     if (!values) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) {
-        double square = 0;
-        int64_t rest = i;
-        for (int d = 0; d < grid.ndim; d++) {
-            const int64_t half = grid.dim[d] / 2, r = rest % grid.dim[d] - half;
-            rest /= grid.dim[d];
-            square += (double)(r * r) / (double)(half * half);
+    larmor_status st = LARMOR_OK;
+    for (int64_t z = 0; z < grid.dim[last] && !st; z++) {
+        for (int64_t i = 0; i < slab; i++) {
+            double square = 0;
+            int64_t rest = i + slab * z;
+            for (int d = 0; d < grid.ndim; d++) {
+                const int64_t half = grid.dim[d] / 2, r = rest % grid.dim[d] - half;
+                rest /= grid.dim[d];
+                square += (double)(r * r) / (double)(half * half);
+            }
+            values[i] = overlap(sqrt(square), grid.ndim) / cells;
         }
-        values[i] = overlap(sqrt(square), grid.ndim) / cells;
+        st = lmr_write_complex(*window, slab * z, slab, values);
     }
-    const larmor_status st = lmr_array_of_real(dev, LARMOR_C64, grid, values, window);
     free(values);
     return st;
 }
@@ -179,7 +184,7 @@ static void gridder_free(gridder *g)
 
 static larmor_status gridder_create(larmor_device *dev, const double *traj, int64_t m, larmor_shape image, gridder *g)
 {
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-4};
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3};
     larmor_shape grid = image;
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = grid.dim[d] = 2 * image.dim[d];
     double *doubled = malloc((size_t)(m * image.ndim + 1) * sizeof *doubled);
