@@ -148,8 +148,8 @@ larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, 
     *out = NULL;
     const int last = x->shape.ndim - 1;
     if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: indices %lld to %lld of the last dimension of %s", (long long)first,
-                        (long long)(first + count - 1), lmr_describe(x).s);
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
+                        (long long)count, (long long)first, lmr_describe(x).s);
     const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
     larmor_shape shape = x->shape;
     shape.dim[last] = count;

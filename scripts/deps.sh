@@ -17,7 +17,8 @@ esac
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     if [ "${LARMOR_SKIP_DEPS:-0}" = 1 ]; then exit 0; fi
     echo "deps.sh: no apt here. Install by hand what these Debian packages hold:" >&2
-    echo "$wanted" | tr -s " \n" " " >&2
+    # shellcheck disable=SC2086 # a list of packages
+    echo $wanted >&2
     echo "Then set LARMOR_SKIP_DEPS=1 and run again." >&2
     exit 1
 fi

@@ -38,7 +38,7 @@ for file in $(find core/cpu nufft/cpu -name '*.[ch]' 2>/dev/null); do
     [ -z "$bad" ] || { echo "$file:$bad"; status=1; }
 done
 
-# Files that only core may know: FFTW, BLAS; that only io may know: HDF5 and the image libraries.
+# Libraries that only core may know: FFTW, BLAS; that only io may know: HDF5 and the image libraries.
 only() {
     found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms apps |
         grep -vE "^$1/" || true)

@@ -28,16 +28,18 @@ expect 0 compare auto.h5 golden-truth.h5 --magnitude --tol 0.17
 echo "maps from the data: $(cat out), at most 0.17"
 
 # Seven unit conventions, one image: all that differs is how the stored trajectory was rounded.
-expect 0 recon golden.h5 -o grid.npy --maps golden-maps.cfl --method grid -q
-for units in norm pm1 rad 1/m rad/m 1/mm; do
-    expect 0 phantom -o units.h5 --traj golden --matrix 64 --readouts 110 --coils 6 --units "$units" -q --force
-    expect 0 recon units.h5 -o units.npy --maps golden-maps.cfl --method grid -q --force
-    expect 0 compare units.npy grid.npy --tol 1e-6
+small="--traj golden --matrix 32 --coils 2 --maps maps.cfl -q --force"
+for units in 1/fov norm pm1 rad 1/m rad/m 1/mm; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 0 phantom -o units.h5 --units "$units" $small
+    expect 0 recon units.h5 -o units.npy --maps maps.cfl --method grid -q --force
+    [ "$units" != 1/fov ] || cp units.npy one.npy
+    expect 0 compare units.npy one.npy --tol 1e-6
 done
 
-# The number of threads does not show.
+# The number of threads does not show, not in one bit.
 for threads in 1 2 3; do
-    expect 0 recon golden.h5 -o "threads$threads.npy" --threads "$threads" -q
+    expect 0 recon units.h5 -o "threads$threads.npy" --threads "$threads" -q
 done
 cmp threads1.npy threads2.npy || fail "2 threads change the image"
 cmp threads1.npy threads3.npy || fail "3 threads change the image"

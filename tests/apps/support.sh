@@ -6,6 +6,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export OMP_WAIT_POLICY=passive # tests share the cores
 unset LARMOR_DEVICE LARMOR_THREADS LARMOR_DEBUG 2>/dev/null || true
 
 fail() {
