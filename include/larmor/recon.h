@@ -47,7 +47,7 @@ LARMOR_API const char *larmor_traj_help(int i);
  *
  * ramp    analytic, for straight readouts through (or starting from) the centre, uniform in angle: |k|^(nd-1).
  *         LARMOR_ERR_ARG if the readouts are not such lines.
- * pipe    iterations of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
+ * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
  * image   shape of the image, [nx, ny(, nz)].
  * w       [samples, readouts], real of traj's dtype.
  * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999). */
@@ -71,7 +71,8 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
 
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
-    int64_t window;      /* side of the neighbourhood over which coil covariances are summed, in calibration pixels */
+    int64_t window;      /* side of the neighbourhood of which coil covariances are summed, in calibration pixels;
+                            default 3, made odd */
 } larmor_coils_opts;
 
 /* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every neighbourhood
