@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/mrd_dataset.h"
+#include "io/h5_dataset.h"
 
 struct lmr_mrd_file {
     int fd;

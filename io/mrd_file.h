@@ -5,7 +5,7 @@
 #define LMR_MRD_FILE_H
 
 #include "io/mrd.h"
-#include "io/mrd_heap.h"
+#include "io/h5_heap.h"
 
 typedef struct lmr_mrd_file lmr_mrd_file;
 

@@ -1,6 +1,6 @@
 /* Variable-length values of an HDF5 file, read without HDF5. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_HEAP_H
-#define LMR_MRD_HEAP_H
+#ifndef LMR_H5_HEAP_H
+#define LMR_H5_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>

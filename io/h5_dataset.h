@@ -1,6 +1,6 @@
 /* A dataset of an untrusted HDF5 file, opened with care and read as raw bytes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_DATASET_H
-#define LMR_MRD_DATASET_H
+#ifndef LMR_H5_DATASET_H
+#define LMR_H5_DATASET_H
 
 #include <hdf5.h>
 

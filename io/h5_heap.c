@@ -1,6 +1,6 @@
 /* The global heap of HDF5 (File Format Specification 3.0, section III.E), read with every bound checked: HDF5 1.10
  * trusts the file here. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_heap.h"
+#include "io/h5_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
