@@ -159,12 +159,12 @@ static larmor_status create_temporary(larmor_output *out, lmr_part *part)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     for (int attempt = 0; attempt < 100; attempt++) {
         unsigned char random[RANDOM_CHARACTERS];
-        char text[RANDOM_CHARACTERS + 1] = {0};
+        char text[RANDOM_CHARACTERS + 1] = {0}, temp[sizeof part->temp];
         if (getrandom(random, sizeof random, 0) != sizeof random) continue;
         for (int i = 0; i < RANDOM_CHARACTERS; i++) text[i] = letters[random[i] % 32];
-        const int length =
-            snprintf(part->temp, sizeof part->temp, ".%s.part.%ld.%s", part->name, (long)getpid(), text);
-        if (length >= (int)sizeof part->temp) break;
+        const int length = snprintf(temp, sizeof temp, ".%s.part.%ld.%s", part->name, (long)getpid(), text);
+        if (length >= (int)sizeof temp) break;
+        memcpy(part->temp, temp, (size_t)length + 1);
         part->fd = openat(out->folder, part->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (part->fd >= 0 || errno != EEXIST) break;
     }

@@ -103,7 +103,7 @@ static larmor_status read_header(const lmr_source *source, int *count, int64_t d
     memcpy(path, source->path, stem);
     memcpy(path + stem, ".hdr", sizeof ".hdr");
     lmr_source header;
-    larmor_status st = lmr_source_open(path, &header);
+    larmor_status st = lmr_source_open(path, "a file", &header);
     if (!st) {
         static const char limit[] = "larger than 65536 bytes, no header of a .cfl file";
         char *text = header.size > MAX_HEADER ? NULL : calloc((size_t)header.size + 1, 1);

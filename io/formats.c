@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* A new format is a line here and a file that has its functions. */
 static const lmr_format formats[] = {
@@ -178,9 +179,19 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
 
 /* ---- reading ---- */
 
+/* FILE.h5:/group opens FILE.h5, unless a file has the whole name. */
 static larmor_status open_by_suffix(const char *path, lmr_source *source, const lmr_format **format)
 {
-    LMR_TRY(lmr_source_open(path, source));
+    const char *colon = path ? strstr(path, ".h5:/") : NULL;
+    if (colon && access(path, F_OK)) {
+        char *file = strndup(path, (size_t)(colon - path) + strlen(".h5"));
+        const larmor_status st = file ? lmr_source_open(file, "a file", source) : LMR_NO_MEMORY();
+        free(file);
+        LMR_TRY(st);
+        source->inside = colon + strlen(".h5:");
+    } else {
+        LMR_TRY(lmr_source_open(path, "a file", source));
+    }
     *format = find(source->path);
     if (*format && (*format)->read) return LARMOR_OK;
     const larmor_status st = unknown_suffix(source->path, 1);

@@ -1,4 +1,4 @@
-/* HDF5 files that are composed in memory, so that no failing disk reaches HDF5, and images' files opened with care.
+/* HDF5 files: composed in memory, so that no failing disk reaches HDF5, or opened with care.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_H5_H
 #define LMR_H5_H
@@ -23,20 +23,27 @@ larmor_status lmr_h5_create(const larmor_output *out, hid_t *file);
  * With elements, all are read, so that their checksums are verified. The file stays open. */
 larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, int elements);
 
+/* Fails with LARMOR_ERR_IO: "HDF5 could not WHAT; nothing written." */
+larmor_status lmr_h5_failed(const char *path, const char *what);
+
 /* A dataset of one variable-length ASCII string, as ISMRMRD's headers are. */
 larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
 
-/* Open a source read-only. Errors: LARMOR_ERR_FORMAT for what is not HDF5, cut short or damaged. */
-larmor_status lmr_h5_open(const lmr_source *source, hid_t *file);
+/* Open a source read-only, without plug-ins. needed: for the message, "MRD raw
+ * data is". Messages do not name the file.
+ *
+ * Errors  LARMOR_ERR_FORMAT for what is not HDF5, cut short or damaged; LARMOR_ERR_IO. */
+larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *file);
 
-/* 1 if every part of `path` is a hard link and the last one is an object of this type, else 0. */
-int lmr_h5_has(hid_t file, const char *path, H5O_type_t type);
+/* The object at a path, followed only if every part is a hard link. *id is 0 if a part does not exist.
+ *
+ * Errors  LARMOR_ERR_FORMAT for soft and external links and for objects that HDF5 cannot open. */
+larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id);
 
-/* Refuse a dataset that does not lie in this file alone, has filters other than deflate, shuffle and Fletcher-32, or
- * claims more bytes than the file can hold. Errors: LARMOR_ERR_FORMAT. */
-larmor_status lmr_h5_check(const lmr_source *source, hid_t dataset, const char *path);
+/* Fails with LARMOR_ERR_FORMAT: "damaged HDF5 structure (WHERE of PATH)." */
+larmor_status lmr_h5_damaged(const char *where, const char *path);
 
-/* H5XClose of an id that may be negative. */
+/* H5XClose of an id that may be negative or 0. */
 void lmr_h5_close(hid_t id);
 
 #endif

@@ -1,11 +1,11 @@
-/* An ISMRMRD file as it lies on disk: read-only, every claim checked against what is there. The descriptor and all
+/* An ISMRMRD file as it lies on disk: read-only, every claim checked against what is there. The source and all
  * buffers are the caller's and nothing is global, so that this part can run in a process of its own.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_MRD_FILE_H
 #define LMR_MRD_FILE_H
 
+#include "io/h5_heap.h"
 #include "io/mrd.h"
-#include "io/mrd_heap.h"
 
 typedef struct lmr_mrd_file lmr_mrd_file;
 
@@ -13,11 +13,11 @@ typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
     lmr_heap_ref data, traj;
 } lmr_mrd_refs;
 
-/* Look at an open file of `bytes` bytes and find the acquisitions of a group ("dataset", "a/b"). Messages do not name
+/* Look at an open file and find the acquisitions of a group ("dataset", "a/b"). Messages do not name
  * the file.
  *
  * Errors  LARMOR_ERR_FORMAT: not HDF5, cut short, damaged, no such group, not acquisitions; LARMOR_ERR_MEMORY. */
-larmor_status lmr_mrd_file_open(int fd, int64_t bytes, const char *group, lmr_mrd_file **out);
+larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out);
 void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
 
 int64_t lmr_mrd_file_count(const lmr_mrd_file *file);

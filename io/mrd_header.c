@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "core/status.h"
+#include "io/source.h"
 
 enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
 
@@ -91,15 +92,6 @@ typedef struct parser {
     int length, overlong;
     int seen_limits, seen_trajectory, seen_space[2], seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
 } parser;
-
-lmr_text lmr_printable(const char *text, int64_t bytes, int limit)
-{
-    lmr_text out;
-    int n = 0;
-    for (; n < bytes && n < limit; n++) out.s[n] = text[n] >= 0x20 && text[n] < 0x7f ? text[n] : '?';
-    snprintf(out.s + n, sizeof out.s - (size_t)n, "%s", bytes > limit && limit > 8 ? "..." : "");
-    return out;
-}
 
 #define REFUSE(p, ...)                                                                                               \
     do {                                                                                                             \

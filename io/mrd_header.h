@@ -44,7 +44,4 @@ typedef struct lmr_mrd_header {
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out);
 void lmr_mrd_header_free(lmr_mrd_header *header);
 
-/* Text from a file for use in a message: one line of at most `limit` (up to 180) printable ASCII characters. */
-lmr_text lmr_printable(const char *text, int64_t bytes, int limit);
-
 #endif

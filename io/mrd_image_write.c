@@ -10,14 +10,11 @@
 #include "io/h5.h"
 #include "io/mrd_types.h"
 
-#define SERIES "/dataset/image_0"
-#define RANK 5
 #define CHUNK_BYTES ((int64_t)16 << 20)
-#define MAX_COUNTER 65535
 
 static larmor_status hdf5_failed(const larmor_output *out)
 {
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: HDF5 could not compose the images; nothing written.", out->path);
+    return lmr_h5_failed(out->path, "compose the images");
 }
 
 /* The keys and values as <ismrmrdMeta>. */
@@ -35,28 +32,22 @@ static larmor_status make_attributes(const larmor_write_opts *opts, lmr_bytes *x
     return lmr_bytes_end(xml);
 }
 
-/* to: three floats of a packed record, aligned to 2 bytes only. */
-static void set_floats(void *to, const double from[3])
-{
-    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
-    memcpy(to, f, sizeof f);
-}
-
 static larmor_status check_ranges(const larmor_output *out, const lmr_images *images)
 {
-    if (images->count > MAX_COUNTER)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d images, at most %d fit", out->path, images->count, MAX_COUNTER);
+    if (images->count > LMR_MRD_MAX_COUNTER)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d images, at most %d fit", out->path, images->count,
+                        LMR_MRD_MAX_COUNTER);
     for (int d = 0; d < 3; d++)
-        if (images->dim[d] > MAX_COUNTER)
+        if (images->dim[d] > LMR_MRD_MAX_COUNTER)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: %" PRId64 " voxels along an axis, at most %d fit", out->path,
-                            images->dim[d], MAX_COUNTER);
+                            images->dim[d], LMR_MRD_MAX_COUNTER);
     for (int i = 0; i < images->count; i++) {
         const larmor_image_meta *m = &images->image[i].meta;
         const int counter[] = {m->average, m->slice, m->contrast, m->phase, m->repetition, m->set};
         for (size_t c = 0; c < sizeof counter / sizeof counter[0]; c++)
-            if (counter[c] < 0 || counter[c] > MAX_COUNTER)
+            if (counter[c] < 0 || counter[c] > LMR_MRD_MAX_COUNTER)
                 return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has a counter of %d; 0 to %d expected", out->path,
-                                i + 1, counter[c], MAX_COUNTER);
+                                i + 1, counter[c], LMR_MRD_MAX_COUNTER);
     }
     return LARMOR_OK;
 }
@@ -80,25 +71,25 @@ static lmr_mrd_image header_of(const lmr_images *images, int i, int is_complex, 
     h.image_type = is_complex ? LMR_MRD_COMPLEX : images->opts->magnitude ? LMR_MRD_MAGNITUDE : LMR_MRD_REAL;
     for (int k = 0; k < 3; k++) h.matrix_size[k] = (uint16_t)images->dim[k];
     memcpy(h.physiology_time_stamp, m->physiology_stamp, sizeof h.physiology_time_stamp);
-    set_floats(h.field_of_view, m->fov_mm);
-    set_floats(h.position, m->position_mm);
-    set_floats(h.read_dir, m->read_dir);
-    set_floats(h.phase_dir, m->phase_dir);
-    set_floats(h.slice_dir, m->slice_dir);
-    set_floats(h.patient_table_position, m->table_mm);
+    lmr_mrd_set_floats(h.field_of_view, m->fov_mm);
+    lmr_mrd_set_floats(h.position, m->position_mm);
+    lmr_mrd_set_floats(h.read_dir, m->read_dir);
+    lmr_mrd_set_floats(h.phase_dir, m->phase_dir);
+    lmr_mrd_set_floats(h.slice_dir, m->slice_dir);
+    lmr_mrd_set_floats(h.patient_table_position, m->table_mm);
     return h;
 }
 
 /* A dataset whose first dimension can grow, in chunks of about CHUNK_BYTES of at most one image. */
 static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, const hsize_t *dim, int checksums)
 {
-    hsize_t most[RANK], chunk[RANK];
+    hsize_t most[LMR_MRD_RANK], chunk[LMR_MRD_RANK];
     int64_t bytes = (int64_t)H5Tget_size(type);
     for (int d = rank - 1; d >= 0; d--) {
         const int64_t fit = CHUNK_BYTES / bytes > 0 ? CHUNK_BYTES / bytes : 1;
         most[d] = d ? dim[d] : H5S_UNLIMITED;
         chunk[d] = dim[d] < (hsize_t)fit ? dim[d] : (hsize_t)fit;
-        if (rank == RANK && d == 0) chunk[d] = 1;
+        if (rank == LMR_MRD_RANK && d == 0) chunk[d] = 1;
         bytes *= (int64_t)chunk[d];
     }
     const hid_t space = H5Screate_simple(rank, dim, most), plan = H5Pcreate(H5P_DATASET_CREATE);
@@ -112,12 +103,12 @@ static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, 
 
 static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_images *images, int is_complex)
 {
-    const hsize_t dim[RANK] = {(hsize_t)images->count, 1, (hsize_t)images->dim[2], (hsize_t)images->dim[1],
-                               (hsize_t)images->dim[0]};
-    const hsize_t one[RANK] = {1, 1, dim[2], dim[3], dim[4]};
+    const hsize_t dim[LMR_MRD_RANK] = {(hsize_t)images->count, 1, (hsize_t)images->dim[2], (hsize_t)images->dim[1],
+                                       (hsize_t)images->dim[0]};
+    const hsize_t one[LMR_MRD_RANK] = {1, 1, dim[2], dim[3], dim[4]};
     const hid_t type = is_complex ? lmr_mrd_complex_type() : H5Tcopy(H5T_NATIVE_FLOAT);
-    const hid_t data = type < 0 ? -1 : create_dataset(file, SERIES "/data", type, RANK, dim, 1);
-    const hid_t space = data < 0 ? -1 : H5Dget_space(data), memory = H5Screate_simple(RANK, one, NULL);
+    const hid_t data = type < 0 ? -1 : create_dataset(file, LMR_MRD_SERIES "/data", type, LMR_MRD_RANK, dim, 1);
+    const hid_t space = data < 0 ? -1 : H5Dget_space(data), memory = H5Screate_simple(LMR_MRD_RANK, one, NULL);
     float *voxels = malloc((size_t)images->voxels * (is_complex ? 2 : 1) * sizeof *voxels);
     larmor_status st = LARMOR_OK;
     if (!voxels)
@@ -126,7 +117,7 @@ static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_
         st = hdf5_failed(out);
     const lmr_as as = is_complex ? LMR_AS_COMPLEX : images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
     for (int i = 0; i < images->count && !st; i++) {
-        const hsize_t start[RANK] = {(hsize_t)i};
+        const hsize_t start[LMR_MRD_RANK] = {(hsize_t)i};
         st = lmr_values(images->image[i].data, as, voxels);
         if (!st && (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one, NULL) < 0 ||
                     H5Dwrite(data, type, memory, space, H5P_DEFAULT, voxels) < 0))
@@ -159,11 +150,11 @@ static larmor_status write_headers(const larmor_output *out, hid_t file, const l
         headers[i] = header_of(images, i, is_complex, attributes->size);
         texts[i] = (const char *)attributes->data;
     }
-    if (!st) st = write_records(out, file, SERIES "/header", lmr_mrd_image_type(), count, headers);
+    if (!st) st = write_records(out, file, LMR_MRD_SERIES "/header", lmr_mrd_image_type(), count, headers);
     const hid_t string = H5Tcopy(H5T_C_S1);
     if (!st && (string < 0 || H5Tset_size(string, H5T_VARIABLE) < 0)) st = hdf5_failed(out);
     if (!st)
-        st = write_records(out, file, SERIES "/attributes", string, count, texts);
+        st = write_records(out, file, LMR_MRD_SERIES "/attributes", string, count, texts);
     else
         lmr_h5_close(string);
     free(headers), free(texts);
@@ -173,7 +164,7 @@ static larmor_status write_headers(const larmor_output *out, hid_t file, const l
 static larmor_status write_all(const larmor_output *out, hid_t file, const lmr_images *images)
 {
     const hid_t group = H5Gcreate2(file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t series = group < 0 ? -1 : H5Gcreate2(file, SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t series = group < 0 ? -1 : H5Gcreate2(file, LMR_MRD_SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const int good = series >= 0;
     lmr_h5_close(series), lmr_h5_close(group);
     if (!good) return hdf5_failed(out);
@@ -194,7 +185,7 @@ larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images)
     hid_t file;
     larmor_status st = lmr_h5_create(out, &file);
     if (!st) st = write_all(out, file, images);
-    if (!st) st = lmr_h5_save(file, out, SERIES "/data", 1);
+    if (!st) st = lmr_h5_save(file, out, LMR_MRD_SERIES "/data", 1);
     if (file >= 0) H5Fclose(file);
     lmr_h5_loud(before);
     return st;

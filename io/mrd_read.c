@@ -1,14 +1,9 @@
 /* Reading ISMRMRD raw data: from a path to checked samples in memory. SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "io/mrd.h"
 #include "io/mrd_file.h"
@@ -77,9 +72,9 @@ static larmor_status make_pools(larmor_raw *raw)
 }
 
 /* Data and trajectories come from different collections of the heap, in turns; each has its own cache. */
-static larmor_status fill_pools(const larmor_raw *raw, int fd, int64_t bytes, const lmr_mrd_refs *refs)
+static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source, const lmr_mrd_refs *refs)
 {
-    lmr_heap *data = lmr_heap_create(fd, bytes), *traj = lmr_heap_create(fd, bytes);
+    lmr_heap *data = lmr_heap_create(source), *traj = lmr_heap_create(source);
     const char *wrong = NULL;
     int64_t i = -1;
     while (data && traj && !wrong && ++i < raw->info.acquisitions) {
@@ -95,7 +90,7 @@ static larmor_status fill_pools(const larmor_raw *raw, int fd, int64_t bytes, co
                     wrong);
 }
 
-static larmor_status read_acquisitions(int fd, int64_t bytes, lmr_mrd_file *file, larmor_raw *raw)
+static larmor_status read_acquisitions(const lmr_source *source, lmr_mrd_file *file, larmor_raw *raw)
 {
     const int64_t n = raw->info.acquisitions = lmr_mrd_file_count(file);
     LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof(lmr_mrd_refs))));
@@ -106,47 +101,22 @@ static larmor_status read_acquisitions(int fd, int64_t bytes, lmr_mrd_file *file
     if (!st) st = lmr_mrd_file_heads(file, raw->head, refs);
     if (!st) st = lmr_mrd_route(raw);
     if (!st) st = make_pools(raw);
-    if (!st) st = fill_pools(raw, fd, bytes, refs);
+    if (!st) st = fill_pools(raw, source, refs);
     free(refs);
     return st;
 }
 
-static larmor_status read_file(int fd, int64_t bytes, const larmor_raw_opts *opts, larmor_raw *raw)
+static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
     lmr_mrd_file *file;
-    LMR_TRY(lmr_mrd_file_open(fd, bytes, opts->group ? opts->group : "dataset", &file));
+    LMR_TRY(lmr_mrd_file_open(source, opts->group ? opts->group : "dataset", &file));
     larmor_status st = read_header(file, raw);
-    if (!st) st = read_acquisitions(fd, bytes, file, raw);
+    if (!st) st = read_acquisitions(source, file, raw);
     lmr_mrd_file_close(file);
     LMR_TRY(st);
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
     return lmr_mrd_group(raw);
-}
-
-/* ---- the path ---- */
-
-static larmor_status open_regular(const char *path, int *fd, struct stat *before)
-{
-    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (*fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return LMR_FAIL(LARMOR_ERR_IO, "no such file.");
-    if (*fd < 0 && (errno == EACCES || errno == EPERM))
-        return LMR_FAIL(LARMOR_ERR_IO, "permission denied; run 'ls -l %s'.", path);
-    if (*fd < 0 || fstat(*fd, before)) return LMR_FAIL(LARMOR_ERR_IO, "cannot be opened: %s.", strerror(errno));
-    if (S_ISDIR(before->st_mode)) return LMR_FAIL(LARMOR_ERR_IO, "is a directory, not an MRD file.");
-    if (!S_ISREG(before->st_mode)) return LMR_FAIL(LARMOR_ERR_IO, "not a regular file (device or pipe).");
-    if (!before->st_size) return LMR_FAIL(LARMOR_ERR_FORMAT, "empty file.");
-    return LARMOR_OK;
-}
-
-static larmor_status check_unchanged(int fd, const struct stat *before)
-{
-    struct stat after;
-    if (fstat(fd, &after)) return LMR_FAIL(LARMOR_ERR_IO, "cannot be read: %s.", strerror(errno));
-    if (after.st_size == before->st_size && after.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-        after.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_IO, "changed while it was read. Wait until it is complete.");
 }
 
 larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)
@@ -157,18 +127,19 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate, raw->memory = opts->memory > 0 ? opts->memory : DEFAULT_MEMORY;
-    int fd = -1;
-    struct stat before;
-    larmor_status st = open_regular(path, &fd, &before);
-    if (!st) st = read_file(fd, before.st_size, opts, raw);
-    if (!st) st = check_unchanged(fd, &before);
-    if (fd >= 0) close(fd);
+    lmr_source source;
+    larmor_status st = lmr_source_open(path, "an MRD file", &source);
     if (!st) {
-        *out = raw;
-        return LARMOR_OK;
+        st = read_file(&source, opts, raw);
+        if (!st) st = lmr_source_unchanged(&source);
+        if (st) lmr_fail_in(st, path);
+        lmr_source_close(&source);
     }
-    larmor_raw_free(raw);
-    return lmr_fail_in(st, path);
+    if (st)
+        larmor_raw_free(raw);
+    else
+        *out = raw;
+    return st;
 }
 
 void larmor_raw_free(larmor_raw *raw)

@@ -1,7 +1,12 @@
-/* The HDF5 types of ISMRMRD's records. SPDX-License-Identifier: Apache-2.0 */
+/* The records of ISMRMRD files: their HDF5 types, and where a file has their members. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "io/mrd_types.h"
 
 #include <stddef.h>
+#include <string.h>
+
+#include "io/h5.h"
+#include "io/h5_heap.h"
 
 _Static_assert(sizeof(lmr_mrd_image) == 198, "ISMRMRD's image header has 198 bytes");
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340, "ISMRMRD's acquisition header has 340 bytes");
@@ -13,16 +18,18 @@ typedef struct member {
     kind kind;
     int count; /* 0: not an array */
     size_t offset;
+    size_t to; /* in lmr_mrd_head, or UNREAD */
 } member;
 
-#define ONE(record, name, kind)                                                                                      \
+#define UNREAD SIZE_MAX
+#define MEMBER(record, name, kind, count, to)                                                                        \
     {                                                                                                                \
-#name, kind, 0, offsetof(record, name)                                                                       \
+#name, kind, count, offsetof(record, name), to                                                               \
     }
-#define MANY(record, name, kind, count)                                                                              \
-    {                                                                                                                \
-#name, kind, count, offsetof(record, name)                                                                   \
-    }
+#define ONE(record, name, kind) MEMBER(record, name, kind, 0, UNREAD)
+#define MANY(record, name, kind, count) MEMBER(record, name, kind, count, UNREAD)
+#define READ(name, kind, count, field) MEMBER(lmr_mrd_readout_head, name, kind, count, offsetof(lmr_mrd_head, field))
+#define COUNTER(name, i) MEMBER(lmr_mrd_counters, name, U16, 0, offsetof(lmr_mrd_head, counter[i]))
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
 static const member image_members[] = {
@@ -55,46 +62,49 @@ static const member image_members[] = {
 };
 
 static const member counter_members[] = {
-    ONE(lmr_mrd_counters, kspace_encode_step_1, U16),
-    ONE(lmr_mrd_counters, kspace_encode_step_2, U16),
-    ONE(lmr_mrd_counters, average, U16),
-    ONE(lmr_mrd_counters, slice, U16),
-    ONE(lmr_mrd_counters, contrast, U16),
-    ONE(lmr_mrd_counters, phase, U16),
-    ONE(lmr_mrd_counters, repetition, U16),
-    ONE(lmr_mrd_counters, set, U16),
-    ONE(lmr_mrd_counters, segment, U16),
+    COUNTER(kspace_encode_step_1, LMR_STEP1),
+    COUNTER(kspace_encode_step_2, LMR_STEP2),
+    COUNTER(average, LMR_AVERAGE),
+    COUNTER(slice, LMR_SLICE),
+    COUNTER(contrast, LMR_CONTRAST),
+    COUNTER(phase, LMR_PHASE),
+    COUNTER(repetition, LMR_REPETITION),
+    COUNTER(set, LMR_SET),
+    COUNTER(segment, LMR_SEGMENT),
     MANY(lmr_mrd_counters, user, U16, 8),
 };
 
 /* The header's members around idx, which is a record of its own. */
 static const member readout_members[] = {
     ONE(lmr_mrd_readout_head, version, U16),
-    ONE(lmr_mrd_readout_head, flags, U64),
-    ONE(lmr_mrd_readout_head, measurement_uid, U32),
+    READ(flags, U64, 0, flags),
+    READ(measurement_uid, U32, 0, measurement_uid),
     ONE(lmr_mrd_readout_head, scan_counter, U32),
-    ONE(lmr_mrd_readout_head, acquisition_time_stamp, U32),
-    MANY(lmr_mrd_readout_head, physiology_time_stamp, U32, 3),
-    ONE(lmr_mrd_readout_head, number_of_samples, U16),
+    READ(acquisition_time_stamp, U32, 0, time_stamp),
+    READ(physiology_time_stamp, U32, 3, physiology_stamp),
+    READ(number_of_samples, U16, 0, samples),
     ONE(lmr_mrd_readout_head, available_channels, U16),
-    ONE(lmr_mrd_readout_head, active_channels, U16),
+    READ(active_channels, U16, 0, channels),
     MANY(lmr_mrd_readout_head, channel_mask, U64, 16),
-    ONE(lmr_mrd_readout_head, discard_pre, U16),
-    ONE(lmr_mrd_readout_head, discard_post, U16),
-    ONE(lmr_mrd_readout_head, center_sample, U16),
-    ONE(lmr_mrd_readout_head, encoding_space_ref, U16),
-    ONE(lmr_mrd_readout_head, trajectory_dimensions, U16),
-    ONE(lmr_mrd_readout_head, sample_time_us, F32),
-    MANY(lmr_mrd_readout_head, position, F32, 3),
-    MANY(lmr_mrd_readout_head, read_dir, F32, 3),
-    MANY(lmr_mrd_readout_head, phase_dir, F32, 3),
-    MANY(lmr_mrd_readout_head, slice_dir, F32, 3),
-    MANY(lmr_mrd_readout_head, patient_table_position, F32, 3),
+    READ(discard_pre, U16, 0, discard_pre),
+    READ(discard_post, U16, 0, discard_post),
+    READ(center_sample, U16, 0, center_sample),
+    READ(encoding_space_ref, U16, 0, encoding),
+    READ(trajectory_dimensions, U16, 0, traj_dims),
+    READ(sample_time_us, F32, 0, dwell_us),
+    READ(position, F32, 3, position),
+    READ(read_dir, F32, 3, read_dir),
+    READ(phase_dir, F32, 3, phase_dir),
+    READ(slice_dir, F32, 3, slice_dir),
+    READ(patient_table_position, F32, 3, table),
 };
 static const member readout_user_members[] = {
     MANY(lmr_mrd_readout_head, user_int, I32, 8),
     MANY(lmr_mrd_readout_head, user_float, F32, 8),
 };
+
+_Static_assert(COUNT(readout_members) == LMR_MRD_HEAD_MEMBERS, "all have a place");
+_Static_assert(COUNT(counter_members) == LMR_MRD_COUNTER_MEMBERS, "all have a place");
 
 static hid_t native(kind k)
 {
@@ -119,7 +129,7 @@ static int insert(hid_t record, const member *members, size_t count)
         const hsize_t size = (hsize_t)m->count;
         const hid_t type = m->count ? H5Tarray_create2(native(m->kind), 1, &size) : H5Tcopy(native(m->kind));
         const int good = type >= 0 && H5Tinsert(record, m->name, m->offset, type) >= 0;
-        if (type >= 0) H5Tclose(type);
+        lmr_h5_close(type);
         if (!good) return 0;
     }
     return 1;
@@ -128,15 +138,15 @@ static int insert(hid_t record, const member *members, size_t count)
 /* The record, or -1 after closing it. */
 static hid_t if_good(hid_t record, int good)
 {
-    if (good || record < 0) return record;
-    H5Tclose(record);
+    if (good) return record;
+    lmr_h5_close(record);
     return -1;
 }
 
 static int insert_own(hid_t record, const char *name, size_t offset, hid_t type)
 {
     const int good = type >= 0 && H5Tinsert(record, name, offset, type) >= 0;
-    if (type >= 0) H5Tclose(type);
+    lmr_h5_close(type);
     return good;
 }
 
@@ -175,4 +185,105 @@ hid_t lmr_mrd_complex_type(void)
     const hid_t record = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float));
     return if_good(record, record >= 0 && H5Tinsert(record, "real", 0, H5T_NATIVE_FLOAT) >= 0 &&
                                H5Tinsert(record, "imag", sizeof(float), H5T_NATIVE_FLOAT) >= 0);
+}
+
+void lmr_mrd_set_floats(void *to, const double from[3])
+{
+    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
+    memcpy(to, f, sizeof f);
+}
+
+void lmr_mrd_get_floats(double to[3], const void *from)
+{
+    float f[3];
+    memcpy(f, from, sizeof f);
+    for (int k = 0; k < 3; k++) to[k] = (double)f[k];
+}
+
+/* ---- in files ---- */
+
+static size_t bytes_of(const member *m)
+{
+    return (m->kind == U16 ? 2 : m->kind == U64 ? 8 : 4) * (size_t)(m->count ? m->count : 1);
+}
+
+/* The places of all members that are read in an element that has the record at `start`. */
+static larmor_status find(hid_t record, const char *prefix, size_t start, const member *members, size_t count,
+                          size_t *places)
+{
+    for (size_t k = 0; k < count; k++) {
+        const member *m = &members[k];
+        if (m->to == UNREAD) continue;
+        const int i = H5Tget_member_index(record, m->name);
+        if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"%s%s\".", prefix, m->name);
+        const hid_t type = H5Tget_member_type(record, (unsigned)i);
+        const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
+        const int fits =
+            type > 0 && H5Tequal(base > 0 ? base : type, native(m->kind)) > 0 && H5Tget_size(type) == bytes_of(m);
+        lmr_h5_close(base), lmr_h5_close(type);
+        const size_t at = H5Tget_member_offset(record, (unsigned)i);
+        if (!fits || at > H5Tget_size(record) - bytes_of(m))
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s%s\" is not %s of %d bits (little-endian).",
+                            prefix, m->name, m->kind == F32 ? "float" : "unsigned",
+                            m->kind == U16   ? 16
+                            : m->kind == U64 ? 64
+                                             : 32);
+        places[k] = start + at;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status find_list(hid_t record, const char *name, size_t *at)
+{
+    const int i = H5Tget_member_index(record, name);
+    if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"%s\".", name);
+    const hid_t type = H5Tget_member_type(record, (unsigned)i);
+    const hid_t base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
+    const int fits = base > 0 && H5Tequal(base, native(F32)) > 0;
+    lmr_h5_close(base), lmr_h5_close(type);
+    *at = H5Tget_member_offset(record, (unsigned)i);
+    const size_t bytes = H5Tget_size(record);
+    if (!fits || bytes < LMR_HEAP_REF_BYTES || *at > bytes - LMR_HEAP_REF_BYTES)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s\" is not a list of floats (little-endian).",
+                        name);
+    return LARMOR_OK;
+}
+
+/* The type of a member that is a record itself, to be closed, or -1. */
+static hid_t find_record(hid_t record, const char *name, size_t *at)
+{
+    const int i = H5Tget_member_index(record, name);
+    const hid_t type = i < 0 ? -1 : H5Tget_member_type(record, (unsigned)i);
+    *at = i < 0 ? 0 : H5Tget_member_offset(record, (unsigned)i);
+    return if_good(type,
+                   type > 0 && H5Tget_class(type) == H5T_COMPOUND && *at + H5Tget_size(type) <= H5Tget_size(record));
+}
+
+larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
+{
+    size_t at, inside = 0;
+    LMR_TRY(find_list(type, "traj", &places->traj));
+    LMR_TRY(find_list(type, "data", &places->data));
+    const hid_t head = find_record(type, "head", &at);
+    if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
+    const hid_t idx = find_record(head, "idx", &inside);
+    larmor_status st = find(head, "head.", at, readout_members, COUNT(readout_members), places->head);
+    if (!st && idx < 0) st = LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head.idx\".");
+    if (!st) st = find(idx, "head.idx.", at + inside, counter_members, COUNT(counter_members), places->counter);
+    lmr_h5_close(idx), lmr_h5_close(head);
+    return st;
+}
+
+static void decode(const unsigned char *element, const size_t *places, const member *members, size_t count,
+                   lmr_mrd_head *head)
+{
+    for (size_t k = 0; k < count; k++)
+        if (members[k].to != UNREAD)
+            memcpy((unsigned char *)head + members[k].to, element + places[k], bytes_of(&members[k]));
+}
+
+void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head)
+{
+    decode(element, places->head, readout_members, COUNT(readout_members), head);
+    decode(element, places->counter, counter_members, COUNT(counter_members), head);
 }

@@ -1,12 +1,16 @@
-/* The records of ISMRMRD files, in the layout that its reference library writes (packed to 2 bytes), and their HDF5
- * types. SPDX-License-Identifier: Apache-2.0 */
+/* The records of ISMRMRD files: as its reference library writes them (packed to 2 bytes), their HDF5 types, and where
+ * their members are in a file's elements. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_MRD_TYPES_H
 #define LMR_MRD_TYPES_H
 
 #include <hdf5.h>
-#include <stdint.h>
 
-enum { LMR_MRD_VERSION = 1 };
+#include "io/mrd.h"
+
+#define LMR_MRD_SERIES "/dataset/image_0" /* where images are by convention */
+#define LMR_MRD_RANK 5                    /* of their data: {images, channels, z, y, x} */
+
+enum { LMR_MRD_VERSION = 1, LMR_MRD_MAX_COUNTER = 65535 };
 enum { LMR_MRD_FLOAT = 5, LMR_MRD_COMPLEX_FLOAT = 7 };                 /* data_type */
 enum { LMR_MRD_MAGNITUDE = 1, LMR_MRD_REAL = 3, LMR_MRD_COMPLEX = 5 }; /* image_type */
 
@@ -56,5 +60,20 @@ typedef struct lmr_mrd_acquisition { /* an element of "data" */
 hid_t lmr_mrd_image_type(void);
 hid_t lmr_mrd_acquisition_type(void);
 hid_t lmr_mrd_complex_type(void);
+
+/* Three floats of a record, which is aligned to 2 bytes only. */
+void lmr_mrd_set_floats(void *to, const double from[3]);
+void lmr_mrd_get_floats(double to[3], const void *from);
+
+/* Where the members of a head are in a file's element of "data". */
+enum { LMR_MRD_HEAD_MEMBERS = 21, LMR_MRD_COUNTER_MEMBERS = LMR_COUNTERS + 1 };
+typedef struct lmr_mrd_places {
+    size_t head[LMR_MRD_HEAD_MEMBERS], counter[LMR_MRD_COUNTER_MEMBERS], traj, data;
+} lmr_mrd_places;
+
+/* Find them in an element's compound type, where they may lie in any order and with others, but with exactly
+ * ISMRMRD's types. Errors: LARMOR_ERR_FORMAT `acquisitions ...`. */
+larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places);
+void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/mrd.h"
+#include "io/source.h"
 
 enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
 

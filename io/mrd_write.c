@@ -11,8 +11,6 @@
 #include "io/mrd_xml.h"
 
 #define BATCH 64
-#define MAX_CHANNELS 1024
-#define MAX_NUMBER 65535
 #define DATA "/dataset/data"
 
 struct larmor_raw_writer {
@@ -27,7 +25,7 @@ struct larmor_raw_writer {
 
 static larmor_status hdf5_failed(const larmor_raw_writer *w)
 {
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: HDF5 could not compose the acquisitions; nothing written.", w->out->path);
+    return lmr_h5_failed(w->out->path, "compose the acquisitions");
 }
 
 static larmor_status create_file(larmor_raw_writer *w)
@@ -53,8 +51,9 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     if (!scan) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no scan described", out->path);
     if (strcmp(out->format->suffix, ".h5"))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: raw data go to .h5 files, not %s", out->path, out->format->suffix);
-    if (scan->coils < 1 || scan->coils > MAX_CHANNELS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: coils: got %d, expected 1 to %d", out->path, scan->coils, MAX_CHANNELS);
+    if (scan->coils < 1 || scan->coils > LMR_MRD_MAX_CHANNELS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: coils: got %d, expected 1 to %d", out->path, scan->coils,
+                        LMR_MRD_MAX_CHANNELS);
     larmor_raw_writer *w = calloc(1, sizeof *w);
     if (!w) return LMR_NO_MEMORY();
     w->out = out, w->scan = *scan, w->file = w->type = w->data = -1;
@@ -102,22 +101,22 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
     const struct {
         const char *name;
         int value, least, most;
-    } range[] = {{"samples", a->samples, 1, MAX_NUMBER},
-                 {"coils", a->coils, 1, MAX_CHANNELS},
+    } range[] = {{"samples", a->samples, 1, LMR_MRD_MAX_COUNTER},
+                 {"coils", a->coils, 1, LMR_MRD_MAX_CHANNELS},
                  {"traj_dims", a->traj_dims, 0, 3},
                  {"discard_pre", a->discard_pre, 0, a->samples},
                  {"discard_post", a->discard_post, 0, a->samples - 1 - a->discard_pre},
                  {"center_sample", a->center_sample, 0, a->samples},
                  {"encoding", a->encoding, 0, 0},
-                 {"step1", a->step1, 0, MAX_NUMBER},
-                 {"step2", a->step2, 0, MAX_NUMBER},
-                 {"average", a->average, 0, MAX_NUMBER},
-                 {"slice", a->slice, 0, MAX_NUMBER},
-                 {"contrast", a->contrast, 0, MAX_NUMBER},
-                 {"phase", a->phase, 0, MAX_NUMBER},
-                 {"repetition", a->repetition, 0, MAX_NUMBER},
-                 {"set", a->set, 0, MAX_NUMBER},
-                 {"segment", a->segment, 0, MAX_NUMBER}};
+                 {"step1", a->step1, 0, LMR_MRD_MAX_COUNTER},
+                 {"step2", a->step2, 0, LMR_MRD_MAX_COUNTER},
+                 {"average", a->average, 0, LMR_MRD_MAX_COUNTER},
+                 {"slice", a->slice, 0, LMR_MRD_MAX_COUNTER},
+                 {"contrast", a->contrast, 0, LMR_MRD_MAX_COUNTER},
+                 {"phase", a->phase, 0, LMR_MRD_MAX_COUNTER},
+                 {"repetition", a->repetition, 0, LMR_MRD_MAX_COUNTER},
+                 {"set", a->set, 0, LMR_MRD_MAX_COUNTER},
+                 {"segment", a->segment, 0, LMR_MRD_MAX_COUNTER}};
     for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
         if (range[i].value < range[i].least || range[i].value > range[i].most)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": %s: got %d, expected %d to %d", path,
@@ -126,13 +125,6 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": no %s given", path, number,
                         a->data ? "trajectory" : "data");
     return LARMOR_OK;
-}
-
-/* to: three floats of a packed record, aligned to 2 bytes only. */
-static void set_floats(void *to, const double from[3])
-{
-    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
-    memcpy(to, f, sizeof f);
 }
 
 static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acquisition *a)
@@ -159,10 +151,10 @@ static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acq
                                       .set = (uint16_t)a->set,
                                       .segment = (uint16_t)a->segment}};
     for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
-    set_floats(h.position, a->position_mm);
-    set_floats(h.read_dir, a->read_dir);
-    set_floats(h.phase_dir, a->phase_dir);
-    set_floats(h.slice_dir, a->slice_dir);
+    lmr_mrd_set_floats(h.position, a->position_mm);
+    lmr_mrd_set_floats(h.read_dir, a->read_dir);
+    lmr_mrd_set_floats(h.phase_dir, a->phase_dir);
+    lmr_mrd_set_floats(h.slice_dir, a->slice_dir);
     return h;
 }
 

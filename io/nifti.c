@@ -15,7 +15,6 @@
 #define MAX_SIZE 32767 /* sizes are 16 bit numbers */
 #define GZIP_WINDOW (15 + 16)
 #define MOST_AT_ONCE (1 << 30)
-#define DEFLATE_RATIO 1032 /* deflate cannot do better */
 
 /* ---- writing ---- */
 
@@ -218,8 +217,7 @@ static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dty
     if (!(h->vox_offset >= DATA_OFFSET && h->vox_offset <= 1e9f) || h->vox_offset != floorf(h->vox_offset))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: data offset %g; %d or more expected.", path, (double)h->vox_offset,
                         DATA_OFFSET);
-    int64_t bytes;
-    if (!lmr_mul(n->count, n->bytes, &bytes) || bytes / DEFLATE_RATIO > source->size)
+    if (!lmr_could_hold(source->size, n->count, n->bytes, 1))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: claims %" PRId64 " voxels but has %" PRId64 " bytes.", path, n->count,
                         source->size);
     return LARMOR_OK;

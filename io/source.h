@@ -1,24 +1,44 @@
-/* An input file: opened read-only, known to be regular and not empty. SPDX-License-Identifier: Apache-2.0 */
+/* An input file: opened read-only, known to be regular and not empty; and what is asked of any file's bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_SOURCE_H
 #define LMR_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
+#include "core/array.h"
 #include "core/status.h"
 
 typedef struct lmr_source {
-    char *path;   /* for messages and for files beside it */
-    char *inside; /* what follows the colon in FILE.h5:/group, or NULL */
+    char *path;         /* for messages and for files beside it */
+    const char *inside; /* what follows the colon in FILE.h5:/group, or NULL; the caller's */
     int fd;
     int64_t size;
+    struct timespec modified;
 } lmr_source;
 
-/* Errors  LARMOR_ERR_IO: missing, not permitted, not regular; LARMOR_ERR_FORMAT: empty; LARMOR_ERR_MEMORY. */
-larmor_status lmr_source_open(const char *path, lmr_source *source);
+/* kind: what a folder is not, for the message: "a file".
+ *
+ * Errors  LARMOR_ERR_IO: missing, not permitted, not regular; LARMOR_ERR_FORMAT: empty; LARMOR_ERR_MEMORY. */
+larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *source);
 void lmr_source_close(lmr_source *source);
+
+/* Up to `bytes` from `offset` on: how many there are, or -1 with errno. */
+int64_t lmr_source_get(const lmr_source *source, int64_t offset, void *to, size_t bytes);
 
 /* Exactly `bytes` from `offset` on. Errors: LARMOR_ERR_IO; LARMOR_ERR_FORMAT past the end. */
 larmor_status lmr_source_read(const lmr_source *source, int64_t offset, void *to, size_t bytes);
+
+/* LARMOR_ERR_IO if somebody wrote to the file since it was opened; the message does not name it. */
+larmor_status lmr_source_unchanged(const lmr_source *source);
+
+/* 1 if `stored` bytes can be `count` elements, packed (by deflate, which cannot do better than 1032 to 1) or not. */
+int lmr_could_hold(int64_t stored, int64_t count, int64_t element, int packed);
+
+uint64_t lmr_little_endian(const unsigned char *p, int bytes);
+
+/* Text from a file for use in a message: one line of at most `limit` (up to 180) printable ASCII characters. */
+lmr_text lmr_printable(const char *text, int64_t bytes, int limit);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +79,15 @@ static inline unsigned char *get_file(const char *path, size_t *bytes)
     assert_int_equal(fread(data, 1, *bytes, f), *bytes);
     fclose(f);
     return data;
+}
+
+/* Files of this process may have so many bytes; RLIM_INFINITY: as many as before. */
+static inline void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* An array of random numbers in [-1, 1). */

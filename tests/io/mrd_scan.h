@@ -2,15 +2,11 @@
 #ifndef LARMOR_TESTS_IO_MRD_SCAN_H
 #define LARMOR_TESTS_IO_MRD_SCAN_H
 
-#include "tests/support/test.h"
+#include "tests/io/files.h"
 
 #include <hdf5.h>
 #include <ismrmrd/ismrmrd.h>
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "larmor/io.h"
 
 enum { MOST_READOUTS = 200 };
 
@@ -32,24 +28,17 @@ typedef struct layout {                                /* how to write it; zero 
     int64_t claim;                  /* so many acquisitions, none of them written */
 } layout;
 
-static char folder[] = "/tmp/larmor-mrd-XXXXXX";
-static char path[64]; /* of the file that the last scan was written to */
+static char path[96]; /* of the file that the last scan was written to */
 
-static int make_folder(void **state)
+static int make_scan_folder(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
+    const int failed = make_folder(state);
     snprintf(path, sizeof path, "%s/scan.h5", folder);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return 0;
+    return failed;
 }
 
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
-}
+#define WITH_SCAN(test) cmocka_unit_test_setup_teardown(test, make_scan_folder, remove_folder)
 
 /* ---- content ---- */
 
@@ -262,26 +251,6 @@ static inline void write_scan_as(const scan *s, const layout *l)
 static inline void write_scan(const scan *s)
 {
     write_scan_as(s, &(layout){0});
-}
-
-/* The whole file in memory; free it. */
-static inline unsigned char *slurp(size_t *bytes)
-{
-    FILE *f = fopen(path, "rb");
-    fseek(f, 0, SEEK_END);
-    *bytes = (size_t)ftell(f);
-    rewind(f);
-    unsigned char *p = malloc(*bytes + 1);
-    if (fread(p, 1, *bytes, f) != *bytes) fail();
-    fclose(f);
-    return p;
-}
-
-static inline void spit(const void *p, size_t bytes)
-{
-    FILE *f = fopen(path, "wb");
-    if (fwrite(p, 1, bytes, f) != bytes) fail();
-    fclose(f);
 }
 
 /* ---- opening it ---- */

@@ -2,7 +2,6 @@
 #include "tests/io/files.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "io/atomic.h"
@@ -206,14 +205,6 @@ static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void 
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 2);
     larmor_array_free(x);
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 static void failing_write_keeps_the_old_file_in_every_format(void **state)

@@ -253,7 +253,8 @@ static void h5_data_outside_the_file_is_not_read(void **state)
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_external(plan, in_folder("secret"), 0, 32);
     put_series(H5T_NATIVE_FLOAT, 5, five, plan);
-    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "lies in other files; only data inside the file is read.");
+    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT,
+            "is stored in an external file; only data inside the file is read.");
     H5Pclose(plan);
 
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(4, 2), 1);

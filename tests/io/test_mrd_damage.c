@@ -39,15 +39,15 @@ static void every_cut_is_refused_as_cut(void **state)
         write_scan_as(s, &layouts[l]);
         free_scan(s);
         size_t bytes;
-        unsigned char *all = slurp(&bytes);
+        unsigned char *all = get_file(path, &bytes);
         for (size_t n = 48; n < bytes; n += n < 128 ? 1 : 61) {
             char line[96];
-            spit(all, n);
+            put_file(path, all, n);
             snprintf(line, sizeof line, "file cut short: %zu of %zu bytes. Copy it again.", n, bytes);
             refused(line);
         }
         for (size_t n = 0; n < 48; n++) {
-            spit(all, n);
+            put_file(path, all, n);
             assert_int_equal(survives(), 0);
         }
         free(all);
@@ -65,7 +65,7 @@ static void flipped_bits_never_crash(void **state)
         write_scan_as(s, &layouts[l]);
         free_scan(s);
         size_t bytes;
-        unsigned char *good = slurp(&bytes), *bad = malloc(bytes);
+        unsigned char *good = get_file(path, &bytes), *bad = malloc(bytes);
         for (int round = 0; round < 400; round++, total++) {
             memcpy(bad, good, bytes);
             const int flips = 1 + round % 3;
@@ -74,10 +74,10 @@ static void flipped_bits_never_crash(void **state)
                 const double where = (test_random(&seed) + 1) / 2 * (double)(round % 2 ? bytes : 4096);
                 bad[(size_t)where % bytes] ^= (unsigned char)(1 << (int)((test_random(&seed) + 1) * 4));
             }
-            spit(bad, bytes);
+            put_file(path, bad, bytes);
             refused_count += !survives();
             size_t after;
-            unsigned char *left = slurp(&after);
+            unsigned char *left = get_file(path, &after);
             assert_int_equal(after, bytes);
             assert_memory_equal(left, bad, bytes);
             free(left);
@@ -95,7 +95,7 @@ static void forged_references_are_refused(void **state)
     write_scan_as(s, &(layout){.fixed_length = 1}); /* the header is not in the heap */
     free_scan(s);
     size_t bytes;
-    unsigned char *good = slurp(&bytes), *bad = malloc(bytes);
+    unsigned char *good = get_file(path, &bytes), *bad = malloc(bytes);
     size_t at = 0; /* of the reference to the first data: 256 numbers, a heap's address, an index */
     for (size_t i = 0; !at && i + 16 <= bytes; i++) {
         uint32_t length, index;
@@ -120,7 +120,7 @@ static void forged_references_are_refused(void **state)
         memcpy(bad, good, bytes);
         if (forged[k].address) memcpy(bad + at + 4, &forged[k].address, 8);
         memcpy(bad + at + 12, &forged[k].index, 4);
-        spit(bad, bytes);
+        put_file(path, bad, bytes);
         snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", forged[k].line);
         refused(line);
     }
@@ -142,7 +142,7 @@ static void forged_references_are_refused(void **state)
         char line[128];
         memcpy(bad, good, bytes);
         memcpy(bad + sizes[k].at, &sizes[k].size, 8);
-        spit(bad, bytes);
+        put_file(path, bad, bytes);
         snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", sizes[k].line);
         refused(line);
     }
@@ -164,10 +164,10 @@ static void checksums_are_verified(void **state)
     assert_true(H5Dget_chunk_info(d, all, 0, &offset, &mask, &address, &size) >= 0);
     H5Sclose(all), H5Dclose(d), H5Fclose(file);
     size_t bytes;
-    unsigned char *p = slurp(&bytes);
+    unsigned char *p = get_file(path, &bytes);
     for (hsize_t i = 0; i < size; i += 7) {
         p[address + i] ^= 0x10;
-        spit(p, bytes);
+        put_file(path, p, bytes);
         refused("damaged data (checksum wrong, element 0 of /dataset/data). Copy it again.");
         p[address + i] ^= 0x10;
     }
@@ -177,12 +177,10 @@ static void checksums_are_verified(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_cut_is_refused_as_cut),
-        cmocka_unit_test(flipped_bits_never_crash),
-        cmocka_unit_test(forged_references_are_refused),
-        cmocka_unit_test(checksums_are_verified),
+        WITH_SCAN(every_cut_is_refused_as_cut),
+        WITH_SCAN(flipped_bits_never_crash),
+        WITH_SCAN(forged_references_are_refused),
+        WITH_SCAN(checksums_are_verified),
     };
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+    RUN_TESTS(tests);
 }

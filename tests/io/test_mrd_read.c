@@ -88,12 +88,12 @@ static void reading_leaves_the_file_as_it_was(void **state)
     scan *s = radial_scan(4, 1);
     write_scan(s);
     size_t before, after;
-    unsigned char *a = slurp(&before);
+    unsigned char *a = get_file(path, &before);
     chmod(path, 0400);
     larmor_raw_free(opened_with(NULL));
     refused_with(&(larmor_raw_opts){.group = "datset"}, LARMOR_ERR_FORMAT,
                  "no group /datset; found /dataset. Use --group.");
-    unsigned char *b = slurp(&after);
+    unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     chmod(path, 0600);
@@ -448,25 +448,23 @@ static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **st
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_layouts_of_a_file_give_the_same_samples),
-        cmocka_unit_test(a_file_of_the_reference_library_is_read),
-        cmocka_unit_test(reading_leaves_the_file_as_it_was),
-        cmocka_unit_test(discards_apply_to_data_and_trajectory_of_each_readout),
-        cmocka_unit_test(flags_send_readouts_where_they_belong),
-        cmocka_unit_test(noise_scans_of_any_length_come_as_one_matrix),
-        cmocka_unit_test(groups_are_sorted_and_averages_add_readouts),
-        cmocka_unit_test(readouts_of_different_lengths_are_joined),
-        cmocka_unit_test(a_coil_without_signal_is_left_out_with_a_warning),
-        cmocka_unit_test(nonfinite_acquisitions_are_left_out_on_demand),
-        cmocka_unit_test(counters_beyond_the_limits_are_warned_of),
-        cmocka_unit_test(cartesian_lines_are_placed_by_their_counters),
-        cmocka_unit_test(partial_fourier_lines_take_the_center_of_the_limits),
-        cmocka_unit_test(a_spiral_without_a_trajectory_has_none),
-        cmocka_unit_test(samples_beyond_the_grid_are_left_out_and_counted),
-        cmocka_unit_test(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
-        cmocka_unit_test(geometry_comes_from_the_first_imaging_readout_of_the_group),
+        WITH_SCAN(all_layouts_of_a_file_give_the_same_samples),
+        WITH_SCAN(a_file_of_the_reference_library_is_read),
+        WITH_SCAN(reading_leaves_the_file_as_it_was),
+        WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout),
+        WITH_SCAN(flags_send_readouts_where_they_belong),
+        WITH_SCAN(noise_scans_of_any_length_come_as_one_matrix),
+        WITH_SCAN(groups_are_sorted_and_averages_add_readouts),
+        WITH_SCAN(readouts_of_different_lengths_are_joined),
+        WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning),
+        WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand),
+        WITH_SCAN(counters_beyond_the_limits_are_warned_of),
+        WITH_SCAN(cartesian_lines_are_placed_by_their_counters),
+        WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits),
+        WITH_SCAN(a_spiral_without_a_trajectory_has_none),
+        WITH_SCAN(samples_beyond_the_grid_are_left_out_and_counted),
+        WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
+        WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group),
     };
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+    RUN_TESTS(tests);
 }

@@ -19,9 +19,9 @@ static void end_refused(const char *line)
 {
     H5Fclose(file);
     size_t before, after;
-    unsigned char *a = slurp(&before);
+    unsigned char *a = get_file(path, &before);
     refused(line);
-    unsigned char *b = slurp(&after);
+    unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     free(a), free(b);
@@ -50,7 +50,7 @@ static void what_cannot_be_opened_is_said(void **state)
     assert_int_equal(symlink("/dev/zero", path), 0);
     refused_with(NULL, LARMOR_ERR_IO, "not a regular file (device or pipe).");
     unlink(path);
-    spit("", 0);
+    put_file(path, "", 0);
     if (!geteuid()) return; /* root may read everything */
     chmod(path, 0);
     char line[128];
@@ -62,13 +62,13 @@ static void what_cannot_be_opened_is_said(void **state)
 static void what_is_not_hdf5_is_said(void **state)
 {
     (void)state;
-    spit("", 0);
+    put_file(path, "", 0);
     refused("empty file.");
-    spit("RIFF\0\0\0\0WAVE", 12);
+    put_file(path, "RIFF\0\0\0\0WAVE", 12);
     refused("not HDF5 (first bytes are \"RIFF\"). MRD raw data is needed.");
-    spit("\x1b[2J", 4);
+    put_file(path, "\x1b[2J", 4);
     refused("not HDF5 (first bytes are \"?[2J\"). MRD raw data is needed.");
-    spit("\211HDF\r\n\032\n", 8);
+    put_file(path, "\211HDF\r\n\032\n", 8);
     refused("file cut short: 8 of 48 bytes. Copy it again.");
 }
 
@@ -410,21 +410,19 @@ static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_opened_is_said),
-        cmocka_unit_test(what_is_not_hdf5_is_said),
-        cmocka_unit_test(missing_parts_are_named),
-        cmocka_unit_test(links_and_storage_outside_the_file_are_refused),
-        cmocka_unit_test(odd_headers_are_refused),
-        cmocka_unit_test(a_matrix_that_needs_too_much_memory_is_refused),
-        cmocka_unit_test(what_is_not_acquisitions_is_described),
-        cmocka_unit_test(members_of_another_type_are_refused),
-        cmocka_unit_test(more_acquisitions_than_the_file_can_hold_are_refused),
-        cmocka_unit_test(other_filters_are_refused),
-        cmocka_unit_test(heads_that_disagree_with_their_data_are_refused),
-        cmocka_unit_test(data_that_cannot_be_a_scan_are_refused),
-        cmocka_unit_test(cartesian_lines_beyond_the_matrix_are_refused),
+        WITH_SCAN(what_cannot_be_opened_is_said),
+        WITH_SCAN(what_is_not_hdf5_is_said),
+        WITH_SCAN(missing_parts_are_named),
+        WITH_SCAN(links_and_storage_outside_the_file_are_refused),
+        WITH_SCAN(odd_headers_are_refused),
+        WITH_SCAN(a_matrix_that_needs_too_much_memory_is_refused),
+        WITH_SCAN(what_is_not_acquisitions_is_described),
+        WITH_SCAN(members_of_another_type_are_refused),
+        WITH_SCAN(more_acquisitions_than_the_file_can_hold_are_refused),
+        WITH_SCAN(other_filters_are_refused),
+        WITH_SCAN(heads_that_disagree_with_their_data_are_refused),
+        WITH_SCAN(data_that_cannot_be_a_scan_are_refused),
+        WITH_SCAN(cartesian_lines_beyond_the_matrix_are_refused),
     };
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+    RUN_TESTS(tests);
 }

@@ -329,22 +329,20 @@ static void components_must_agree(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seven_units_give_the_same_samples),
-        cmocka_unit_test(trajectories_become_cycles_per_field_of_view_of_the_grid),
-        cmocka_unit_test(units_that_agree_are_not_ambiguous),
-        cmocka_unit_test(of_two_units_the_one_that_ends_at_the_edge_is_taken),
-        cmocka_unit_test(two_units_that_end_near_the_edge_are_not_told_apart),
-        cmocka_unit_test(a_part_of_k_space_is_recognised_by_its_sample_step),
-        cmocka_unit_test(samples_too_far_apart_for_the_field_of_view_speak_against_a_unit),
-        cmocka_unit_test(nothing_is_rescaled_to_fit),
-        cmocka_unit_test(given_units_that_cannot_be_are_refused),
-        cmocka_unit_test(a_trajectory_without_extent_is_refused),
-        cmocka_unit_test(a_third_component_of_a_plane_is_density_or_nothing),
-        cmocka_unit_test(density_follows_discards_and_ragged_readouts),
-        cmocka_unit_test(a_stack_of_planes_takes_its_third_component_from_the_partition),
-        cmocka_unit_test(components_must_agree),
+        WITH_SCAN(seven_units_give_the_same_samples),
+        WITH_SCAN(trajectories_become_cycles_per_field_of_view_of_the_grid),
+        WITH_SCAN(units_that_agree_are_not_ambiguous),
+        WITH_SCAN(of_two_units_the_one_that_ends_at_the_edge_is_taken),
+        WITH_SCAN(two_units_that_end_near_the_edge_are_not_told_apart),
+        WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step),
+        WITH_SCAN(samples_too_far_apart_for_the_field_of_view_speak_against_a_unit),
+        WITH_SCAN(nothing_is_rescaled_to_fit),
+        WITH_SCAN(given_units_that_cannot_be_are_refused),
+        WITH_SCAN(a_trajectory_without_extent_is_refused),
+        WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing),
+        WITH_SCAN(density_follows_discards_and_ragged_readouts),
+        WITH_SCAN(a_stack_of_planes_takes_its_third_component_from_the_partition),
+        WITH_SCAN(components_must_agree),
     };
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    return close_after(cmocka_run_group_tests(tests, make_folder, remove_folder));
+    RUN_TESTS(tests);
 }

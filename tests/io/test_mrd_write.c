@@ -7,7 +7,6 @@
 #include <hdf5.h>
 #include <locale.h>
 #include <math.h>
-#include <sys/resource.h>
 
 static const larmor_scan scan = {.encoding = {.matrix = {128, 96, 1},
                                               .recon_matrix = {64, 48, 1},
@@ -235,17 +234,23 @@ static void scan_that_the_header_cannot_hold_is_refused(void **state)
     larmor_output_free(out), larmor_output_free(png);
 }
 
+/* A writer of scan.h5 with a hundred acquisitions, not finished. */
+static larmor_raw_writer *begun(int force, larmor_output **out)
+{
+    larmor_raw_writer *writer;
+    float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
+    const larmor_acquisition a = acquisition_of(1, data, traj);
+    assert_ok(larmor_output_open(in_folder("scan.h5"), force, out));
+    assert_ok(larmor_raw_create(*out, &scan, &writer));
+    for (int i = 0; i < 100; i++) assert_ok(larmor_raw_append(writer, &a));
+    return writer;
+}
+
 static void writer_that_is_not_finished_leaves_nothing(void **state)
 {
     (void)state;
     larmor_output *out;
-    larmor_raw_writer *writer;
-    float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
-    const larmor_acquisition a = acquisition_of(1, data, traj);
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
-    for (int i = 0; i < 100; i++) assert_ok(larmor_raw_append(writer, &a));
-    larmor_raw_writer_free(writer);
+    larmor_raw_writer_free(begun(0, &out));
     larmor_output_free(out);
     larmor_raw_writer_free(NULL);
     assert_int_equal(files_in_folder(), 0);
@@ -256,25 +261,15 @@ static void failing_disk_keeps_the_old_file_and_leaves_hdf5_clean(void **state)
 {
     (void)state;
     larmor_output *out;
-    larmor_raw_writer *writer;
-    float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
-    const larmor_acquisition a = acquisition_of(1, data, traj);
     put_file(in_folder("scan.h5"), "old", 3);
-    assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
-    assert_ok(larmor_raw_create(out, &scan, &writer));
-    for (int i = 0; i < 100; i++) assert_ok(larmor_raw_append(writer, &a));
-    struct rlimit limit;
-    getrlimit(RLIMIT_FSIZE, &limit);
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = 8192;
-    setrlimit(RLIMIT_FSIZE, &limit);
+    larmor_raw_writer *writer = begun(1, &out);
+    limit_files(8192);
     const larmor_status st = larmor_raw_finish(writer);
-    limit.rlim_cur = before;
-    setrlimit(RLIMIT_FSIZE, &limit);
+    limit_files(RLIM_INFINITY);
     assert_int_equal(st, LARMOR_ERR_IO);
     assert_non_null(strstr(larmor_last_error(), "nothing written."));
     assert_int_equal(files_in_folder(), 1);
-    assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "was written already");
+    assert_refused(larmor_raw_append(writer, &(larmor_acquisition){0}), LARMOR_ERR_ARG, "was written already");
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
     size_t bytes;

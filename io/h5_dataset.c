@@ -1,92 +1,63 @@
 /* A dataset of an untrusted HDF5 file: HDF5 finds types and chunks, larmor reads and unpacks the bytes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_dataset.h"
+#include "io/h5_dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "io/mrd_filter.h"
-#include "io/mrd_header.h"
-#include "io/mrd_heap.h"
+#include "io/h5.h"
+#include "io/h5_filter.h"
+#include "io/h5_heap.h"
 
 _Static_assert(sizeof(hvl_t) == LMR_HEAP_REF_BYTES, "lists have the same size in memory and in the file");
 
-enum { LARGEST_BLOCK = 64 << 20, USUAL_BLOCK = 1 << 18, LARGEST_ELEMENT = 32 << 20, DEFLATE_RATIO = 1032 };
-
-static larmor_status damaged(const char *where, const char *path)
-{
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s of %s). Copy it again.", where, path);
-}
-
-larmor_status lmr_object_open(hid_t file, const char *path, hid_t *id)
-{
-    char part[288];
-    *id = 0;
-    for (const char *end = path; *end;) {
-        end = strchr(end + 1, '/');
-        if (!end) end = path + strlen(path);
-        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
-        const htri_t there = H5Lexists(file, part, H5P_DEFAULT);
-        if (there == 0) return LARMOR_OK;
-        H5L_info_t link;
-        if (there < 0 || H5Lget_info(file, part, &link, H5P_DEFAULT) < 0) return damaged("link", part);
-        if (link.type != H5L_TYPE_HARD)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s link; only data inside the file is read.", part,
-                            link.type == H5L_TYPE_SOFT ? "a soft" : "an external");
-    }
-    *id = H5Oopen(file, path, H5P_DEFAULT);
-    if (*id > 0) return LARMOR_OK;
-    *id = 0;
-    return damaged("object header", path);
-}
+enum { LARGEST_BLOCK = 64 << 20, USUAL_BLOCK = 1 << 18, LARGEST_ELEMENT = 32 << 20 };
 
 static larmor_status check_storage(lmr_dataset *d)
 {
     const hid_t list = H5Dget_create_plist(d->id);
-    if (list < 0) return damaged("creation properties", d->path);
+    if (list < 0) return lmr_h5_damaged("creation properties", d->path);
     const int outside = H5Pget_external_count(list);
     d->layout = H5Pget_layout(list);
     H5Pclose(list);
     if (outside > 0 || d->layout == H5D_VIRTUAL)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s; only data inside the file is read.", d->path,
                         d->layout == H5D_VIRTUAL ? "a virtual dataset" : "stored in an external file");
-    if (outside < 0 || d->layout < 0) return damaged("layout", d->path);
+    if (outside < 0 || d->layout < 0) return lmr_h5_damaged("layout", d->path);
     return LARMOR_OK;
 }
 
-larmor_status lmr_dataset_open(hid_t file, int fd, int64_t file_bytes, const char *path, const char *what,
+larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char *path, const char *what,
                                lmr_dataset *out)
 {
     memset(out, 0, sizeof *out);
-    out->fd = fd, out->file_bytes = file_bytes;
+    out->source = source;
     snprintf(out->path, sizeof out->path, "%s", path);
-    LMR_TRY(lmr_object_open(file, path, &out->id));
-    if (!out->id) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: missing", path);
+    LMR_TRY(lmr_h5_find(file, path, &out->id));
+    if (!out->id) return LARMOR_OK;
     const H5I_type_t kind = H5Iget_type(out->id);
     if (kind != H5I_DATASET)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is a %s, not %s.", path, kind == H5I_GROUP ? "group" : "type", what);
     LMR_TRY(check_storage(out)); /* first: asking a virtual dataset for its extent opens other files */
     out->type = H5Dget_type(out->id);
-    if (out->type <= 0) return damaged("type", path);
+    if (out->type <= 0) return lmr_h5_damaged("type", path);
     /* HDF5 tells sizes in memory: those of lists agree with the file's, that of a string is a pointer's */
     out->bytes = H5Tis_variable_str(out->type) > 0 ? LMR_HEAP_REF_BYTES : H5Tget_size(out->type);
     const hid_t space = H5Dget_space(out->id);
-    if (space < 0) return damaged("extent", path);
+    if (space < 0) return lmr_h5_damaged("extent", path);
     out->rank = H5Sget_simple_extent_ndims(space);
     const hssize_t count = H5Sget_simple_extent_npoints(space);
     const int got = out->rank < 0 ? -1 : H5Sget_simple_extent_dims(space, out->dim, NULL);
     H5Sclose(space);
-    if (got < 0 || count < 0 || !out->bytes) return damaged("extent", path);
+    if (got < 0 || count < 0 || !out->bytes) return lmr_h5_damaged("extent", path);
     out->count = count;
     return LARMOR_OK;
 }
 
 void lmr_dataset_close(lmr_dataset *d)
 {
-    if (d->type > 0) H5Tclose(d->type);
-    if (d->id > 0) H5Oclose(d->id);
+    lmr_h5_close(d->type), lmr_h5_close(d->id);
     free(d->block), free(d->spare);
     memset(d, 0, sizeof *d);
 }
@@ -106,51 +77,72 @@ lmr_text lmr_dataset_describe(const lmr_dataset *d)
     return text;
 }
 
-/* Filters and chunk size; sets per_block. */
-static larmor_status check_chunks(lmr_dataset *d)
+static larmor_status check_filters(lmr_dataset *d, hid_t list)
 {
-    hsize_t chunk[H5S_MAX_RANK] = {0};
-    const hid_t list = H5Dget_create_plist(d->id);
-    if (list < 0) return damaged("creation properties", d->path);
-    d->filters = H5Pget_nfilters(list);
-    const int rank = H5Pget_chunk(list, H5S_MAX_RANK, chunk);
     int unknown = 0;
+    d->filters = H5Pget_nfilters(list);
     for (int i = 0; i < d->filters && i < 8; i++) {
         unsigned flags;
         size_t values = 0;
         d->filter[i] = H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
         if (d->filter[i] < LMR_FILTER_DEFLATE || d->filter[i] > LMR_FILTER_FLETCHER32) unknown = d->filter[i];
+        d->packed |= d->filter[i] == LMR_FILTER_DEFLATE;
     }
-    H5Pclose(list);
     if (unknown || d->filters > 8)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "%s uses HDF5 filter %d; only deflate, shuffle and fletcher32 are read. Use h5repack.",
                         d->path, unknown);
-    if (d->filters < 0 || rank != 1 || d->rank != 1 || !chunk[0]) return damaged("chunk layout", d->path);
-    if (chunk[0] > (hsize_t)LARGEST_BLOCK / d->bytes)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has chunks of %llu elements, at most %d bytes expected. Use h5repack.",
-                        d->path, (unsigned long long)chunk[0], LARGEST_BLOCK);
-    d->per_block = (int64_t)chunk[0];
-    return LARMOR_OK;
+    return d->filters < 0 ? lmr_h5_damaged("filters", d->path) : LARMOR_OK;
+}
+
+/* Filters and, for rank 1, the chunk's elements. */
+static larmor_status check_chunks(lmr_dataset *d, hsize_t *elements)
+{
+    hsize_t chunk[H5S_MAX_RANK] = {0};
+    const hid_t list = H5Dget_create_plist(d->id);
+    if (list < 0) return lmr_h5_damaged("creation properties", d->path);
+    larmor_status st = check_filters(d, list);
+    if (!st && (H5Pget_chunk(list, H5S_MAX_RANK, chunk) != d->rank || !chunk[0]))
+        st = lmr_h5_damaged("chunk layout", d->path);
+    H5Pclose(list);
+    *elements = chunk[0];
+    return st;
+}
+
+larmor_status lmr_dataset_check(lmr_dataset *d)
+{
+    hsize_t chunk;
+    if (d->layout == H5D_CHUNKED) LMR_TRY(check_chunks(d, &chunk));
+    const int64_t stored = (int64_t)H5Dget_storage_size(d->id);
+    if (d->count > 0 && stored <= d->source->size && lmr_could_hold(stored, d->count, (int64_t)d->bytes, d->packed))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s claims %lld elements but has %lld bytes.", d->path, (long long)d->count,
+                    (long long)stored);
 }
 
 larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
 {
-    if (d->bytes > LARGEST_ELEMENT) return damaged("type", d->path);
+    if (d->bytes > LARGEST_ELEMENT) return lmr_h5_damaged("type", d->path);
     if (d->layout == H5D_CHUNKED) {
-        LMR_TRY(check_chunks(d));
+        hsize_t chunk;
+        LMR_TRY(check_chunks(d, &chunk));
+        if (d->rank != 1) return lmr_h5_damaged("chunk layout", d->path);
+        if (chunk > (hsize_t)LARGEST_BLOCK / d->bytes)
+            return LMR_FAIL(LARMOR_ERR_FORMAT,
+                            "%s has chunks of %llu elements, at most %d bytes expected. Use h5repack.", d->path,
+                            (unsigned long long)chunk, LARGEST_BLOCK);
+        d->per_block = (int64_t)chunk;
     } else if (d->layout == H5D_CONTIGUOUS) {
         d->address = H5Dget_offset(d->id);
-        if (d->address == HADDR_UNDEF) return damaged("storage", d->path);
+        if (d->address == HADDR_UNDEF) return lmr_h5_damaged("storage", d->path);
         d->per_block = USUAL_BLOCK / (int64_t)d->bytes + 1;
         if (d->per_block > d->count) d->per_block = d->count;
     } else {
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is stored compactly, which is not read. Use h5repack.", d->path);
     }
-    const int64_t ratio = d->filters ? DEFLATE_RATIO : 1;
-    if (d->count > d->file_bytes / (int64_t)d->bytes * ratio + (d->filters ? DEFLATE_RATIO : 0))
+    if (!lmr_could_hold(d->source->size, d->count, (int64_t)d->bytes, d->packed))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "claims %lld %s but has %lld bytes.", (long long)d->count, what,
-                        (long long)d->file_bytes);
+                        (long long)d->source->size);
     const size_t room = (size_t)d->per_block * d->bytes + LMR_FILTER_ROOM;
     d->block = malloc(room), d->spare = malloc(room);
     return d->block && d->spare ? LARMOR_OK : LMR_NO_MEMORY();
@@ -160,11 +152,11 @@ static larmor_status read_contiguous(lmr_dataset *d, int64_t first)
 {
     const int64_t left = d->count - first, n = left < d->per_block ? left : d->per_block;
     const uint64_t bytes = (uint64_t)n * d->bytes, from = (uint64_t)first * d->bytes;
-    const uint64_t size = (uint64_t)d->file_bytes;
+    const uint64_t size = (uint64_t)d->source->size;
     if (d->address > size || from > size - d->address || bytes > size - d->address - from)
-        return damaged("storage", d->path);
-    const ssize_t got = pread(d->fd, d->block, bytes, (off_t)(d->address + from));
-    return got == (ssize_t)bytes ? LARMOR_OK : damaged("storage", d->path);
+        return lmr_h5_damaged("storage", d->path);
+    const int64_t got = lmr_source_get(d->source, (int64_t)(d->address + from), d->block, bytes);
+    return got == (int64_t)bytes ? LARMOR_OK : lmr_h5_damaged("storage", d->path);
 }
 
 larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
@@ -180,7 +172,7 @@ larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char *
         uint32_t mask = 0;
         if (H5Dget_chunk_storage_size(d->id, &offset, &stored) < 0 || !stored || stored > bytes + LMR_FILTER_ROOM ||
             H5Dread_chunk(d->id, H5P_DEFAULT, &offset, &mask, d->block) < 0)
-            return damaged("chunk index", d->path);
+            return lmr_h5_damaged("chunk index", d->path);
         const char *wrong =
             lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
         if (wrong)

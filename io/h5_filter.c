@@ -1,5 +1,5 @@
 /* The filters of HDF5 chunks, undone with bounds of our own. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_filter.h"
+#include "io/h5_filter.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -1,10 +1,9 @@
 /* The global heap of HDF5 (File Format Specification 3.0, section III.E), read with every bound checked: HDF5 1.10
  * trusts the file here. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_heap.h"
+#include "io/h5_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COLLECTION_HEAD = 16, OBJECT_HEAD = 16, MAX_OBJECTS = 65536 };
 
@@ -13,8 +12,7 @@ typedef struct object {
 } object;
 
 struct lmr_heap {
-    int fd;
-    uint64_t file_bytes;
+    const lmr_source *source;
     int loaded;
     uint64_t address; /* of the collection in memory, if loaded */
     unsigned char *bytes;
@@ -23,25 +21,17 @@ struct lmr_heap {
     object objects[MAX_OBJECTS];
 };
 
-static uint64_t little_endian(const unsigned char *p, int bytes)
-{
-    uint64_t v = 0;
-    for (int i = bytes; i-- > 0;) v = v << 8 | p[i];
-    return v;
-}
-
 lmr_heap_ref lmr_heap_ref_decode(const unsigned char bytes[LMR_HEAP_REF_BYTES])
 {
-    return (lmr_heap_ref){.length = (uint32_t)little_endian(bytes, 4),
-                          .address = little_endian(bytes + 4, 8),
-                          .index = (uint32_t)little_endian(bytes + 12, 4)};
+    return (lmr_heap_ref){.length = (uint32_t)lmr_little_endian(bytes, 4),
+                          .address = lmr_little_endian(bytes + 4, 8),
+                          .index = (uint32_t)lmr_little_endian(bytes + 12, 4)};
 }
 
-lmr_heap *lmr_heap_create(int fd, int64_t file_bytes)
+lmr_heap *lmr_heap_create(const lmr_source *source)
 {
     lmr_heap *heap = calloc(1, sizeof *heap);
-    if (!heap) return NULL;
-    heap->fd = fd, heap->file_bytes = (uint64_t)file_bytes;
+    if (heap) heap->source = source;
     return heap;
 }
 
@@ -52,14 +42,9 @@ void lmr_heap_free(lmr_heap *heap)
     free(heap);
 }
 
-static int read_all(int fd, unsigned char *dst, uint64_t bytes, uint64_t at)
+static int read_all(const lmr_heap *heap, unsigned char *to, uint64_t bytes, uint64_t at)
 {
-    while (bytes) {
-        const ssize_t got = pread(fd, dst, bytes, (off_t)at);
-        if (got <= 0) return 0;
-        dst += got, at += (uint64_t)got, bytes -= (uint64_t)got;
-    }
-    return 1;
+    return lmr_source_get(heap->source, (int64_t)at, to, bytes) == (int64_t)bytes;
 }
 
 /* Note where the objects of the collection in memory are. */
@@ -69,8 +54,8 @@ static const char *list_objects(lmr_heap *heap, uint64_t size)
     heap->used = 0;
     for (uint64_t at = COLLECTION_HEAD; size - at >= OBJECT_HEAD;) {
         const unsigned char *p = heap->bytes + at;
-        const int index = (int)little_endian(p, 2);
-        const uint64_t bytes = little_endian(p + 8, 8), room = size - at - OBJECT_HEAD;
+        const int index = (int)lmr_little_endian(p, 2);
+        const uint64_t bytes = lmr_little_endian(p + 8, 8), room = size - at - OBJECT_HEAD;
         if (!index) break; /* free space, always last */
         if (bytes > room) return "heap object leaves its collection";
         if (heap->objects[index].at) return "heap object occurs twice";
@@ -88,18 +73,18 @@ static const char *load(lmr_heap *heap, uint64_t address)
     if (heap->loaded && address == heap->address) return NULL;
     heap->loaded = 0;
     unsigned char head[COLLECTION_HEAD];
-    if (address > heap->file_bytes || heap->file_bytes - address < COLLECTION_HEAD)
-        return "heap address beyond the file";
-    if (!read_all(heap->fd, head, COLLECTION_HEAD, address)) return "heap cannot be read";
+    const uint64_t end = (uint64_t)heap->source->size;
+    if (address > end || end - address < COLLECTION_HEAD) return "heap address beyond the file";
+    if (!read_all(heap, head, COLLECTION_HEAD, address)) return "heap cannot be read";
     if (memcmp(head, "GCOL", 4) || head[4] != 1) return "no heap where the file says";
-    const uint64_t size = little_endian(head + 8, 8);
-    if (size < COLLECTION_HEAD || size > heap->file_bytes - address) return "heap leaves the file";
+    const uint64_t size = lmr_little_endian(head + 8, 8);
+    if (size < COLLECTION_HEAD || size > end - address) return "heap leaves the file";
     if (size > heap->room) {
         unsigned char *bytes = realloc(heap->bytes, size);
         if (!bytes) return "heap larger than the free memory";
         heap->bytes = bytes, heap->room = size;
     }
-    if (!read_all(heap->fd, heap->bytes, size, address)) return "heap cannot be read";
+    if (!read_all(heap, heap->bytes, size, address)) return "heap cannot be read";
     const char *wrong = list_objects(heap, size);
     heap->loaded = !wrong, heap->address = address;
     return wrong;

@@ -1,6 +1,6 @@
 /* The filters of HDF5 chunks, undone. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_FILTER_H
-#define LMR_MRD_FILTER_H
+#ifndef LMR_H5_FILTER_H
+#define LMR_H5_FILTER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,47 +1,43 @@
 /* A dataset of an untrusted HDF5 file, opened with care and read as raw bytes. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_MRD_DATASET_H
-#define LMR_MRD_DATASET_H
+#ifndef LMR_H5_DATASET_H
+#define LMR_H5_DATASET_H
 
 #include <hdf5.h>
 
-#include "core/array.h"
-#include "core/status.h"
+#include "io/source.h"
 
 typedef struct lmr_dataset {
+    const lmr_source *source;
     char path[288];
-    int fd;
-    int64_t file_bytes;
     hid_t id, type;
     int rank;
     hsize_t dim[H5S_MAX_RANK];
     int64_t count; /* of elements */
     size_t bytes;  /* of an element in the file */
     H5D_layout_t layout;
-    haddr_t address;   /* contiguous layout */
-    int64_t per_block; /* elements that are read together: a chunk, or some */
-    int filters;
+    haddr_t address;     /* contiguous layout */
+    int64_t per_block;   /* elements that are read together: a chunk, or some */
+    int filters, packed; /* packed: 1 if one of them is deflate */
     H5Z_filter_t filter[8];
     unsigned char *block, *spare; /* per_block elements, with room for checksums */
 } lmr_dataset;
 
-/* The link to an object, followed only if every part of the path is a hard link. *id is 0 if a part does not exist.
- *
- * Errors  LARMOR_ERR_FORMAT for soft and external links and for objects that HDF5 cannot open. */
-larmor_status lmr_object_open(hid_t file, const char *path, hid_t *id);
-
 /* Open a dataset and look at its type and extent; refuses virtual and external storage. what: for the message if the
- * object is of another kind, e.g. "acquisitions". Close it with lmr_dataset_close, also after an error.
- *
- * Errors  LARMOR_ERR_FORMAT; a path that is not there is `path: missing`. */
-larmor_status lmr_dataset_open(hid_t file, int fd, int64_t file_bytes, const char *path, const char *what,
+ * object is of another kind, e.g. "acquisitions". out->id is 0 if nothing is there. Close it with lmr_dataset_close,
+ * also after an error. Messages do not name the file. Errors: LARMOR_ERR_FORMAT. */
+larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char *path, const char *what,
                                lmr_dataset *out);
 void lmr_dataset_close(lmr_dataset *dataset);
 
 /* "complex[4][2][16][16]". */
 lmr_text lmr_dataset_describe(const lmr_dataset *dataset);
 
-/* Get ready to read elements: refuses other layouts than chunked and contiguous, filters other than deflate, shuffle
- * and fletcher32, and more elements than the file can hold. */
+/* Before H5Dread: refuses filters other than deflate, shuffle and fletcher32, no elements, and more than are stored.
+ */
+larmor_status lmr_dataset_check(lmr_dataset *dataset);
+
+/* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, the same filters, and more
+ * elements than the file can hold. */
 larmor_status lmr_dataset_prepare(lmr_dataset *dataset, const char *what);
 
 /* The elements of block b (b * per_block and the following), valid until the next call. */
