@@ -71,8 +71,7 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
 
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
-    int64_t window;      /* side of the neighbourhood of which coil covariances are summed, in calibration pixels;
-                            default 3, made odd */
+    int64_t window;      /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
 } larmor_coils_opts;
 
 /* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every neighbourhood
