@@ -114,7 +114,7 @@ typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero
 
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;    /* default 12 */
-    double tol;      /* relative residual at which to stop; default 1e-4; negative: never */
+    double tol;      /* relative residual at which to stop; default 1e-4; negative: at rounding, 2^-24 or 2^-53 */
     double lambda;   /* Tikhonov weight, absolute */
     larmor_monitor monitor;
     void *user;

@@ -82,7 +82,10 @@ static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *
         s->residual = s->best_residual = 0, s->rhs = 1;
         return larmor_zero(x);
     }
-    while (s->iters < o->max_iter && s->residual > 0 && s->residual > o->tol * s->rhs) {
+    /* below its rounding the recurrence's residual goes on to shrink, but x gets no better */
+    const double rounding = larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-53 : 0x1p-24;
+    const double enough = fmax(o->tol, rounding) * s->rhs;
+    while (s->iters < o->max_iter && s->residual > enough) {
         const double before = s->residual;
         LMR_TRY(step(A, o->lambda, x, s, &done));
         if (done) break;
