@@ -4,6 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "io/source.h"
+
 /* Fletcher's sum over big-endian 16-bit words; a last odd byte is the high half of a word. */
 static uint32_t fletcher32(const unsigned char *p, size_t bytes)
 {
@@ -19,9 +21,7 @@ static const char *check_sum(const unsigned char *p, size_t *bytes)
 {
     if (*bytes < 4) return "checksum missing";
     *bytes -= 4;
-    const unsigned char *s = p + *bytes;
-    const uint32_t stored = s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
-    const uint32_t sum = fletcher32(p, *bytes);
+    const uint32_t stored = (uint32_t)lmr_little_endian(p + *bytes, 4), sum = fletcher32(p, *bytes);
     /* 65535 and 0 are the same remainder, and HDF5 keeps either */
     const int low = (stored & 0xffff) % 65535 == (sum & 0xffff), high = (stored >> 16) % 65535 == sum >> 16;
     return low && high ? NULL : "checksum wrong";

@@ -202,9 +202,14 @@ void lmr_mrd_get_floats(double to[3], const void *from)
 
 /* ---- in files ---- */
 
+static size_t size_of(kind k)
+{
+    return k == U16 ? 2 : k == U64 ? 8 : 4;
+}
+
 static size_t bytes_of(const member *m)
 {
-    return (m->kind == U16 ? 2 : m->kind == U64 ? 8 : 4) * (size_t)(m->count ? m->count : 1);
+    return size_of(m->kind) * (size_t)(m->count ? m->count : 1);
 }
 
 /* The places of all members that are read in an element that has the record at `start`. */
@@ -222,12 +227,9 @@ static larmor_status find(hid_t record, const char *prefix, size_t start, const 
             type > 0 && H5Tequal(base > 0 ? base : type, native(m->kind)) > 0 && H5Tget_size(type) == bytes_of(m);
         lmr_h5_close(base), lmr_h5_close(type);
         const size_t at = H5Tget_member_offset(record, (unsigned)i);
-        if (!fits || at > H5Tget_size(record) - bytes_of(m))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s%s\" is not %s of %d bits (little-endian).",
-                            prefix, m->name, m->kind == F32 ? "float" : "unsigned",
-                            m->kind == U16   ? 16
-                            : m->kind == U64 ? 64
-                                             : 32);
+        if (!fits || at + bytes_of(m) > H5Tget_size(record))
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s%s\" is not %s of %zu bits (little-endian).",
+                            prefix, m->name, m->kind == F32 ? "float" : "unsigned", 8 * size_of(m->kind));
         places[k] = start + at;
     }
     return LARMOR_OK;
@@ -242,8 +244,7 @@ static larmor_status find_list(hid_t record, const char *name, size_t *at)
     const int fits = base > 0 && H5Tequal(base, native(F32)) > 0;
     lmr_h5_close(base), lmr_h5_close(type);
     *at = H5Tget_member_offset(record, (unsigned)i);
-    const size_t bytes = H5Tget_size(record);
-    if (!fits || bytes < LMR_HEAP_REF_BYTES || *at > bytes - LMR_HEAP_REF_BYTES)
+    if (!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s\" is not a list of floats (little-endian).",
                         name);
     return LARMOR_OK;

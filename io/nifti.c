@@ -141,13 +141,17 @@ typedef struct nifti { /* an opened file, positioned behind the header */
     int64_t bytes; /* of a voxel */
 } nifti;
 
+static larmor_status damaged(const lmr_source *source)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
+}
+
 static larmor_status take(const lmr_source *source, gzFile file, void *to, size_t bytes)
 {
     char *p = to;
     while (bytes) {
         const int done = gzread(file, p, bytes < MOST_AT_ONCE ? (unsigned)bytes : MOST_AT_ONCE);
-        if (done <= 0)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
+        if (done <= 0) return damaged(source);
         p += done, bytes -= (size_t)done;
     }
     return LARMOR_OK;
@@ -160,8 +164,7 @@ static larmor_status check_end(const lmr_source *source, gzFile file)
     int error = Z_OK;
     const int got = gzread(file, &more, 1);
     gzerror(file, &error);
-    if (got < 0 || (error != Z_OK && error != Z_STREAM_END))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) return damaged(source);
     return LARMOR_OK;
 }
 
@@ -289,8 +292,7 @@ larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmo
     const size_t bytes = (size_t)(n.count * n.bytes);
     void *raw = malloc(bytes), *out = NULL;
     larmor_status st = raw ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st && gzseek(n.file, (z_off_t)n.header.vox_offset, SEEK_SET) < 0)
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
+    if (!st && gzseek(n.file, (z_off_t)n.header.vox_offset, SEEK_SET) < 0) st = damaged(source);
     if (!st) st = take(source, n.file, raw, bytes);
     if (!st) st = check_end(source, n.file);
     if (!st && !lmr_is_complex(dtype)) {

@@ -171,8 +171,7 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     LMR_TRY(lmr_source_read(source, 0, start, sizeof start));
     if (memcmp(start, "\x93NUMPY", 6)) return damaged(source, "not a NumPy file");
     if (start[6] < 1 || start[6] > 3) return damaged(source, "NumPy format version unknown");
-    int64_t length = start[8] | start[9] << 8, at = 10;
-    if (start[6] > 1) length |= (int64_t)start[10] << 16 | (int64_t)start[11] << 24, at = 12;
+    const int64_t at = start[6] > 1 ? 12 : 10, length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
     if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
     char *dict = calloc((size_t)length + 1, 1);
     if (!dict) return LMR_NO_MEMORY();

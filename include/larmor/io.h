@@ -20,10 +20,12 @@ typedef struct larmor_raw_opts { /* zero means default */
     int64_t memory;         /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
 
-/* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed.
+/* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
+ * count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
  *
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong inside;
- *         the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY. LARMOR_ERR_ARG: units. */
+ *         the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the file
+ *         claims more than opts->memory. LARMOR_ERR_ARG: units. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
@@ -131,7 +133,8 @@ typedef struct larmor_write_opts { /* zero means default */
 } larmor_write_opts;
 
 /* Write images in the format of the output's suffix and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
- * (magnitude, float), .png (magnitude, slices tiled), .cfl (with .hdr), .npy.
+ * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices
+ * tiled), .cfl (with .hdr), .npy.
  *
  * All images must have one shape. Voxels are written in the order of the array, x fastest.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_IO: disk full and the like; LARMOR_ERR_ARG: NIfTI of uneven slices. */
@@ -142,7 +145,8 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last), .nii,
- * .nii.gz, .cfl, .npy. Trailing dimensions of 1 are dropped.
+ * .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several. Trailing
+ * dimensions of 1 are dropped.
  *
  * dtype    c64 on return, or the file's own real or double precision type for .npy and .nii.
  * Errors   LARMOR_ERR_IO, LARMOR_ERR_FORMAT, LARMOR_ERR_ARG (suffix), LARMOR_ERR_MEMORY. */
