@@ -43,8 +43,8 @@ typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
-    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns
-     */
+    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns;
+     * LARMOR_ERR_NUMERIC without convergence; waits */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
 
@@ -62,6 +62,7 @@ typedef struct lmr_backend {
     larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);       /* zeroed; 64-byte aligned; bytes may be 0 */
     void (*release)(void *ctx, void *ptr);                             /* NULL is fine */
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
+    /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
     const lmr_vec *vec[LMR_PRECISIONS];
@@ -83,6 +84,10 @@ typedef struct lmr_host {
  * reads on; the plugin keeps host only if abi is its own. */
 typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr_host *host);
 #define LMR_BACKEND_ENTRY "lmr_backend_entry"
+
+/* The table of the plugin larmor_<name>.so, loaded at the first call; or NULL with the thread's message saying where
+ * it was looked for or what is wrong with it. name: "cuda". */
+const lmr_backend *lmr_backend_find(const char *name);
 
 /* The processor's backend: always there. */
 extern const lmr_backend lmr_cpu_backend;
