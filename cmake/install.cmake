@@ -25,7 +25,9 @@ endforeach()
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
 set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
 if(LARMOR_HAVE_CUDA)
-  set_target_properties(larmor_cuda PROPERTIES INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR}")
+  target_link_options(larmor_cuda PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(larmor_cuda PROPERTIES
+    INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
 endif()
 
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -55,9 +57,8 @@ endif()
 
 if(LARMOR_BUNDLE)
   set(present "^ld-linux" "^linux-vdso" "^lib(c|m|dl|rt|pthread|util|resolv|nsl|anl|mvec|gcc_s|stdc\\+\\+)\\.so")
-  set(cuda "^lib(cu[a-z]+|cublasLt|nvJitLink)\\.so")
   if(NOT LARMOR_BUNDLE_CUDA)
-    list(APPEND present ${cuda})
+    list(APPEND present "^lib(cufft|cublas|cublasLt|cusolver|cusparse|nvJitLink)\\.so")
   endif()
   install(RUNTIME_DEPENDENCY_SET needed PRE_EXCLUDE_REGEXES ${present} DIRECTORIES ${CUDAToolkit_LIBRARY_DIR}
     LIBRARY DESTINATION ${lib})

@@ -38,21 +38,24 @@ function(lmr_plugin_sources name)
 endfunction()
 
 # lmr_device_tests(core.array test_core_array [DEVICES cpu]): one CTest entry per device, core.array@cpu and so on,
-# labelled with it.
+# labelled with it. What runs on all devices can also run from an installed bundle (LARMOR_BUNDLE_TESTS).
 set(LARMOR_TEST_DEVICES cpu)
 if(LARMOR_HAVE_CUDA)
   list(APPEND LARMOR_TEST_DEVICES cuda)
 endif()
 function(lmr_device_tests name target)
   cmake_parse_arguments(T "" "" "DEVICES" ${ARGN})
-  if(NOT T_DEVICES)
-    set(T_DEVICES ${LARMOR_TEST_DEVICES})
+  set(devices ${LARMOR_TEST_DEVICES})
+  if(T_DEVICES)
+    set(devices ${T_DEVICES})
   endif()
-  foreach(device ${T_DEVICES})
+  foreach(device ${devices})
     add_test(NAME ${name}@${device} COMMAND ${target})
     set_tests_properties(${name}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77
       ENVIRONMENT "LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR}")
-    set_property(GLOBAL APPEND PROPERTY LMR_TESTS "${name}|${target}|${device}")
+    if(NOT T_DEVICES)
+      set_property(GLOBAL APPEND PROPERTY LMR_TESTS "${name}|${target}|${device}")
+    endif()
   endforeach()
 endfunction()
 
