@@ -205,27 +205,28 @@ int threads_of(void *ctx)
 
 /* ---- its memory ---- */
 
-larmor_status allocate(void *ctx, size_t bytes, void **ptr)
-{
-    *ptr = nullptr;
-    LMR_CUDA_ENTER(c, ctx);
-    lmr_cuda_scratch<char> fresh;
-    LMR_TRY(fresh.allocate(c, bytes));
-    if (bytes) CUDA_TRY(cudaMemsetAsync(fresh.get(), 0, bytes, c->stream));
-    *ptr = fresh.take();
-    return LARMOR_OK;
-}
-
-void release(void *ctx, void *ptr)
-{
-    lmr_cuda_release(static_cast<lmr_cuda *>(ctx), ptr);
-}
-
 larmor_status zero(void *ctx, void *ptr, size_t bytes)
 {
     LMR_CUDA_ENTER(c, ctx);
     if (bytes) CUDA_TRY(cudaMemsetAsync(ptr, 0, bytes, c->stream));
     return LARMOR_OK;
+}
+
+larmor_status allocate(void *ctx, size_t bytes, void **ptr)
+{
+    *ptr = nullptr;
+    LMR_CUDA_ENTER(c, ctx);
+    LMR_TRY(lmr_cuda_alloc(c, bytes, ptr));
+    const larmor_status st = zero(ctx, *ptr, bytes);
+    if (!st) return LARMOR_OK;
+    lmr_cuda_release(c, *ptr);
+    *ptr = nullptr;
+    return st;
+}
+
+void release(void *ctx, void *ptr)
+{
+    lmr_cuda_release(static_cast<lmr_cuda *>(ctx), ptr);
 }
 
 /* Waits where the host's memory takes part: the caller may reuse it at once, page-locked or not. */
