@@ -45,6 +45,7 @@ only() {
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
 only core/cpu 'fftw3\.h|cblas\.h'
+only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
 only io 'hdf5\.h|expat\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
 
