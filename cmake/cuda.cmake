@@ -35,8 +35,8 @@ if(LARMOR_CUDA)
   endif()
 endif()
 
-# From all lmr_plugin_sources(cuda ...). It exports one symbol and imports none of larmor's; the runtime is linked into
-# it, and the large libraries are found when it is loaded.
+# From all lmr_plugin_sources(cuda ...). It exports one symbol and imports none of larmor's; the runtime is linked
+# into it, and the large libraries are found when it is loaded.
 function(lmr_cuda_plugin)
   get_property(sources GLOBAL PROPERTY LMR_PLUGIN_cuda)
   set(symbols ${PROJECT_SOURCE_DIR}/core/cuda/plugin.map)

@@ -59,7 +59,8 @@ function(lmr_device_tests name target)
   endforeach()
 endfunction()
 
-# lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu]): tests/<layer>/test_<file>.c, one CTest entry per device.
+# lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu]): tests/<layer>/test_<file>.c, one CTest entry per
+# device.
 function(lmr_test layer file)
   cmake_parse_arguments(T "" "" "LIBRARIES;DEVICES" ${ARGN})
   set(target test_${layer}_${file})
