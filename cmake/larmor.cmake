@@ -31,18 +31,42 @@ function(lmr_two_precisions target)
   endforeach()
 endfunction()
 
-# lmr_test(core array [LIBRARIES lmr_core ...]): tests/<layer>/test_<file>.c, one CTest entry per device.
+# lmr_plugin_sources(cuda cuda/vec.cu ...): this folder's part of the plugin larmor_<name>.so.
+function(lmr_plugin_sources name)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_property(GLOBAL APPEND PROPERTY LMR_PLUGIN_${name} ${ARGN})
+endfunction()
+
+# lmr_device_tests(core.array test_core_array [DEVICES cpu]): one CTest entry per device, core.array@cpu and so on,
+# labelled with it. What runs on all devices can also run from an installed bundle (LARMOR_BUNDLE_TESTS).
 set(LARMOR_TEST_DEVICES cpu)
+if(LARMOR_HAVE_CUDA)
+  list(APPEND LARMOR_TEST_DEVICES cuda)
+endif()
+function(lmr_device_tests name target)
+  cmake_parse_arguments(T "" "" "DEVICES" ${ARGN})
+  set(devices ${LARMOR_TEST_DEVICES})
+  if(T_DEVICES)
+    set(devices ${T_DEVICES})
+  endif()
+  foreach(device ${devices})
+    add_test(NAME ${name}@${device} COMMAND ${target})
+    set_tests_properties(${name}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77
+      ENVIRONMENT "LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR}")
+    if(NOT T_DEVICES)
+      set_property(GLOBAL APPEND PROPERTY LMR_TESTS "${name}|${target}|${device}")
+    endif()
+  endforeach()
+endfunction()
+
+# lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu]): tests/<layer>/test_<file>.c, one CTest entry per
+# device.
 function(lmr_test layer file)
-  cmake_parse_arguments(T "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(T "" "" "LIBRARIES;DEVICES" ${ARGN})
   set(target test_${layer}_${file})
   add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${layer}/test_${file}.c)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${CMOCKA_INCLUDE})
   target_compile_options(${target} PRIVATE ${LARMOR_WARNINGS} ${LARMOR_FLAGS})
   target_link_libraries(${target} PRIVATE ${T_LIBRARIES} ${CMOCKA_LIBRARY})
-  foreach(device ${LARMOR_TEST_DEVICES})
-    add_test(NAME ${layer}.${file}@${device} COMMAND ${target})
-    set_tests_properties(${layer}.${file}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77
-      ENVIRONMENT "LARMOR_TEST_DEVICE=${device}")
-  endforeach()
+  lmr_device_tests(${layer}.${file} ${target} DEVICES ${T_DEVICES})
 endfunction()

@@ -8,7 +8,7 @@
 #include "larmor/status.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 1
+#define LMR_BACKEND_ABI 2
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -43,23 +43,26 @@ typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
-    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns
-     */
+    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns;
+     * LARMOR_ERR_NUMERIC without convergence; waits */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
 
 typedef struct lmr_backend {
-    uint32_t abi;
+    uint32_t abi; /* first in every version, so that it can be checked */
     const char *name;
+    /* -1, with the thread's message, if the driver cannot say */
     int (*device_count)(void);
     /* ordinal: which device; threads: for processors, 0 for all */
     larmor_status (*open)(int ordinal, int threads, void **ctx);
     void (*close)(void *ctx);
+    const char *(*describe)(void *ctx);                                /* the hardware's name, while ctx lives */
     int (*threads)(void *ctx);                                         /* 0 where it means nothing */
     larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total); /* bytes */
     larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);       /* zeroed; 64-byte aligned; bytes may be 0 */
     void (*release)(void *ctx, void *ptr);                             /* NULL is fine */
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
+    /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
     const lmr_vec *vec[LMR_PRECISIONS];
@@ -68,6 +71,23 @@ typedef struct lmr_backend {
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
 } lmr_backend;
+
+/* What a plugin is given of larmor: it imports no symbol. */
+typedef struct lmr_host {
+    uint32_t abi;
+    /* lmr_fail: set the thread's message and return status */
+    larmor_status (*fail)(larmor_status status, const char *function, int line, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+} lmr_host;
+
+/* The one symbol of a plugin larmor_<name>.so. It always returns its table, whose abi the caller checks before it
+ * reads on; the plugin keeps host only if abi is its own. */
+typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr_host *host);
+#define LMR_BACKEND_ENTRY "lmr_backend_entry"
+
+/* The table of the plugin larmor_<name>.so, loaded at the first call; or NULL with the thread's message saying where
+ * it was looked for or what is wrong with it. name: "cuda". */
+const lmr_backend *lmr_backend_find(const char *name);
 
 /* The processor's backend: always there. */
 extern const lmr_backend lmr_cpu_backend;

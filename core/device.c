@@ -8,51 +8,117 @@
 
 #include "core/status.h"
 
-enum { MAX_THREADS = 4096 };
+enum { MAX_THREADS = 4096, MAX_GPUS = 1024 };
 
-/* "cpu" or "cpu:4": *threads is 0 for all cores. 0 if the name is another one. */
-static int parse_cpu(const char *spec, int *threads)
+/* What a name asks for. */
+typedef struct request {
+    enum { NOTHING, AUTO, CPU, CUDA } kind;
+    int number; /* CPU: threads, 0 for all cores; CUDA: the GPU, -1 for the first that opens */
+} request;
+
+/* spec is `name` or `name:number` with a number in first .. last: 1, and *number, which is kept without one. */
+static int parse_name(const char *spec, const char *name, long first, long last, int *number)
 {
-    *threads = 0;
-    if (strncmp(spec, "cpu", 3) != 0) return 0;
-    if (!spec[3]) return 1;
-    if (spec[3] != ':' || spec[4] < '0' || spec[4] > '9') return 0;
+    const size_t length = strlen(name);
+    if (strncmp(spec, name, length) != 0) return 0;
+    if (!spec[length]) return 1;
+    const char *digits = spec + length + 1;
+    if (spec[length] != ':' || digits[0] < '0' || digits[0] > '9') return 0;
     char *end;
     errno = 0;
-    const long n = strtol(spec + 4, &end, 10);
-    if (*end || errno || n < 1 || n > MAX_THREADS) return 0;
-    *threads = (int)n;
+    const long n = strtol(digits, &end, 10);
+    if (*end || errno || n < first || n > last) return 0;
+    *number = (int)n;
     return 1;
 }
 
-static int is_cuda(const char *spec)
+static request parse(const char *spec)
 {
-    return !strncmp(spec, "cuda", 4) && (!spec[4] || spec[4] == ':');
+    request cpu = {CPU, 0}, cuda = {CUDA, -1};
+    if (!spec || !strcmp(spec, "auto")) return (request){AUTO, 0};
+    if (parse_name(spec, "cpu", 1, MAX_THREADS, &cpu.number)) return cpu;
+    if (parse_name(spec, "cuda", 0, MAX_GPUS - 1, &cuda.number)) return cuda;
+    return (request){NOTHING, 0};
 }
 
-static const char no_cuda[] = "this version has no CUDA backend; use cpu or auto";
+static larmor_status open_on(const lmr_backend *be, int ordinal, int threads, larmor_device **out)
+{
+    larmor_device *dev = calloc(1, sizeof *dev);
+    if (!dev) return LMR_NO_MEMORY();
+    dev->be = be;
+    atomic_init(&dev->refs, 1);
+    const larmor_status st = be->open(ordinal, threads, &dev->ctx);
+    if (st) {
+        free(dev);
+        return st;
+    }
+    const int count = be->threads(dev->ctx);
+    snprintf(dev->spec, sizeof dev->spec, "%s:%d", be->name, count ? count : ordinal);
+    *out = dev;
+    return LARMOR_OK;
+}
+
+/* The plugin's table and how many GPUs there are, at least 1. */
+static larmor_status find_gpus(const lmr_backend **be, int *count)
+{
+    *be = lmr_backend_find("cuda");
+    if (!*be) return LARMOR_ERR_UNSUPPORTED;
+    *count = (*be)->device_count();
+    if (*count < 0) return LARMOR_ERR_UNSUPPORTED;
+    return *count ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "this machine has no NVIDIA GPU");
+}
+
+static larmor_status open_gpu(int number, larmor_device **out)
+{
+    const lmr_backend *be;
+    int count;
+    LMR_TRY(find_gpus(&be, &count));
+    if (number >= 0) return open_on(be, number, 0, out);
+    larmor_status st = LARMOR_ERR_UNSUPPORTED;
+    for (int i = 0; i < count && st; i++) st = open_on(be, i, 0, out);
+    return st;
+}
+
+/* "asked: cuda:0 (NVIDIA H200)", without what was asked for if that is the device's own name. */
+static void say_which(larmor_device *dev, const char *asked)
+{
+    const int plain = !strcmp(asked, dev->spec);
+    snprintf(dev->reason, sizeof dev->reason, "%s%s%s (%s)", plain ? "" : asked, plain ? "" : ": ", dev->spec,
+             dev->be->describe(dev->ctx));
+}
+
+static larmor_status open_best(larmor_device **out)
+{
+    if (!open_gpu(-1, out)) {
+        say_which(*out, "auto");
+        return LARMOR_OK;
+    }
+    char why[sizeof(*out)->reason - 80];
+    snprintf(why, sizeof why, "%s", larmor_last_error());
+    LMR_TRY(open_on(&lmr_cpu_backend, 0, 0, out));
+    snprintf((*out)->reason, sizeof(*out)->reason, "auto: %s, because cuda unavailable: %s", (*out)->spec, why);
+    return LARMOR_OK;
+}
 
 larmor_status larmor_device_open(const char *spec, larmor_device **out)
 {
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_open: out is NULL");
     *out = NULL;
-    if (!spec || !strcmp(spec, "auto")) spec = "cpu";
-    int threads;
-    if (is_cuda(spec)) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "device %s: %s", spec, no_cuda);
-    if (!parse_cpu(spec, &threads))
-        return LMR_FAIL(LARMOR_ERR_ARG, "device \"%s\": expected auto, cpu or cpu:THREADS (1 to %d)", spec,
-                        MAX_THREADS);
-    larmor_device *dev = calloc(1, sizeof *dev);
-    if (!dev) return LMR_NO_MEMORY();
-    dev->be = &lmr_cpu_backend;
-    atomic_init(&dev->refs, 1);
-    const larmor_status st = dev->be->open(0, threads, &dev->ctx);
-    if (st) {
-        free(dev);
-        return st;
+    const request asked = parse(spec);
+    if (asked.kind == AUTO) return open_best(out);
+    if (asked.kind == NOTHING)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "device \"%s\": expected auto, cpu or cpu:THREADS (1 to %d), cuda or cuda:NUMBER (from 0)",
+                        spec, MAX_THREADS);
+    if (asked.kind == CPU) {
+        LMR_TRY(open_on(&lmr_cpu_backend, 0, asked.number, out));
+    } else {
+        const larmor_status st = open_gpu(asked.number, out);
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "device %s: cuda unavailable", spec);
+        if (st) return lmr_fail_in(st, prefix);
     }
-    snprintf(dev->spec, sizeof dev->spec, "%s:%d", dev->be->name, dev->be->threads(dev->ctx));
-    *out = dev;
+    say_which(*out, spec);
     return LARMOR_OK;
 }
 
@@ -74,6 +140,11 @@ const char *larmor_device_spec(const larmor_device *dev)
     return dev->spec;
 }
 
+const char *larmor_device_reason(const larmor_device *dev)
+{
+    return dev->reason;
+}
+
 larmor_status larmor_device_sync(larmor_device *dev)
 {
     return dev->be->sync(dev->ctx);
@@ -90,33 +161,31 @@ larmor_status lmr_device_memory(const larmor_device *dev, int64_t *available, in
     return dev->be->memory(dev->ctx, available, total);
 }
 
-/* The processor's name as Linux tells it; "processor" elsewhere. */
-static void cpu_name(char *name, size_t size)
+/* What there is to say of a device that has just been opened; gives it back. */
+static larmor_status describe(larmor_device *dev, const char *spec, larmor_device_info *info)
 {
-    snprintf(name, size, "processor");
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    if (!f) return;
-    char line[256];
-    while (fgets(line, sizeof line, f)) {
-        char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !value) continue;
-        value[strcspn(value, "\n")] = 0;
-        snprintf(name, size, "%s", value + 1 + strspn(value + 1, " "));
-        break;
-    }
-    fclose(f);
-}
-
-static larmor_status describe_cpu(larmor_device_info *info)
-{
-    larmor_device *dev;
-    LMR_TRY(larmor_device_open("cpu", &dev));
-    *info = (larmor_device_info){.spec = "cpu", .available = 1, .threads = lmr_device_threads(dev)};
-    cpu_name(info->name, sizeof info->name);
     int64_t total;
+    const char *name = dev->be->describe(dev->ctx);
+    *info = (larmor_device_info){.available = 1, .threads = dev->be->threads(dev->ctx)};
+    snprintf(info->spec, sizeof info->spec, "%s", spec);
+    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, name);
     const larmor_status st = lmr_device_memory(dev, &info->memory, &total);
     larmor_device_free(dev);
     return st;
+}
+
+/* number -1: no GPU at all, for the reason in the thread's message. */
+static void describe_gpu(int number, larmor_device_info *info)
+{
+    larmor_device *dev = NULL;
+    char spec[sizeof info->spec] = "cuda";
+    if (number >= 0) {
+        snprintf(spec, sizeof spec, "cuda:%d", number);
+        if (!open_gpu(number, &dev) && !describe(dev, spec, info)) return;
+    }
+    *info = (larmor_device_info){.name = "NVIDIA GPU"};
+    memcpy(info->spec, spec, sizeof spec);
+    snprintf(info->reason, sizeof info->reason, "%s", larmor_last_error());
 }
 
 larmor_status larmor_device_list(larmor_device_info *infos, int cap, int *count)
@@ -124,11 +193,14 @@ larmor_status larmor_device_list(larmor_device_info *infos, int cap, int *count)
     if (!count || cap < 0 || (cap && !infos))
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_list: cap is %d, infos %s, count %s", cap,
                         infos ? "given" : "NULL", count ? "given" : "NULL");
-    *count = 2;
-    if (cap > 0) LMR_TRY(describe_cpu(&infos[0]));
-    if (cap > 1) {
-        infos[1] = (larmor_device_info){.spec = "cuda", .name = "NVIDIA GPU"};
-        snprintf(infos[1].reason, sizeof infos[1].reason, "%s", no_cuda);
-    }
-    return LARMOR_OK;
+    const lmr_backend *be;
+    larmor_device *dev = NULL;
+    int gpus = 0;
+    const int none = find_gpus(&be, &gpus) != LARMOR_OK;
+    *count = 1 + (none ? 1 : gpus);
+    if (none && cap > 1) describe_gpu(-1, &infos[1]);
+    for (int i = 0; !none && i < gpus && i + 1 < cap; i++) describe_gpu(i, &infos[i + 1]);
+    if (!cap) return LARMOR_OK;
+    LMR_TRY(open_on(&lmr_cpu_backend, 0, 0, &dev));
+    return describe(dev, "cpu", &infos[0]);
 }

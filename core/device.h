@@ -11,6 +11,7 @@ struct larmor_device {
     const lmr_backend *be;
     void *ctx;
     char spec[32];
+    char reason[1024];
     atomic_int refs;
 };
 

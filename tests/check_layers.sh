@@ -33,24 +33,25 @@ outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(st
 [ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
 
 # Devices' columns see only tables (headers) of their layer and core.
-for file in $(find core/cpu nufft/cpu -name '*.[ch]' 2>/dev/null); do
+for file in $(find core/cpu nufft/cpu core/cuda nufft/cuda -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null); do
     bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms)/' "$file" || true)
     [ -z "$bad" ] || { echo "$file:$bad"; status=1; }
 done
 
-# Libraries that only core may know: FFTW, BLAS; that only io may know: HDF5 and the image libraries.
+# Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
     found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms apps |
         grep -vE "^$1/" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
 only core/cpu 'fftw3\.h|cblas\.h'
+only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
 only io 'hdf5\.h|expat\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
 
 # Nothing in the library prints or ends the program.
 loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon io phantoms \
-    --include='*.c' --include='*.h' | grep -vE '(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
+    --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 
 [ $status -ne 0 ] || echo "layers: as they should be"

@@ -15,12 +15,30 @@ static int device_count(void)
     return 1;
 }
 
+/* The processor's name as Linux tells it; "processor" elsewhere. */
+static void read_name(char *name, size_t size)
+{
+    snprintf(name, size, "processor");
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (!f) return;
+    char line[256];
+    while (fgets(line, sizeof line, f)) {
+        char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value) continue;
+        value[strcspn(value, "\n")] = 0;
+        snprintf(name, size, "%s", value + 1 + strspn(value + 1, " "));
+        break;
+    }
+    fclose(f);
+}
+
 static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 {
     (void)ordinal;
     lmr_cpu *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
     c->threads = threads > 0 ? threads : omp_get_max_threads();
+    read_name(c->name, sizeof c->name);
     *ctx = c;
     return LARMOR_OK;
 }
@@ -28,6 +46,11 @@ static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 static void close_cpu(void *ctx)
 {
     free(ctx);
+}
+
+static const char *describe(void *ctx)
+{
+    return ((lmr_cpu *)ctx)->name;
 }
 
 static int threads_of(void *ctx)
@@ -149,6 +172,7 @@ const lmr_backend lmr_cpu_backend = {
     .device_count = device_count,
     .open = open_cpu,
     .close = close_cpu,
+    .describe = describe,
     .threads = threads_of,
     .memory = memory,
     .alloc = allocate,

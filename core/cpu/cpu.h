@@ -6,6 +6,7 @@
 
 typedef struct lmr_cpu {
     int threads;
+    char name[128];
 } lmr_cpu;
 
 extern const lmr_vec lmr_cpu_vec_f32, lmr_cpu_vec_f64;

@@ -13,18 +13,23 @@ extern "C" {
 typedef struct larmor_device larmor_device; /* refcounted; one thread at a time */
 
 typedef struct larmor_device_info {
-    char spec[32];     /* what larmor_device_open takes, e.g. "cpu" */
+    char spec[32];     /* what larmor_device_open takes, e.g. "cpu" or "cuda:0" */
     char name[128];    /* e.g. the processor's name */
-    char reason[256];  /* why it is unavailable; "" if it is available */
+    char reason[1024]; /* why it is unavailable; "" if it is available */
     int available;     /* 1 if larmor_device_open would succeed */
     int threads;       /* CPU: threads used by default; else 0 */
     int64_t memory;    /* bytes free for use, 0 if unknown */
 } larmor_device_info;
 
-/* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "auto" or NULL (the best that opens).
+/* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "cuda" (the first GPU that opens), "cuda:1" (the
+ * second GPU), "auto" or NULL (the first GPU that opens, else all cores).
+ *
+ * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that is
+ * absolute, in the folder of liblarmor, its larmor/ and its ../lib/larmor/, and where it was installed.
  *
  * Errors  LARMOR_ERR_ARG for a name that is not one of these; LARMOR_ERR_UNSUPPORTED for a backend that this
- *         build or machine lacks (the message names what is missing); LARMOR_ERR_MEMORY. *out is NULL on error. */
+ *         build or machine lacks (the message names what is missing); LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND if the
+ *         GPU fails. *out is NULL on error. */
 LARMOR_API larmor_status larmor_device_open(const char *spec, larmor_device **out);
 
 /* Give up one reference; NULL is fine. Arrays and operators keep references of their own. */
@@ -33,10 +38,14 @@ LARMOR_API void larmor_device_free(larmor_device *dev);
 /* The name under which the device was opened, resolved: "auto" becomes e.g. "cpu:8". Valid while dev lives. */
 LARMOR_API const char *larmor_device_spec(const larmor_device *dev);
 
+/* Which device it is and, if it was not asked for by name, why this one, in one line: "auto: cuda:0 (NVIDIA H200)" or
+ * "auto: cpu:8, because cuda unavailable: ...". Valid while dev lives. */
+LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
+
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
-/* Describe every backend that this version knows, available or not.
+/* Describe the processor, every GPU, and every backend that is not available; to do so it opens them for a moment.
  *
  * infos   room for cap entries, filled up to min(cap, *count); may be NULL if cap is 0.
  * count   how many there are.

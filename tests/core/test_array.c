@@ -91,7 +91,7 @@ static void impossible_arrays_are_refused(void **state)
     const larmor_shape large = LARMOR_SHAPE(INT64_C(1) << 31, INT64_C(1) << 31);
     assert_refused(larmor_array_create(dev, LARMOR_C128, large, &x), LARMOR_ERR_SHAPE, "not a possible shape");
     assert_refused(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 55), &x), LARMOR_ERR_MEMORY,
-                   "out of host memory");
+                   " bytes asked for");
     assert_int_equal(larmor_array_create(NULL, LARMOR_C64, LARMOR_SHAPE(4), &x), LARMOR_ERR_ARG);
     assert_int_equal(larmor_array_create(dev, (larmor_dtype)7, LARMOR_SHAPE(4), &x), LARMOR_ERR_ARG);
 }

@@ -28,11 +28,25 @@ static void auto_and_null_resolve_to_a_name_that_opens_again(void **state)
     }
 }
 
+static void a_device_says_what_it_is(void **state)
+{
+    (void)state;
+    larmor_device *d;
+    assert_ok(larmor_device_open("cpu:3", &d));
+    assert_int_equal(strncmp(larmor_device_reason(d), "cpu:3 (", 7), 0);
+    larmor_device_free(d);
+    assert_ok(larmor_device_open("auto", &d));
+    assert_int_equal(strncmp(larmor_device_reason(d), "auto: ", 6), 0);
+    assert_int_equal(strncmp(larmor_device_reason(d) + 6, larmor_device_spec(d), strlen(larmor_device_spec(d))), 0);
+    larmor_device_free(d);
+}
+
 static void names_that_are_none_are_refused_with_the_choices(void **state)
 {
     (void)state;
     const char *const wrong[] = {
-        "", "cp", "cpux", "cpu:", "cpu:0", "cpu:-1", "cpu:4x", "cpu: 4", "cpu:99999999999999", "gpu", "cuda0"};
+        "",    "cp",    "cpux",  "cpu:",    "cpu:0",  "cpu:-1",   "cpu:4x", "cpu: 4", "cpu:99999999999999",
+        "gpu", "cuda0", "cuda:", "cuda:-1", "cuda:x", "cuda:4096"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         larmor_device *d = (larmor_device *)&d;
         assert_refused(larmor_device_open(wrong[i], &d), LARMOR_ERR_ARG, "expected auto, cpu or cpu:THREADS");
@@ -45,7 +59,8 @@ static void a_backend_that_is_not_there_is_unsupported_and_says_why(void **state
 {
     (void)state;
     larmor_device *d = (larmor_device *)&d;
-    assert_refused(larmor_device_open("cuda:0", &d), LARMOR_ERR_UNSUPPORTED, "device cuda:0: ");
+    assert_refused(larmor_device_open("cuda:1023", &d), LARMOR_ERR_UNSUPPORTED,
+                   "device cuda:1023: cuda unavailable: ");
     assert_null(d);
 }
 
@@ -104,6 +119,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_processor_opens_with_the_asked_threads),
         cmocka_unit_test(auto_and_null_resolve_to_a_name_that_opens_again),
+        cmocka_unit_test(a_device_says_what_it_is),
         cmocka_unit_test(names_that_are_none_are_refused_with_the_choices),
         cmocka_unit_test(a_backend_that_is_not_there_is_unsupported_and_says_why),
         cmocka_unit_test(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had),

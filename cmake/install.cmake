@@ -1,0 +1,74 @@
+# cmake --install and cpack: a directory that works wherever it is put, with the libraries that a plain Linux machine
+# lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out.
+
+set(programs larmor_cli)
+set(libraries larmor)
+set(tests "")
+if(LARMOR_HAVE_CUDA)
+  list(APPEND libraries larmor_cuda)
+endif()
+if(LARMOR_TESTS AND LARMOR_BUNDLE_TESTS)
+  get_property(entries GLOBAL PROPERTY LMR_TESTS)
+  foreach(entry ${entries})
+    string(REGEX REPLACE "^[^|]*[|]([^|]*)[|].*" "\\1" target ${entry})
+    list(APPEND tests ${target})
+  endforeach()
+  list(REMOVE_DUPLICATES tests)
+endif()
+
+# The old kind of RPATH also serves the libraries' own libraries.
+set(lib ${CMAKE_INSTALL_LIBDIR})
+set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
+foreach(target ${programs} larmor ${tests})
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+endforeach()
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
+set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
+if(LARMOR_HAVE_CUDA)
+  target_link_options(larmor_cuda PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(larmor_cuda PROPERTIES
+    INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
+endif()
+
+install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(TARGETS ${programs} larmor RUNTIME_DEPENDENCY_SET needed)
+if(LARMOR_HAVE_CUDA)
+  install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
+endif()
+
+# The test programs, and what `ctest --test-dir <prefix>/libexec/larmor/tests` reads.
+if(tests)
+  set_target_properties(${tests} PROPERTIES INSTALL_RPATH "$ORIGIN/../../../${lib}")
+  install(TARGETS ${tests} RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${test_dir})
+  set(list "")
+  foreach(entry ${entries})
+    string(REPLACE "|" ";" entry ${entry})
+    list(GET entry 0 name)
+    list(GET entry 1 target)
+    list(GET entry 2 device)
+    string(APPEND list "add_test(${name}@${device} \"\${CMAKE_CURRENT_LIST_DIR}/${target}\")\n"
+      "set_tests_properties(${name}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77 ENVIRONMENT "
+      "\"LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=\${CMAKE_CURRENT_LIST_DIR}/../../../${lib}/larmor\")\n")
+  endforeach()
+  file(WRITE ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake "${list}")
+  install(FILES ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake DESTINATION ${test_dir})
+endif()
+
+if(LARMOR_BUNDLE)
+  set(present "^ld-linux" "^linux-vdso" "^lib(c|m|dl|rt|pthread|util|resolv|nsl|anl|mvec|gcc_s|stdc\\+\\+)\\.so")
+  if(NOT LARMOR_BUNDLE_CUDA)
+    list(APPEND present "^lib(cufft|cublas|cublasLt|cusolver|cusparse|nvJitLink)\\.so")
+  endif()
+  install(RUNTIME_DEPENDENCY_SET needed PRE_EXCLUDE_REGEXES ${present} DIRECTORIES ${CUDAToolkit_LIBRARY_DIR}
+    LIBRARY DESTINATION ${lib})
+endif()
+
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_NAME larmor)
+set(CPACK_PACKAGE_VENDOR larmor)
+set(CPACK_PACKAGE_FILE_NAME larmor-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_THREADS 0)
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)

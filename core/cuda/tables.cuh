@@ -1,0 +1,14 @@
+/* The CUDA backend's own tables, for plugin.cu. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CUDA_TABLES_CUH
+#define LMR_CUDA_TABLES_CUH
+
+#include "core/cuda/cuda.cuh"
+
+extern const lmr_vec lmr_cuda_vec_f32, lmr_cuda_vec_f64;
+extern const lmr_fft lmr_cuda_fft_f32, lmr_cuda_fft_f64;
+extern const lmr_la lmr_cuda_la_f32, lmr_cuda_la_f64;
+
+/* Give up the handles that linear algebra made; the device is current. */
+void lmr_cuda_close_la(lmr_cuda *c);
+
+#endif

@@ -1,0 +1,220 @@
+/* Vector operations on the GPU: each reads its inputs once and writes its output once. Indices are 64-bit and grids
+ * stride, so that no length is too large. SPDX-License-Identifier: Apache-2.0 */
+#include "core/cuda/tables.cuh"
+
+namespace
+{
+
+template <typename T> const cx<T> *in(const void *x)
+{
+    return static_cast<const cx<T> *>(x);
+}
+template <typename T> cx<T> *out(void *y)
+{
+    return static_cast<cx<T> *>(y);
+}
+
+template <typename T> __device__ cx<T> times(cx<T> a, cx<T> b)
+{
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <typename T> __device__ cx<T> conjugate(cx<T> a)
+{
+    return {a.re, -a.im};
+}
+
+/* ---- y <- a x + b y ---- */
+
+template <typename T> __global__ void axpby_kernel(int64_t n, T a, const cx<T> *x, T b, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride())
+        y[i] = {a * x[i].re + b * y[i].re, a * x[i].im + b * y[i].im};
+}
+
+template <typename T> __global__ void scale_kernel(int64_t n, T a, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) y[i] = {a * x[i].re, a * x[i].im};
+}
+
+template <typename T> larmor_status axpby(void *ctx, int64_t n, double a, const void *x, double b, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (b == 0)
+        scale_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)a, in<T>(x), out<T>(y));
+    else
+        axpby_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)a, in<T>(x), (T)b, out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* ---- products ---- */
+
+template <typename T> __global__ void mul_kernel(int64_t n, const cx<T> *d, const cx<T> *x, bool conj, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) y[i] = times(conj ? conjugate(d[i]) : d[i], x[i]);
+}
+
+template <typename T> larmor_status mul(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    mul_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, in<T>(d), in<T>(x), conj != 0, out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* A thread takes one voxel through some of the channels; x is read again only from the cache. */
+template <typename T> __global__ void expand_kernel(int64_t n, int64_t nc, const cx<T> *d, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> v = x[i];
+        for (int64_t k = blockIdx.y; k < nc; k += gridDim.y) y[i + k * n] = times(d[i + k * n], v);
+    }
+}
+
+template <typename T> larmor_status expand(void *ctx, int64_t n, int64_t nc, const void *d, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const dim3 grid(blocks(n), nc < 4 ? 1 : nc < 256 ? (unsigned)(nc / 4) : 64);
+    expand_kernel<T><<<grid, 256, 0, c->stream>>>(n, nc, in<T>(d), in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* One thread per voxel adds the channels in order; unrolled so that several loads are under way at once. */
+template <typename T> __global__ void combine_kernel(int64_t n, int64_t nc, const cx<T> *d, const cx<T> *y, cx<T> *x)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        cx<T> sum = {0, 0};
+#pragma unroll 8
+        for (int64_t k = 0; k < nc; k++) {
+            const cx<T> v = times(conjugate(d[i + k * n]), y[i + k * n]);
+            sum.re += v.re, sum.im += v.im;
+        }
+        x[i] = sum;
+    }
+}
+
+template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d, const void *y, void *x)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    combine_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, nc, in<T>(d), in<T>(y), out<T>(x));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* ---- sum of conj(x) y ---- */
+
+enum { DOT_THREADS = 256 };
+
+/* The block's sum in thread 0, by halves: always the same order. */
+__device__ cx<double> block_sum(cx<double> v)
+{
+    __shared__ cx<double> part[DOT_THREADS];
+    part[threadIdx.x] = v;
+    for (int half = DOT_THREADS / 2; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) {
+            part[threadIdx.x].re += part[threadIdx.x + half].re;
+            part[threadIdx.x].im += part[threadIdx.x + half].im;
+        }
+    }
+    return part[0];
+}
+
+template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials)
+{
+    cx<double> sum = {0, 0};
+#pragma unroll 4
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<double> a = {x[i].re, x[i].im}, b = {y[i].re, y[i].im};
+        sum.re += a.re * b.re + a.im * b.im;
+        sum.im += a.re * b.im - a.im * b.re;
+    }
+    sum = block_sum(sum);
+    if (!threadIdx.x) partials[blockIdx.x] = sum;
+}
+
+__global__ void add_partials_kernel(int count, cx<double> *partials)
+{
+    cx<double> sum = {0, 0};
+    for (int i = threadIdx.x; i < count; i += DOT_THREADS) sum.re += partials[i].re, sum.im += partials[i].im;
+    sum = block_sum(sum);
+    if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
+}
+
+/* The grid depends on n alone, so the same numbers give the same bits on every run. */
+template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, const void *y, double result[2])
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const unsigned most = LMR_CUDA_PARTIALS, needed = blocks(n, 4 * DOT_THREADS),
+                   grid = needed < most ? needed : most;
+    auto *partials = reinterpret_cast<cx<double> *>(c->partials);
+    dot_kernel<T><<<grid, DOT_THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials);
+    CUDA_TRY(cudaGetLastError());
+    add_partials_kernel<<<1, DOT_THREADS, 0, c->stream>>>((int)grid, partials);
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpyAsync(c->answer, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
+    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    result[0] = c->answer[0], result[1] = c->answer[1];
+    return LARMOR_OK;
+}
+
+/* ---- shrinkage, differences ---- */
+
+template <typename T> __global__ void shrink_kernel(int64_t n, T t, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> v = x[i];
+        const T size = hypot(v.re, v.im), factor = size > t ? 1 - t / size : 0;
+        y[i] = {factor * v.re, factor * v.im};
+    }
+}
+
+template <typename T> larmor_status shrink(void *ctx, int64_t n, double t, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    shrink_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)t, in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* Element i has place i / step % length along the axis. */
+template <typename T> __global__ void diff_kernel(int64_t n, int64_t step, int64_t length, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const bool last = i / step % length + 1 == length;
+        const cx<T> here = x[i], next = last ? here : x[i + step];
+        y[i] = {next.re - here.re, next.im - here.im};
+    }
+}
+
+template <typename T>
+__global__ void diff_adjoint_kernel(int64_t n, int64_t step, int64_t length, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const int64_t place = i / step % length;
+        const cx<T> zero = {0, 0}, before = place ? x[i - step] : zero, here = place + 1 < length ? x[i] : zero;
+        y[i] = {before.re - here.re, before.im - here.im};
+    }
+}
+
+template <typename T>
+larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    int64_t step = 1;
+    for (int d = 0; d < axis; d++) step *= dim[d];
+    const int64_t n = dim[0] * dim[1] * dim[2], length = dim[axis];
+    if (adjoint)
+        diff_adjoint_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
+    else
+        diff_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T> constexpr lmr_vec table = {axpby<T>, mul<T>, expand<T>, combine<T>, dot<T>, shrink<T>, diff<T>};
+
+} // namespace
+
+const lmr_vec lmr_cuda_vec_f32 = table<float>, lmr_cuda_vec_f64 = table<double>;
