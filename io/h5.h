@@ -26,6 +26,9 @@ larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, i
 /* Fails with LARMOR_ERR_IO: "HDF5 could not WHAT; nothing written." */
 larmor_status lmr_h5_failed(const char *path, const char *what);
 
+/* Properties for new datasets: without the time of their making, so that the same content gives the same file. */
+hid_t lmr_h5_dataset_plan(void);
+
 /* A dataset of one variable-length ASCII string, as ISMRMRD's headers are. */
 larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
 
