@@ -3,7 +3,7 @@
 # Usage: scripts/deps.sh [build|all]; `all` (default) adds what the tests need. SPDX-License-Identifier: Apache-2.0
 set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
-       libexpat1-dev libpng-dev zlib1g-dev libniftiio-dev libznz-dev"
+       libexpat1-dev libpng-dev zlib1g-dev libnifti-dev"
 tests="libcmocka-dev libismrmrd-dev ismrmrd-tools"
 case ${1:-all} in
 build) wanted=$build ;;
