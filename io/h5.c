@@ -102,15 +102,23 @@ larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, i
     return verify(out, dataset, elements) ? LARMOR_OK : lmr_h5_failed(out->path, "read back what was written");
 }
 
+hid_t lmr_h5_plan(void)
+{
+    const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
+    if (plan >= 0 && H5Pset_obj_track_times(plan, 0) >= 0) return plan;
+    lmr_h5_close(plan);
+    return -1;
+}
+
 larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text)
 {
     const hsize_t one = 1;
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL);
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL), plan = lmr_h5_plan();
     hid_t data = -1;
-    int good = type >= 0 && space >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
-    if (good) data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int good = type >= 0 && space >= 0 && plan >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
+    if (good) data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
     good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
-    lmr_h5_close(data), lmr_h5_close(space), lmr_h5_close(type);
+    lmr_h5_close(data), lmr_h5_close(plan), lmr_h5_close(space), lmr_h5_close(type);
     return good ? LARMOR_OK : lmr_h5_failed(path, "write a text");
 }
 

@@ -26,6 +26,9 @@ larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, i
 /* Fails with LARMOR_ERR_IO: "HDF5 could not WHAT; nothing written." */
 larmor_status lmr_h5_failed(const char *path, const char *what);
 
+/* Creation properties of a dataset without the time, so that the same content makes the same file; close them. */
+hid_t lmr_h5_plan(void);
+
 /* A dataset of one variable-length ASCII string, as ISMRMRD's headers are. */
 larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
 

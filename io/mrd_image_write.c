@@ -92,7 +92,7 @@ static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, 
         if (rank == LMR_MRD_RANK && d == 0) chunk[d] = 1;
         bytes *= (int64_t)chunk[d];
     }
-    const hid_t space = H5Screate_simple(rank, dim, most), plan = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t space = H5Screate_simple(rank, dim, most), plan = lmr_h5_plan();
     hid_t data = -1;
     if (space >= 0 && plan >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0 &&
         (!checksums || H5Pset_fletcher32(plan) >= 0))

@@ -33,7 +33,7 @@ static larmor_status create_file(larmor_raw_writer *w)
     LMR_TRY(lmr_h5_create(w->out, &w->file));
     const hsize_t none = 0, most = H5S_UNLIMITED, chunk = BATCH;
     const hid_t group = H5Gcreate2(w->file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(1, &none, &most), plan = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t space = H5Screate_simple(1, &none, &most), plan = lmr_h5_plan();
     w->type = lmr_mrd_acquisition_type();
     const hid_t packed = w->type < 0 ? -1 : H5Tcopy(w->type);
     if (group >= 0 && space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 &&
