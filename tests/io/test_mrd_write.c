@@ -278,6 +278,29 @@ static void failing_disk_keeps_the_old_file_and_leaves_hdf5_clean(void **state)
     assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP), 0);
 }
 
+/* HDF5 would note the second in which each dataset is made. */
+static void files_do_not_tell_when_they_were_made(void **state)
+{
+    (void)state;
+    static const char *const made[] = {"scan.h5", "image.h5"};
+    static const char *const datasets[2][3] = {
+        {"/dataset/xml", "/dataset/data", "/dataset/data"},
+        {"/dataset/image_0/header", "/dataset/image_0/data", "/dataset/image_0/attributes"}};
+    write_scan(in_folder(made[0]), 1);
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
+    assert_ok(write_image(in_folder(made[1]), 0, x, NULL));
+    larmor_array_free(x);
+    for (int f = 0; f < 2; f++) {
+        const hid_t file = H5Fopen(in_folder(made[f]), H5F_ACC_RDONLY, H5P_DEFAULT);
+        for (int d = 0; d < 3; d++) {
+            H5O_info_t info;
+            assert_true(H5Oget_info_by_name2(file, datasets[f][d], &info, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
+            assert_int_equal(info.ctime, 0);
+        }
+        H5Fclose(file);
+    }
+}
+
 /* Written and read by larmor: the same samples and counters, and the trajectory in its own units. */
 static void larmor_reads_what_it_wrote(void **state)
 {
@@ -348,6 +371,7 @@ int main(void)
         IN_FOLDER(scan_that_the_header_cannot_hold_is_refused),
         IN_FOLDER(writer_that_is_not_finished_leaves_nothing),
         IN_FOLDER(failing_disk_keeps_the_old_file_and_leaves_hdf5_clean),
+        IN_FOLDER(files_do_not_tell_when_they_were_made),
         IN_FOLDER(larmor_reads_what_it_wrote),
     };
     RUN_TESTS(tests);
