@@ -161,11 +161,13 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
 
 /* ---- shrinkage, differences ---- */
 
-template <typename T> __global__ void shrink_kernel(int64_t n, T t, const cx<T> *x, cx<T> *y)
+template <typename T> __global__ void shrink_kernel(int64_t n, double t, const cx<T> *x, cx<T> *y)
 {
     for (int64_t i = first_index(); i < n; i += index_stride()) {
         const cx<T> v = x[i];
-        const T size = hypot(v.re, v.im), factor = size > t ? 1 - t / size : 0;
+        /* in double: just above t the factor is a small difference */
+        const double size = hypot(double(v.re), double(v.im));
+        const T factor = size > t ? T(1 - t / size) : T(0);
         y[i] = {factor * v.re, factor * v.im};
     }
 }
@@ -173,7 +175,7 @@ template <typename T> __global__ void shrink_kernel(int64_t n, T t, const cx<T> 
 template <typename T> larmor_status shrink(void *ctx, int64_t n, double t, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    shrink_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)t, in<T>(x), out<T>(y));
+    shrink_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, t, in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
