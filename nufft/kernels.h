@@ -6,7 +6,16 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 1
+#define LMR_NUFFT_ABI 2
+
+/* How a device spreads and interpolates, where it has a choice; processors have none. */
+typedef enum lmr_nufft_method {
+    LMR_NUFFT_AUTO,
+    LMR_NUFFT_GM,      /* a point adds to the grid, in the points' own order */
+    LMR_NUFFT_GM_SORT, /* the same, in an order that keeps neighbours together */
+    LMR_NUFFT_SM,      /* a tile of the grid in shared memory serves some points; spreading adds to it by atomics */
+    LMR_NUFFT_OWNER    /* spreading alone: every thread owns a column of the tile; interpolation takes SM */
+} lmr_nufft_method;
 
 /* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays
  * cells [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
@@ -15,6 +24,7 @@ typedef struct lmr_nufft_geometry {
     int64_t batch;              /* most transforms in one call */
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
+    lmr_nufft_method method;    /* what sort prepares for */
     const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
 } lmr_nufft_geometry;
 

@@ -1,0 +1,95 @@
+/* Which bins and which method suit a grid, a number of points and a device. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_CUDA_BINS_CUH
+#define LMR_NUFFT_CUDA_BINS_CUH
+
+#include <cmath>
+
+#include "nufft/cuda/points.cuh"
+
+namespace
+{
+
+int64_t floor_power(double x)
+{
+    return x >= 1 ? int64_t{1} << (int)std::log2(std::min(x, 0x1p40)) : 1;
+}
+
+/* Sides of a bin: for SM those of the paper, else what the owners' threads span, and along the last dimension so many
+ * cells that a bin holds about 1000 points, or fewer where few points must feed all multiprocessors. */
+void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int64_t side[3])
+{
+    static constexpr int64_t shared[3][3] = {{1024, 1, 1}, {32, 32, 1}, {16, 16, 2}};
+    const int last = g->ndim - 1;
+    const int64_t own = owner_bin(g->ndim, g->width);
+    for (int d = 0; d < 3; d++) side[d] = d > last ? 1 : g->method == LMR_NUFFT_SM ? shared[last][d] : own;
+    if (g->method == LMR_NUFFT_SM || last == 0) return;
+    const double density = (double)m / ((double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2]);
+    const double share = (double)m / (32.0 * c->properties.multiProcessorCount);
+    const double points = std::min(1024.0, std::max(128.0, share)),
+                 base = last == 1 ? (double)own : (double)(own * own);
+    side[last] =
+        std::min<int64_t>(last == 1 ? 64 : 16, std::max<int64_t>(4, floor_power(1.4 * points / (base * density))));
+}
+
+/* Bins of equal sides, so that a tile reaches past the grid by less than the grid's size. */
+void set_bins(const lmr_nufft_geometry *g, const int64_t side[3], lmr_cuda_points *p)
+{
+    for (int d = 0; d < 3; d++) {
+        const int64_t cells = g->cells[d], wanted = (cells + side[d] - 1) / side[d];
+        const int64_t bin = (cells + wanted - 1) / wanted;
+        p->bin[d] = (int)bin, p->bins[d] = (uint32_t)((cells + bin - 1) / bin);
+        p->extent[d] = d < g->ndim ? p->bin[d] + g->width - 1 : 1;
+    }
+}
+
+/* The least stride >= size in which a step has the bank that `cells` steps of one have. */
+int stride_for(int size, int cells, int banks)
+{
+    return size + ((cells - size) % banks + banks) % banks;
+}
+
+/* Strides of the tile, and whether it fits into shared memory. */
+bool set_tile(const lmr_cuda *c, size_t size, lmr_cuda_points *p)
+{
+    const int banks = (int)(128 / size);
+    p->pitch = stride_for(p->extent[0], p->bin[0], banks);
+    p->plane = stride_for(p->pitch * p->extent[1], p->bin[0] * p->bin[1], banks);
+    if (tile_bytes(p, size) <= c->properties.sharedMemPerBlockOptin) return true;
+    p->pitch = p->extent[0], p->plane = p->pitch * p->extent[1];
+    return tile_bytes(p, size) <= c->properties.sharedMemPerBlockOptin;
+}
+
+/* Bins whose tile fits, flatter than wanted if need be; false if there are none. */
+bool choose_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, size_t size, lmr_cuda_points *p)
+{
+    int64_t side[3];
+    const int last = g->ndim - 1;
+    wanted_bins(c, g, m, side);
+    for (;;) {
+        set_bins(g, side, p);
+        if (set_tile(c, size, p)) return true;
+        if (side[last] > 2)
+            side[last] /= 2;
+        else if (g->method == LMR_NUFFT_SM && side[0] > 8)
+            side[0] = side[1] = 8;
+        else
+            return false;
+    }
+}
+
+/* Methods once the pieces are known: tiles pay unless most of their cells are touched by no point. */
+void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points *p)
+{
+    double touched = (double)p->m, tiles = (double)p->pieces;
+    for (int d = 0; d < g->ndim; d++) touched *= g->width, tiles *= p->extent[d];
+    p->spread = p->interp = g->method == LMR_NUFFT_GM ? LMR_NUFFT_GM : LMR_NUFFT_GM_SORT;
+    if (g->method == LMR_NUFFT_GM || g->method == LMR_NUFFT_GM_SORT) return;
+    const bool dense = g->method != LMR_NUFFT_AUTO || tiles <= touched;
+    if (g->method != LMR_NUFFT_SM && dense) p->spread = LMR_NUFFT_OWNER;
+    if (g->method == LMR_NUFFT_SM && tile_fits) p->spread = LMR_NUFFT_SM;
+    if (tile_fits && dense && (g->ndim > 1 || g->method != LMR_NUFFT_AUTO)) p->interp = LMR_NUFFT_SM;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,7 @@
+/* Interpolation in 1 dimension. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/cuda/interp.cuh"
+
+template larmor_status lmr_cuda_interp<float, 1>(lmr_cuda *, const lmr_nufft_geometry *, const lmr_cuda_points *,
+                                                 int64_t, const cx<float> *, cx<float> *);
+template larmor_status lmr_cuda_interp<double, 1>(lmr_cuda *, const lmr_nufft_geometry *, const lmr_cuda_points *,
+                                                  int64_t, const cx<double> *, cx<double> *);

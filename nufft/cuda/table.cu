@@ -1,0 +1,46 @@
+/* The NUFFT's table for CUDA. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/cuda/points.cuh"
+
+namespace
+{
+
+template <typename T> larmor_status spread(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
+                                           const void *values, void *cells)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const auto *p = static_cast<const lmr_cuda_points *>(sorted);
+    const auto *from = static_cast<const cx<T> *>(values);
+    auto *to = static_cast<cx<T> *>(cells);
+    const auto count = (size_t)(g->cells[0] * g->cells[1] * g->cells[2] * batch);
+    CUDA_TRY(cudaMemsetAsync(to, 0, count * sizeof *to, c->stream));
+    if (p->m == 0 || batch == 0) return LARMOR_OK;
+    if (g->ndim == 1) return lmr_cuda_spread<T, 1>(c, g, p, batch, from, to);
+    if (g->ndim == 2) return lmr_cuda_spread<T, 2>(c, g, p, batch, from, to);
+    return lmr_cuda_spread<T, 3>(c, g, p, batch, from, to);
+}
+
+template <typename T> larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
+                                           const void *cells, void *values)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const auto *p = static_cast<const lmr_cuda_points *>(sorted);
+    const auto *from = static_cast<const cx<T> *>(cells);
+    auto *to = static_cast<cx<T> *>(values);
+    if (p->m == 0 || batch == 0) return LARMOR_OK;
+    if (g->ndim == 1) return lmr_cuda_interp<T, 1>(c, g, p, batch, from, to);
+    if (g->ndim == 2) return lmr_cuda_interp<T, 2>(c, g, p, batch, from, to);
+    return lmr_cuda_interp<T, 3>(c, g, p, batch, from, to);
+}
+
+template <typename T> constexpr lmr_nufft_kernels kernels = {
+    .sort = lmr_cuda_sort<T>,
+    .release = lmr_cuda_release_points,
+    .spread = spread<T>,
+    .interp = interp<T>,
+    .crop = lmr_cuda_crop<T>,
+    .pad = lmr_cuda_pad<T>,
+};
+
+const lmr_cuda_table table("nufft", LMR_NUFFT_ABI, &kernels<float>, &kernels<double>);
+
+} // namespace
