@@ -69,13 +69,10 @@ template <typename T, int D, int W, int B> struct owner {
         return (size_t)batch * point_bytes + sizeof(uint32_t) * (first + 1);
     }
 
-    static constexpr int words =
-        (2 * B * (slide + 1) + (W < part ? W : part)) * (int)sizeof(T) / 4 + 40; /* registers */
-    static constexpr int fitting = 65536 / (threads * round_up(words, 8));
-    static constexpr int blocks = fitting < 1                ? 1
-                                  : fitting > 2048 / threads ? 2048 / threads
-                                  : fitting > 32             ? 32
-                                                             : fitting;
+    /* Registers of a thread, roughly; each quarter of a multiprocessor has 512 for every lane. */
+    static constexpr int words = (2 * B * (slide + 1) + (W < part ? W : part)) * (int)sizeof(T) / 4 + 44;
+    static constexpr int fitting = 4 * (512 / round_up(words, 8)) / (threads / 32);
+    static constexpr int blocks = fitting < 1 ? 1 : fitting < 32 ? fitting : 32;
 };
 
 /* Transforms in one pass: what registers hold. */
@@ -245,7 +242,7 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
         const int end = min(base + size::batch, count);
         for (; plane < planes; plane++) {
             const int to = min((int)first[plane * rows + to_row], end) - base;
-#pragma unroll 2
+#pragma unroll(size::words > 110 ? 1 : 2)
             for (int q = max((int)first[plane * rows + from_row], base) - base; q < to; q++) {
                 quad<T> record[size::quads];
 #pragma unroll
