@@ -219,6 +219,8 @@ static int prepare(run_state *r)
     r->info = larmor_raw_describe(r->job.raw);
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->job.dev));
     log_input(r);
+    if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
+        app_log("device %s", larmor_device_reason(r->job.dev));
     APP_OR(done, APP_INPUT, make_whitening(r));
     if (r->job.no_maps && r->job.method != RECON_GRID) {
         app_error("--maps none: only --method grid works without coil maps.");

@@ -1,8 +1,6 @@
 /* One group of readouts becomes one image. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_group.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +23,11 @@ static larmor_shape image_shape(const larmor_grid *grid)
 
 /* ---- trajectory ---- */
 
-/* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. */
-static larmor_status pick_spokes(const larmor_array *all, const int *step, const larmor_encoding *enc,
-                                 const larmor_grid *grid, int64_t samples, int64_t readouts, larmor_array **traj)
+/* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
+ * host, so that what goes to the device does so once. */
+static larmor_status pick_spokes(const recon_job *job, const larmor_array *all, const int *step,
+                                 const larmor_encoding *enc, const larmor_grid *grid, int64_t samples,
+                                 int64_t readouts, larmor_array **traj)
 {
     double *from = malloc(larmor_array_bytes(all) + 1),
            *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
@@ -37,7 +37,7 @@ static larmor_status pick_spokes(const larmor_array *all, const int *step, const
     for (int64_t r = 0; r < readouts; r++)
         for (int64_t i = 0; i < 2 * samples; i++)
             to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
-    OR(done, larmor_array_create(larmor_array_device(all), LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
+    OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
     st = larmor_array_write(*traj, to, larmor_array_bytes(*traj));
 done:
     free(to), free(from);
@@ -61,10 +61,14 @@ static larmor_status make_trajectory(const recon_job *job, const larmor_group *g
         if (samples->step1[r] >= spokes) spokes = samples->step1[r] + 1;
     const larmor_traj_opts opts = {
         .matrix = {enc->matrix[0], enc->matrix[1], 1}, .readouts = spokes, .samples = shape.dim[0]};
-    larmor_array *all;
-    TRY(larmor_traj_create(job->dev, golden ? "golden" : "radial", &opts, &all));
-    const larmor_status st = pick_spokes(all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj);
-    larmor_array_free(all);
+    larmor_device *host = NULL;
+    larmor_array *all = NULL;
+    larmor_status st;
+    OR(done, larmor_device_open("cpu", &host));
+    OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
+    OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
+done:
+    larmor_array_free(all), larmor_device_free(host);
     return st;
 }
 
@@ -93,18 +97,6 @@ static larmor_status density(const recon_job *job, const larmor_samples *samples
     return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
 }
 
-static larmor_status fill_ones(larmor_array *x)
-{
-    const size_t bytes = larmor_array_bytes(x);
-    const int64_t n = larmor_array_count(x);
-    float *one = malloc(bytes + 1);
-    if (!one) return NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) one[2 * i] = 1, one[2 * i + 1] = 0;
-    const larmor_status st = larmor_array_write(x, one, bytes);
-    free(one);
-    return st;
-}
-
 /* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
 static larmor_status slice_maps(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                                 const larmor_samples *samples)
@@ -124,7 +116,7 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
         if (job->whitening) TRY(larmor_whiten(job->whitening, job->maps));
     } else if (coils == 1) {
         TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
-        TRY(fill_ones(job->maps));
+        TRY(larmor_fill(job->maps, 1));
     } else {
         larmor_samples calibration;
         TRY(larmor_raw_samples(job->raw, index, grid, 1, job->dev, &calibration));
@@ -152,33 +144,10 @@ static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
     return st;
 }
 
-/* x <- x / sum_c |s_c|^2 / voxels, where the maps are not zero. */
-static larmor_status divide_by_maps(larmor_array *maps, int64_t voxels, larmor_array *x)
+/* x <- x / voxels: y = A x sums over voxels */
+static larmor_status divide_by_voxels(larmor_array *x)
 {
-    larmor_op *S = NULL;
-    larmor_array *one = NULL, *energy = NULL;
-    const size_t bytes = larmor_array_bytes(x);
-    float *e = malloc(bytes), *v = malloc(bytes);
-    larmor_status st;
-    if (!e || !v) OR(done, NO_MEMORY());
-    OR(done, larmor_op_coils(maps, &S));
-    OR(done, larmor_array_create(larmor_array_device(x), LARMOR_C64, larmor_array_shape(x), &one));
-    OR(done, larmor_array_create(larmor_array_device(x), LARMOR_C64, larmor_array_shape(x), &energy));
-    OR(done, fill_ones(one));
-    OR(done, larmor_op_normal(S, one, energy));
-    OR(done, larmor_array_read(energy, e, bytes));
-    OR(done, larmor_array_read(x, v, bytes));
-    float most = 0;
-    for (int64_t i = 0; i < voxels; i++) most = fmaxf(most, e[2 * i]);
-    for (int64_t i = 0; i < voxels; i++) {
-        const float factor = e[2 * i] > 1e-6F * most ? 1 / (e[2 * i] * (float)voxels) : 0;
-        v[2 * i] *= factor, v[2 * i + 1] *= factor;
-    }
-    st = larmor_array_write(x, v, bytes);
-done:
-    free(v), free(e);
-    larmor_array_free(energy), larmor_array_free(one), larmor_op_free(S);
-    return st;
+    return larmor_axpby(1 / (double)larmor_array_count(x), x, 0, x);
 }
 
 static larmor_status grid_with_maps(recon_job *job, const larmor_samples *samples, larmor_array *x)
@@ -187,25 +156,10 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
     larmor_status st;
     OR(done, larmor_op_sense(job->maps, &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps}, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
-    OR(done, divide_by_maps(job->maps, larmor_array_count(x), x));
+    OR(done, larmor_divide_by_energy(job->maps, x));
+    OR(done, divide_by_voxels(x));
 done:
     larmor_op_free(A);
-    return st;
-}
-
-/* x <- sqrt(sum_c |image_c|^2) / voxels */
-static larmor_status root_sum_of_squares(const larmor_array *coils, larmor_array *x)
-{
-    const int64_t n = larmor_array_count(x), nc = larmor_array_count(coils) / n;
-    float *c = malloc(larmor_array_bytes(coils)), *v = calloc((size_t)n, 2 * sizeof *v);
-    larmor_status st;
-    if (!c || !v) OR(done, NO_MEMORY());
-    OR(done, larmor_array_read(coils, c, larmor_array_bytes(coils)));
-    for (int64_t i = 0; i < n * nc; i++) v[2 * (i % n)] += c[2 * i] * c[2 * i] + c[2 * i + 1] * c[2 * i + 1];
-    for (int64_t i = 0; i < n; i++) v[2 * i] = sqrtf(v[2 * i]) / (float)n;
-    st = larmor_array_write(x, v, larmor_array_bytes(x));
-done:
-    free(v), free(c);
     return st;
 }
 
@@ -221,7 +175,8 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
     OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
     OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_op_in_shape(F), &images));
     OR(done, larmor_op_adjoint(F, samples->kspace, images));
-    OR(done, root_sum_of_squares(images, x));
+    OR(done, larmor_root_sum_of_squares(images, x));
+    OR(done, divide_by_voxels(x));
 done:
     larmor_array_free(images), larmor_op_free(F);
     return st;
@@ -267,34 +222,6 @@ static double density_scale(const larmor_encoding *enc, const larmor_grid *grid)
     return scale;
 }
 
-/* The centre of x, index N/2 onto index n/2, times scale. */
-static larmor_status crop(const larmor_array *x, const larmor_grid *grid, double scale, larmor_array **out)
-{
-    int64_t from[3], size[3] = {1, 1, 1}, first[3] = {0, 0, 0};
-    for (int d = 0; d < 3; d++) {
-        from[d] = d < grid->ndim ? grid->matrix[d] : 1;
-        if (d < grid->ndim) size[d] = grid->crop[d], first[d] = grid->matrix[d] / 2 - grid->crop[d] / 2;
-    }
-    larmor_array *y = NULL;
-    TRY(larmor_array_create(larmor_array_device(x), LARMOR_C64, larmor_shape_of(grid->ndim, size), &y));
-    float *a = malloc(larmor_array_bytes(x)), *b = malloc(larmor_array_bytes(y));
-    larmor_status st;
-    if (!a || !b) OR(done, NO_MEMORY());
-    OR(done, larmor_array_read(x, a, larmor_array_bytes(x)));
-    for (int64_t z = 0; z < size[2]; z++)
-        for (int64_t row = 0; row < size[1]; row++) {
-            const float *line = a + 2 * (first[0] + from[0] * (first[1] + row + from[1] * (first[2] + z)));
-            float *to = b + 2 * size[0] * (row + size[1] * z);
-            for (int64_t i = 0; i < 2 * size[0]; i++) to[i] = (float)(scale * (double)line[i]);
-        }
-    OR(done, larmor_array_write(y, b, larmor_array_bytes(y)));
-    *out = y, y = NULL;
-done:
-    free(b), free(a);
-    larmor_array_free(y);
-    return st;
-}
-
 static larmor_status solve(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                            larmor_samples *samples, larmor_array **x, recon_result *result)
 {
@@ -338,7 +265,7 @@ larmor_status recon_group(recon_job *job, int index, recon_result *result)
     }
     OR(done, solve(job, index, &group, &grid, &samples, &x, result));
     OR(done, larmor_array_convert(x, LARMOR_C64, &single));
-    OR(done, crop(single, &grid, density_scale(&enc, &grid), &result->image));
+    OR(done, larmor_crop(single, larmor_shape_of(grid.ndim, grid.crop), density_scale(&enc, &grid), &result->image));
 done:
     larmor_array_free(single), larmor_array_free(x);
     larmor_samples_free(&samples);

@@ -239,30 +239,6 @@ done:
     return st;
 }
 
-/* Element i of a host copy as re + i im, whatever its type. */
-static void load(const void *host, larmor_dtype dtype, int64_t i, double v[2])
-{
-    const float *f = host;
-    const double *d = host;
-    const int complex = lmr_is_complex(dtype), twice = lmr_precision(dtype) == LMR_F64;
-    const int64_t at = complex ? 2 * i : i;
-    v[0] = twice ? d[at] : (double)f[at];
-    v[1] = !complex ? 0 : twice ? d[at + 1] : (double)f[at + 1];
-}
-
-static void store(void *host, larmor_dtype dtype, int64_t i, const double v[2])
-{
-    float *f = host;
-    double *d = host;
-    const int parts = lmr_is_complex(dtype) ? 2 : 1;
-    for (int p = 0; p < parts; p++) {
-        if (lmr_precision(dtype) == LMR_F64)
-            d[parts * i + p] = v[p];
-        else
-            f[parts * i + p] = (float)v[p];
-    }
-}
-
 larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_array **out)
 {
     *out = NULL;
@@ -273,27 +249,20 @@ larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_a
         *out = larmor_array_ref(x);
         return LARMOR_OK;
     }
-    const int64_t n = larmor_array_count(x);
     larmor_array *y;
     LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, &y));
-    void *from = malloc(larmor_array_bytes(x) + 1), *to = malloc(larmor_array_bytes(y) + 1);
-    larmor_status st = LARMOR_OK;
-    if (!from || !to) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
-    LMR_OR(done, larmor_array_read(x, from, larmor_array_bytes(x)));
-    for (int64_t i = 0; i < n; i++) {
-        double v[2];
-        load(from, x->dtype, i, v);
-        store(to, dtype, i, v);
-    }
-    LMR_OR(done, larmor_array_write(y, to, larmor_array_bytes(y)));
-    *out = y, y = NULL;
-done:
-    larmor_array_free(y);
-    free(to), free(from);
+    const larmor_status st =
+        x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, y->data);
+    if (st)
+        larmor_array_free(y);
+    else
+        *out = y;
     return st;
+}
+
+larmor_status larmor_fill(larmor_array *x, double value)
+{
+    return x->dev->be->fill(x->dev->ctx, larmor_array_count(x), x->dtype, value, x->data);
 }
 
 /* ---- algebra ---- */

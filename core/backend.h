@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "larmor/status.h"
+#include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 2
+#define LMR_BACKEND_ABI 3
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -29,6 +29,8 @@ typedef struct lmr_vec {
     larmor_status (*shrink)(void *ctx, int64_t n, double t, const void *x, void *y);
     /* y <- forward difference of x along axis, 0 at the last index; adjoint: its exact adjoint */
     larmor_status (*diff)(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x, void *y);
+    /* x <- real and imaginary parts 2 lmr_random_uniform(seed, i) - 1, i counting both */
+    larmor_status (*random)(void *ctx, int64_t n, uint64_t seed, void *x);
 } lmr_vec;
 
 /* Unscaled complex FFT in place over the first ndim dimensions (dim[0] fastest) of batch contiguous arrays. */
@@ -65,6 +67,10 @@ typedef struct lmr_backend {
     /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
+    /* y <- x, n numbers from one type to another, to nearest; what becomes complex gets the imaginary part 0; never
+     * from complex to real */
+    larmor_status (*convert)(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);
+    larmor_status (*fill)(void *ctx, int64_t n, larmor_dtype type, double value, void *x); /* imaginary parts 0 */
     const lmr_vec *vec[LMR_PRECISIONS];
     const lmr_fft *fft[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];

@@ -6,8 +6,14 @@
 
 #include "larmor/array.h"
 
+#ifdef __CUDACC__
+#define LMR_ON_GPU_TOO __host__ __device__
+#else
+#define LMR_ON_GPU_TOO
+#endif
+
 /* 64 random bits for (seed, index): SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014) on a keyed counter. */
-static inline uint64_t lmr_random_bits(uint64_t seed, uint64_t index)
+static inline LMR_ON_GPU_TOO uint64_t lmr_random_bits(uint64_t seed, uint64_t index)
 {
     uint64_t z =
         (seed ^ UINT64_C(0x6a09e667f3bcc909)) * UINT64_C(0xd1342543de82ef95) + index * UINT64_C(0x9e3779b97f4a7c15);
@@ -20,12 +26,12 @@ static inline uint64_t lmr_random_bits(uint64_t seed, uint64_t index)
 }
 
 /* Uniform in (0, 1). */
-static inline double lmr_random_uniform(uint64_t seed, uint64_t index)
+static inline LMR_ON_GPU_TOO double lmr_random_uniform(uint64_t seed, uint64_t index)
 {
     return ((double)(lmr_random_bits(seed, index) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* x <- complex numbers with real and imaginary part uniform in (-1, 1). */
+/* A complex x <- numbers with real and imaginary part uniform in (-1, 1). */
 larmor_status lmr_random_fill(larmor_array *x, uint64_t seed);
 
 #endif

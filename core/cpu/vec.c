@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "core/cpu/cpu.h"
+#include "core/random.h"
 #include "core/real.h"
 
 enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more than it brings */
@@ -134,4 +135,12 @@ static larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, mul, expand, combine, dot, shrink, diff};
+static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_)
+{
+    real *x = x_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < 2 * n; i++) x[i] = (real)(2 * lmr_random_uniform(seed, (uint64_t)i) - 1);
+    return LARMOR_OK;
+}
+
+const lmr_vec R(lmr_cpu_vec) = {axpby, mul, expand, combine, dot, shrink, diff, random_vector};

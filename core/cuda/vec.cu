@@ -1,6 +1,7 @@
 /* Vector operations on the GPU: each reads its inputs once and writes its output once. Indices are 64-bit and grids
  * stride, so that no length is too large. SPDX-License-Identifier: Apache-2.0 */
 #include "core/cuda/tables.cuh"
+#include "core/random.h"
 
 namespace
 {
@@ -215,7 +216,24 @@ larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const
     return LARMOR_OK;
 }
 
-template <typename T> constexpr lmr_vec table = {axpby<T>, mul<T>, expand<T>, combine<T>, dot<T>, shrink<T>, diff<T>};
+/* ---- random numbers ---- */
+
+template <typename T> __global__ void random_kernel(int64_t n, uint64_t seed, T *x)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride())
+        x[i] = (T)(2 * lmr_random_uniform(seed, (uint64_t)i) - 1);
+}
+
+template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    random_kernel<<<blocks(2 * n), 256, 0, c->stream>>>(2 * n, seed, static_cast<T *>(x));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T>
+constexpr lmr_vec table = {axpby<T>, mul<T>, expand<T>, combine<T>, dot<T>, shrink<T>, diff<T>, random_vector<T>};
 
 } // namespace
 

@@ -81,9 +81,10 @@ LARMOR_API larmor_dtype larmor_array_dtype(const larmor_array *x);
 LARMOR_API larmor_device *larmor_array_device(const larmor_array *x); /* no reference is taken */
 LARMOR_API void *larmor_array_data(const larmor_array *x);            /* a device pointer */
 
-/* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero and
- * copy take any dtype, the others complex ones. */
+/* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero, fill
+ * and copy take any dtype, the others complex ones. */
 LARMOR_API larmor_status larmor_zero(larmor_array *x);
+LARMOR_API larmor_status larmor_fill(larmor_array *x, double value);                                 /* all x_i <- value */
 LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y);                        /* y <- x */
 LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_array *y);   /* y <- a x + b y */
 /* y <- d .* y, or conj(d) .* y; d's shape must equal the leading dimensions of y, and is repeated along the rest. */

@@ -95,12 +95,25 @@ typedef struct larmor_sense_opts {
     const larmor_array *traj;    /* needed */
     const larmor_array *weights; /* real >= 0, [samples, readouts]; NULL for 1. Forward and adjoint get their root */
     double nufft_tol;            /* default 1e-5 */
+    int64_t block;               /* coils at a time: fewer need less memory; default: all at once */
 } larmor_sense_opts;
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils, [samples, readouts, coils].
  *
  * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* ---- images ---- */
+
+/* x <- sqrt(sum_c |coils_c|^2) of coil images [image..., coils], x of their dtype. */
+LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x);
+
+/* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. */
+LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
+
+/* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
+ * surround what was smaller. */
+LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
 
 /* ---- solvers ---- */
 

@@ -1,146 +1,130 @@
 /* Coil sensitivity maps from the centre of the data themselves. SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "larmor/recon.h"
 #include "recon/calib/walsh.h"
-#include "recon/host.h"
+#include "recon/inputs.h"
 
 /* The samples that are used: m of those of the scan. */
 typedef struct centre {
+    larmor_device *dev;
+    const lmr_recon_kernels *kernels;
+    int nd;
     int64_t n[3]; /* side of the calibration region, 1 in unused dimensions */
-    int64_t m, *index;
-    double *points, *weights; /* [nd, m]; [m] times the apodisation */
+    double radius[3];
+    int64_t m, *index;              /* [m] on the device */
+    larmor_array *points, *weights; /* f64 [nd, m]; f64 [m], times the apodisation */
 } centre;
 
 static void centre_free(centre *c)
 {
-    free(c->index), free(c->points), free(c->weights);
+    if (c->dev) c->dev->be->release(c->dev->ctx, c->index);
+    larmor_array_free(c->points), larmor_array_free(c->weights);
 }
 
-/* Distance of a sample from the centre of k-space, 1 on the edge of the calibration region. */
-static double radius_of(const double *k, int nd, const int64_t n[3])
+static larmor_status select_samples(const larmor_array *k, int64_t samples, centre *c)
 {
-    double square = 0;
-    for (int d = 0; d < nd; d++) square += pow(2 * k[d] / (double)n[d], 2);
-    return sqrt(square);
-}
-
-static larmor_status select_samples(const double *k, int nd, int64_t samples, centre *c)
-{
-    c->index = malloc((size_t)(samples + 1) * sizeof *c->index);
-    if (!c->index) return LMR_NO_MEMORY();
+    void *index;
+    int64_t bytes;
+    if (!lmr_mul(samples, (int64_t)sizeof *c->index, &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: %lld samples are too many", (long long)samples);
+    LMR_TRY(c->dev->be->alloc(c->dev->ctx, (size_t)bytes, &index));
+    c->index = index;
     /* samples on the edge get no weight below; a margin keeps rounding of the trajectory from deciding who is in */
-    for (int64_t j = 0; j < samples; j++)
-        if (radius_of(k + j * nd, nd, c->n) < 1 - 1e-4) c->index[c->m++] = j;
+    LMR_TRY(c->kernels->select(c->dev->ctx, c->nd, samples, k->data, c->radius, 1 - 1e-4, c->index, &c->m));
     if (c->m == 0)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "coils: no samples within %g/FOV of the centre of k-space; give maps, or "
                         "raise calibration",
                         (double)c->n[0] / 2);
-    c->points = malloc((size_t)(nd * c->m) * sizeof *c->points);
-    if (!c->points) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < c->m; i++)
-        for (int d = 0; d < nd; d++) c->points[i * nd + d] = k[c->index[i] * nd + d];
-    return LARMOR_OK;
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), &c->points));
+    return c->kernels->pick(c->dev->ctx, c->nd, c->m, c->index, 1, k->data, c->points->data);
 }
 
 /* Weights of the selected samples: the caller's, or Pipe-Menon's; then Hann's window against ringing. */
-static larmor_status weigh(larmor_device *dev, const larmor_array *weights, larmor_shape shape, int nd,
-                           const larmor_array *points, centre *c)
+static larmor_status weigh(const larmor_array *weights, larmor_shape shape, centre *c)
 {
-    double *all = NULL;
-    larmor_array *own = NULL;
+    larmor_array *all = NULL;
     larmor_status st;
-    c->weights = malloc((size_t)c->m * sizeof *c->weights);
-    if (!c->weights) return LMR_NO_MEMORY();
     if (weights) {
-        LMR_OR(done, lmr_host_real("coils", "weights", weights, &all));
-        LMR_OR(done, lmr_expect("coils", "weight array", weights, dev, weights->dtype, shape));
+        LMR_OR(done, lmr_input_real("coils", "weights", weights, &all));
+        LMR_OR(done, lmr_expect("coils", "weight array", weights, c->dev, weights->dtype, shape));
+        LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &c->weights));
+        LMR_OR(done, c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, c->weights->data));
     } else {
-        LMR_OR(done, larmor_density_pipe(points, larmor_shape_of(nd, c->n), 0, &own));
-        LMR_OR(done, lmr_host_real("coils", "weights", own, &all));
+        LMR_OR(done, larmor_density_pipe(c->points, larmor_shape_of(c->nd, c->n), 0, &c->weights));
     }
-    for (int64_t i = 0; i < c->m; i++) {
-        const double hann = pow(cos(M_PI / 2 * radius_of(c->points + i * nd, nd, c->n)), 2);
-        c->weights[i] = hann * all[weights ? c->index[i] : i];
-    }
+    st = c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, c->weights->data);
 done:
-    larmor_array_free(own);
-    free(all);
+    larmor_array_free(all);
     return st;
 }
 
-/* The centre's samples, weighted: [m, coils]. */
-static larmor_status gather(const larmor_array *kspace, int64_t samples, int64_t coils, const centre *c,
-                            larmor_array **out)
-{
-    *out = NULL;
-    double complex *coil = malloc((size_t)samples * sizeof *coil), *values = malloc((size_t)c->m * sizeof *values);
-    larmor_status st;
-    if (!coil || !values) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
-    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(c->m, coils), out));
-    for (int64_t i = 0; i < coils; i++) {
-        LMR_OR(done, lmr_host_complex(kspace, i * samples, samples, coil));
-        for (int64_t j = 0; j < c->m; j++) values[j] = c->weights[j] * coil[c->index[j]];
-        LMR_OR(done, lmr_write_complex(*out, i * c->m, c->m, values));
-    }
-done:
-    free(values), free(coil);
-    return st;
-}
-
-/* Coil images on the fine grid, [lmr_fine_size(n)..., coils], on the host. */
-static larmor_status grid_images(const larmor_array *values, const larmor_array *points, int nd, const int64_t n[3],
-                                 int64_t coils, double complex **images)
+/* Coil images on the fine grid, c128 [lmr_fine_size(n)..., coils]. */
+static larmor_status grid_images(const larmor_array *kspace, int64_t samples, int64_t coils, const centre *c,
+                                 larmor_array **images)
 {
     *images = NULL;
-    larmor_nufft_opts opts = {.type = 1, .ndim = nd, .batch = coils, .dtype = values->dtype};
+    larmor_nufft_opts opts = {.type = 1, .ndim = c->nd, .batch = coils, .dtype = kspace->dtype};
     int64_t pixels = 1;
-    for (int d = 0; d < nd; d++) opts.modes[d] = lmr_fine_size(n[d]), pixels *= opts.modes[d];
+    for (int d = 0; d < c->nd; d++) opts.modes[d] = lmr_fine_size(c->n[d]), pixels *= opts.modes[d];
     larmor_nufft *plan = NULL;
-    larmor_array *grid = NULL;
+    larmor_array *values = NULL, *grid = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_create(values->dev, values->dtype, LARMOR_SHAPE(pixels, coils), &grid));
-    LMR_OR(done, larmor_nufft_create(values->dev, &opts, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
+    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(c->m, coils), &values));
+    LMR_OR(done, c->kernels->gather(c->dev->ctx, samples, c->m, coils, c->index, c->weights->data, kspace->data,
+                                    values->data));
+    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(pixels, coils), &grid));
+    LMR_OR(done, larmor_nufft_create(c->dev, &opts, &plan));
+    LMR_OR(done, larmor_nufft_set_points(plan, c->points, NULL));
     LMR_OR(done, larmor_nufft_execute(plan, values, grid));
-    *images = malloc((size_t)(pixels * coils) * sizeof **images);
-    st = *images ? lmr_host_complex(grid, 0, pixels * coils, *images) : LMR_NO_MEMORY();
+    st = larmor_array_convert(grid, LARMOR_C128, images);
 done:
     larmor_nufft_free(plan);
-    larmor_array_free(grid);
+    larmor_array_free(grid), larmor_array_free(values);
     return st;
 }
 
-/* maps [image..., coils] <- low [n..., coils], interpolated and normalised to sum_c |s_c|^2 = 1. */
-static larmor_status interpolate(const double complex *low, const int64_t n[3], larmor_shape image, int64_t coils,
+/* One coil: *x <- [to...] of *x [from...], by way of *spare; all c128 and large enough for [to...]. */
+static larmor_status resize(const centre *c, const double _Complex *from, larmor_shape image, void **x, void **spare)
+{
+    const lmr_recon_kernels *kernels;
+    int64_t dim[3] = {c->n[0], c->n[1], c->n[2]};
+    const void *in = from;
+    LMR_TRY(lmr_recon_kernels_of(c->dev, LARMOR_C128, &kernels));
+    for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
+        int64_t rows[3] = {1, dim[axis], 1};
+        for (int d = 0; d < 3; d++)
+            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
+        LMR_TRY(kernels->resize(c->dev->ctx, rows, image.dim[axis], in, *spare));
+        dim[axis] = image.dim[axis];
+        void *const out = *spare;
+        *spare = *x, *x = out, in = out;
+    }
+    return LARMOR_OK;
+}
+
+/* maps [image..., coils] <- low, c128 [n..., coils], interpolated and normalised to sum_c |s_c|^2 = 1. */
+static larmor_status interpolate(const larmor_array *low, const centre *c, larmor_shape image, int64_t coils,
                                  larmor_array *maps)
 {
-    const int64_t voxels = larmor_shape_count(image), pixels = n[0] * n[1] * n[2];
-    int64_t to[3] = {1, 1, 1};
-    for (int d = 0; d < image.ndim; d++) to[d] = image.dim[d];
-    double *energy = calloc((size_t)voxels, sizeof *energy);
-    double complex *map = NULL;
-    larmor_array *scale = NULL;
-    larmor_status st = energy ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t c = 0; c < coils && !st; c++) {
-        LMR_OR(done, lmr_resize(low + c * pixels, n, to, lmr_device_threads(maps->dev), &map));
-        for (int64_t i = 0; i < voxels; i++) energy[i] += creal(map[i] * conj(map[i]));
-        LMR_OR(done, lmr_write_complex(maps, c * voxels, voxels, map));
-        free(map), map = NULL;
+    const int64_t voxels = larmor_shape_count(image), pixels = c->n[0] * c->n[1] * c->n[2];
+    const lmr_backend *be = c->dev->be;
+    larmor_array *work = NULL, *energy = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(voxels, 2), &work));
+    void *x = work->data, *spare = (double _Complex *)work->data + voxels;
+    for (int64_t i = 0; i < coils; i++) {
+        void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
+        LMR_OR(done, resize(c, (const double _Complex *)low->data + i * pixels, image, &x, &spare));
+        LMR_OR(done, be->convert(c->dev->ctx, voxels, LARMOR_C128, x, maps->dtype, to));
     }
-    if (st) goto done;
-    for (int64_t i = 0; i < voxels; i++) energy[i] = energy[i] > 0 ? 1 / sqrt(energy[i]) : 0;
-    LMR_OR(done, lmr_array_of_real(maps->dev, maps->dtype, image, energy, &scale));
-    LMR_OR(done, larmor_mul(scale, 0, maps));
+    LMR_OR(done, larmor_array_create(c->dev, maps->dtype, image, &energy));
+    LMR_OR(done, lmr_vec_of(maps)->combine(c->dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
+    LMR_OR(done, c->kernels->power(c->dev->ctx, voxels, -1, 0, energy->data));
+    LMR_OR(done, larmor_mul(energy, 0, maps));
 done:
-    larmor_array_free(scale);
-    free(map), free(energy);
+    larmor_array_free(energy), larmor_array_free(work);
     return st;
 }
 
@@ -166,34 +150,29 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
 {
     *maps = NULL;
     const larmor_coils_opts o = opts ? *opts : (larmor_coils_opts){0};
-    double *k = NULL;
-    LMR_TRY(lmr_host_traj("coils", traj, image, &k));
-    const int nd = image.ndim;
-    centre c = {.n = {1, 1, 1}};
-    larmor_array *points = NULL, *values = NULL, *out = NULL;
-    double complex *images = NULL, *low = NULL;
+    larmor_array *k, *images = NULL, *low = NULL, *out = NULL;
+    LMR_TRY(lmr_input_traj("coils", traj, image, &k));
+    centre c = {.dev = traj->dev, .nd = image.ndim, .n = {1, 1, 1}, .radius = {0.5, 0.5, 0.5}};
     larmor_status st;
     LMR_OR(done, check(kspace, traj, &o));
+    LMR_OR(done, lmr_recon_kernels_of(traj->dev, kspace->dtype, &c.kernels));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t samples = larmor_shape_count(shape), coils = kspace->shape.dim[shape.ndim];
-    for (int d = 0; d < nd; d++) {
+    for (int d = 0; d < c.nd; d++) {
         c.n[d] = o.calibration ? o.calibration : DEFAULT_CALIBRATION;
         if (c.n[d] > image.dim[d]) c.n[d] = image.dim[d];
+        c.radius[d] = (double)c.n[d] / 2;
     }
-    LMR_OR(done, select_samples(k, nd, samples, &c));
-    LMR_OR(done, lmr_array_of_real(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, c.m), c.points, &points));
-    LMR_OR(done, weigh(traj->dev, weights, shape, nd, points, &c));
-    LMR_OR(done, gather(kspace, samples, coils, &c, &values));
-    LMR_OR(done, grid_images(values, points, nd, c.n, coils, &images));
-    LMR_OR(done, lmr_walsh(traj->dev, images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &low));
+    LMR_OR(done, select_samples(k, samples, &c));
+    LMR_OR(done, weigh(weights, shape, &c));
+    LMR_OR(done, grid_images(kspace, samples, coils, &c, &images));
+    LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &low));
     LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, coils), &out));
-    LMR_OR(done, interpolate(low, c.n, image, coils, out));
-    *maps = out;
-    out = NULL;
+    LMR_OR(done, interpolate(low, &c, image, coils, out));
+    *maps = out, out = NULL;
 done:
-    free(low), free(images);
-    larmor_array_free(out), larmor_array_free(values), larmor_array_free(points);
+    larmor_array_free(out), larmor_array_free(low), larmor_array_free(images);
     centre_free(&c);
-    free(k);
+    larmor_array_free(k);
     return st;
 }

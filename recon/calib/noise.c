@@ -5,18 +5,20 @@
 #include <stdlib.h>
 
 #include "larmor/recon.h"
-#include "recon/host.h"
+#include "recon/inputs.h"
 
-/* The lower triangle of R = n n^H / (m - 1), column-major; n is [m, coils]. */
-static larmor_status covariance(const double complex *noise, int64_t m, int64_t coils, double complex *cov)
+/* R = n n^H / (m - 1), column-major; n is [m, coils]. */
+static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t coils, double complex *cov)
 {
-    for (int64_t j = 0; j < coils; j++)
-        for (int64_t i = j; i < coils; i++) {
-            const double complex *a = noise + i * m, *b = noise + j * m;
-            double complex sum = 0;
-            for (int64_t t = 0; t < m; t++) sum += a[t] * conj(b[t]);
-            cov[i + j * coils] = sum / (double)(m - 1);
-        }
+    const lmr_recon_kernels *kernels;
+    larmor_array *sums;
+    LMR_TRY(lmr_recon_kernels_of(noise->dev, noise->dtype, &kernels));
+    LMR_TRY(larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &sums));
+    larmor_status st = kernels->covariance(noise->dev->ctx, m, coils, noise->data, sums->data);
+    if (!st) st = larmor_array_read(sums, cov, larmor_array_bytes(sums));
+    larmor_array_free(sums);
+    LMR_TRY(st);
+    for (int64_t i = 0; i < coils * coils; i++) cov[i] /= (double)(m - 1);
     for (int64_t i = 0; i < coils; i++) {
         const double variance = creal(cov[i + i * coils]);
         if (!(variance > 0) || !isfinite(variance))
@@ -61,22 +63,19 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
         return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
     const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
     if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
-    double complex *samples = malloc((size_t)(m * coils) * sizeof *samples);
     double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
-    larmor_status st = LARMOR_OK;
-    if (!samples || !cov) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
-    LMR_OR(done, lmr_host_complex(noise, 0, m * coils, samples));
-    LMR_OR(done, covariance(samples, m, coils, cov));
+    if (!cov) return LMR_NO_MEMORY();
+    larmor_array *wide = NULL;
+    larmor_status st;
+    LMR_OR(done, covariance(noise, m, coils, cov));
     if (m < 5 * coils) load_diagonal(m, coils, cov);
     LMR_OR(done, inverse_root(coils, scale, cov));
-    LMR_OR(done, larmor_array_create(noise->dev, noise->dtype, LARMOR_SHAPE(coils, coils), W));
-    LMR_OR(done, lmr_write_complex(*W, 0, coils * coils, cov));
+    LMR_OR(done, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &wide));
+    LMR_OR(done, larmor_array_write(wide, cov, larmor_array_bytes(wide)));
+    st = larmor_array_convert(wide, noise->dtype, W);
 done:
-    if (st) larmor_array_free(*W), *W = NULL;
-    free(cov), free(samples);
+    larmor_array_free(wide);
+    free(cov);
     return st;
 }
 

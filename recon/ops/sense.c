@@ -1,79 +1,229 @@
-/* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001).
- * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
+/* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
+ * or for some at a time. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "larmor/recon.h"
-#include "recon/host.h"
+#include "recon/inputs.h"
+
+/* ---- weights ---- */
 
 /* Multiplication of every coil's samples by the same real numbers. */
-static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status weights_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     LMR_TRY(larmor_copy(x, y));
     return larmor_mul(self, 0, y);
 }
 
-static void destroy(void *self)
+static void weights_destroy(void *self)
 {
     larmor_array_free(self);
 }
 
-static const larmor_op_impl impl = {"weights", forward, forward, NULL, destroy};
-
-/* sqrt(W) on k-space [samples, readouts, coils]. */
-static larmor_status op_weights(larmor_device *dev, const larmor_array *weights, larmor_dtype dtype,
-                                larmor_shape kspace, larmor_op **P)
+/* sqrt(weights), complex, [samples...]. */
+static larmor_status root_of(const larmor_array *weights, larmor_device *dev, larmor_dtype dtype,
+                             larmor_shape samples, larmor_array **root)
 {
-    *P = NULL;
-    double *root;
-    LMR_TRY(lmr_host_real("sense", "weights", weights, &root));
-    larmor_array *d = NULL;
-    const larmor_shape samples = larmor_shape_of(kspace.ndim - 1, kspace.dim);
+    *root = NULL;
+    const lmr_recon_kernels *kernels;
+    larmor_array *wide, *out = NULL;
+    int64_t index;
+    double value;
+    LMR_TRY(lmr_input_real("sense", "weights", weights, &wide));
     larmor_status st;
     LMR_OR(done, lmr_expect("sense", "weight array", weights, dev, weights->dtype, samples));
-    for (int64_t i = 0; i < larmor_shape_count(samples); i++) {
-        if (root[i] < 0) {
-            st = LMR_FAIL(LARMOR_ERR_ARG, "sense: weight %lld is %g, expected at least 0", (long long)i, root[i]);
-            goto done;
-        }
-        root[i] = sqrt(root[i]);
+    LMR_OR(done, lmr_find_outlier(wide, 0, &index, &value));
+    if (index >= 0) {
+        st = LMR_FAIL(LARMOR_ERR_ARG, "sense: weight %lld is %g, expected at least 0", (long long)index, value);
+        goto done;
     }
-    LMR_OR(done, lmr_array_of_real(dev, dtype, samples, root, &d));
-    LMR_OR(done, larmor_op_create(dev, &impl, d, dtype, kspace, kspace, P));
-    d = NULL;
+    LMR_OR(done, lmr_recon_kernels_of(dev, dtype, &kernels));
+    LMR_OR(done, larmor_array_convert(wide, dtype, &out));
+    LMR_OR(done, kernels->power(dev->ctx, larmor_array_count(out), 1, 0, out->data));
+    *root = out, out = NULL;
 done:
-    larmor_array_free(d);
-    free(root);
+    larmor_array_free(out), larmor_array_free(wide);
     return st;
 }
+
+/* sqrt(W) F of `coils` coils; root may be NULL. A normal map that is given to this product survives the chain with S.
+ */
+static larmor_status op_samples(larmor_array *maps, const larmor_sense_opts *opts, larmor_array *root, int64_t coils,
+                                larmor_op **PF)
+{
+    static const larmor_op_impl impl = {"weights", weights_forward, weights_forward, NULL, weights_destroy};
+    *PF = NULL;
+    larmor_nufft_opts nufft = {.type = 2, .ndim = maps->shape.ndim - 1, .batch = coils, .tol = opts->nufft_tol};
+    for (int i = 0; i < nufft.ndim; i++) nufft.modes[i] = maps->shape.dim[i];
+    nufft.dtype = maps->dtype;
+    larmor_op *F = NULL, *P = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
+    if (root) {
+        const larmor_shape kspace = larmor_op_out_shape(F);
+        LMR_OR(done, larmor_op_create(maps->dev, &impl, root, maps->dtype, kspace, kspace, &P));
+        larmor_array_ref(root);
+        LMR_OR(done, larmor_op_chain(P, F, PF));
+    } else {
+        *PF = larmor_op_ref(F);
+    }
+done:
+    larmor_op_free(P), larmor_op_free(F);
+    return st;
+}
+
+/* ---- some coils at a time ---- */
+
+typedef struct blocks {
+    larmor_array *maps, *image; /* image: what one block adds to the sum over coils */
+    larmor_array *coils;        /* coil images [image..., block] */
+    larmor_op *PF[2];           /* of a full block, and of the last one where that is smaller */
+    int64_t voxels, channels, block;
+} blocks;
+
+static void blocks_destroy(void *self)
+{
+    blocks *b = self;
+    larmor_op_free(b->PF[0]), larmor_op_free(b->PF[1]);
+    larmor_array_free(b->maps), larmor_array_free(b->image), larmor_array_free(b->coils);
+    free(b);
+}
+
+/* What to do with the block of `count` coils that begins at `first`. part: of y, where there is one. */
+typedef larmor_status (*block_step)(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
+                                    const larmor_array *x, larmor_array *part, larmor_array *sum);
+
+static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *x, const larmor_array *y,
+                                larmor_array *sum)
+{
+    if (sum) LMR_TRY(larmor_zero(sum));
+    for (int64_t first = 0; first < b->channels; first += b->block) {
+        const int64_t rest = b->channels - first, count = rest < b->block ? rest : b->block;
+        const void *maps =
+            (const char *)b->maps->data + (size_t)(first * b->voxels) * larmor_dtype_size(b->maps->dtype);
+        larmor_array *coils = NULL, *part = NULL;
+        larmor_status st = larmor_array_slice(b->coils, 0, count, &coils);
+        /* the view is written only where the caller owns y, or else only read */
+        if (!st && y) st = larmor_array_slice((larmor_array *)(uintptr_t)y, first, count, &part);
+        if (!st) st = step(b, b->PF[count < b->block], maps, coils, x, part, sum);
+        larmor_array_free(part), larmor_array_free(coils);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status spread_coils(const blocks *b, const void *maps, const larmor_array *x, larmor_array *coils)
+{
+    const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
+    return lmr_vec_of(x)->expand(x->dev->ctx, b->voxels, count, maps, x->data, coils->data);
+}
+
+static larmor_status add_coils(const blocks *b, const void *maps, const larmor_array *coils, larmor_array *sum)
+{
+    const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
+    LMR_TRY(lmr_vec_of(sum)->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, b->image->data));
+    return larmor_axpby(1, b->image, 1, sum);
+}
+
+static larmor_status forward_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
+                                  const larmor_array *x, larmor_array *part, larmor_array *sum)
+{
+    (void)sum;
+    LMR_TRY(spread_coils(b, maps, x, coils));
+    return larmor_op_forward(PF, coils, part);
+}
+
+static larmor_status adjoint_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
+                                  const larmor_array *x, larmor_array *part, larmor_array *sum)
+{
+    (void)x;
+    LMR_TRY(larmor_op_adjoint(PF, part, coils));
+    return add_coils(b, maps, coils, sum);
+}
+
+static larmor_status normal_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
+                                 const larmor_array *x, larmor_array *part, larmor_array *sum)
+{
+    (void)part;
+    larmor_array *inner;
+    LMR_TRY(larmor_array_create(coils->dev, coils->dtype, coils->shape, &inner));
+    larmor_status st;
+    LMR_OR(done, spread_coils(b, maps, x, coils));
+    LMR_OR(done, larmor_op_normal(PF, coils, inner));
+    LMR_OR(done, add_coils(b, maps, inner, sum));
+done:
+    larmor_array_free(inner);
+    return st;
+}
+
+static larmor_status blocks_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    return for_blocks(self, forward_step, x, y, NULL);
+}
+
+static larmor_status blocks_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    return for_blocks(self, adjoint_step, NULL, y, x);
+}
+
+static larmor_status blocks_normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    return for_blocks(self, normal_step, x, NULL, z);
+}
+
+static larmor_status op_blocks(larmor_array *maps, const larmor_sense_opts *opts, larmor_array *root, larmor_op **A)
+{
+    static const larmor_op_impl impl = {"sense", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy};
+    const int ndim = maps->shape.ndim - 1;
+    const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
+    blocks *b = calloc(1, sizeof *b);
+    if (!b) return LMR_NO_MEMORY();
+    *b = (blocks){.maps = larmor_array_ref(maps),
+                  .voxels = larmor_shape_count(image),
+                  .channels = maps->shape.dim[ndim],
+                  .block = opts->block};
+    const int64_t rest = b->channels % b->block;
+    larmor_status st;
+    LMR_OR(fail, op_samples(maps, opts, root, b->block, &b->PF[0]));
+    if (rest) LMR_OR(fail, op_samples(maps, opts, root, rest, &b->PF[1]));
+    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, image, &b->image));
+    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(image, b->block), &b->coils));
+    larmor_shape kspace = larmor_op_out_shape(b->PF[0]);
+    kspace.dim[kspace.ndim - 1] = b->channels;
+    LMR_OR(fail, larmor_op_create(maps->dev, &impl, b, maps->dtype, image, kspace, A));
+    return LARMOR_OK;
+fail:
+    blocks_destroy(b);
+    return st;
+}
+
+/* ---- both ---- */
 
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
     *A = NULL;
     if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
-    larmor_op *S = NULL, *F = NULL, *P = NULL, *PF = NULL;
+    if (opts->block < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0", (long long)opts->block);
+    larmor_op *S = NULL, *PF = NULL;
+    larmor_array *root = NULL;
     larmor_status st;
     LMR_OR(done, larmor_op_coils(maps, &S));
-    const larmor_shape image = larmor_op_in_shape(S);
-    if (image.ndim > 3) {
+    const int ndim = maps->shape.ndim - 1;
+    if (ndim > 3) {
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions and coils",
                       lmr_describe(maps).s);
         goto done;
     }
-    larmor_nufft_opts nufft = {.type = 2, .ndim = image.ndim, .batch = maps->shape.dim[image.ndim]};
-    for (int i = 0; i < image.ndim; i++) nufft.modes[i] = image.dim[i];
-    nufft.tol = opts->nufft_tol;
-    nufft.dtype = maps->dtype;
-    LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
-    if (opts->weights) {
-        /* chained to F first: a normal map that is given to their product survives the chain with S */
-        LMR_OR(done, op_weights(maps->dev, opts->weights, maps->dtype, larmor_op_out_shape(F), &P));
-        LMR_OR(done, larmor_op_chain(P, F, &PF));
+    if (opts->weights)
+        LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
+    if (opts->block > 0 && opts->block < maps->shape.dim[ndim]) {
+        LMR_OR(done, op_blocks(maps, opts, root, A));
     } else {
-        PF = larmor_op_ref(F);
+        LMR_OR(done, op_samples(maps, opts, root, maps->shape.dim[ndim], &PF));
+        LMR_OR(done, larmor_op_chain(PF, S, A));
     }
-    LMR_OR(done, larmor_op_chain(PF, S, A));
 done:
-    larmor_op_free(PF), larmor_op_free(P), larmor_op_free(F), larmor_op_free(S);
+    larmor_array_free(root);
+    larmor_op_free(PF), larmor_op_free(S);
     return st;
 }

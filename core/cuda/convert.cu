@@ -1,0 +1,66 @@
+/* From one type of numbers to another on the GPU. SPDX-License-Identifier: Apache-2.0 */
+#include "core/cuda/tables.cuh"
+
+namespace
+{
+
+/* Real numbers in, `parts` of them to a number; `stride` of them to a number out. */
+template <typename X, typename Y> __global__ void convert_kernel(int64_t n, int parts, const X *x, int stride, Y *y)
+{
+    for (int64_t i = first_index(); i < n * stride; i += index_stride()) {
+        const int64_t number = i / stride, part = i % stride;
+        y[i] = part < parts ? (Y)x[number * parts + part] : (Y)0;
+    }
+}
+
+template <typename Y> __global__ void fill_kernel(int64_t n, int parts, Y value, Y *y)
+{
+    for (int64_t i = first_index(); i < n * parts; i += index_stride()) y[i] = i % parts ? (Y)0 : value;
+}
+
+int parts_of(larmor_dtype type)
+{
+    return type == LARMOR_C64 || type == LARMOR_C128 ? 2 : 1;
+}
+
+bool is_double(larmor_dtype type)
+{
+    return type == LARMOR_F64 || type == LARMOR_C128;
+}
+
+template <typename X, typename Y>
+void convert(const lmr_cuda *c, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y)
+{
+    const int stride = parts_of(to);
+    convert_kernel<<<blocks(n * stride), 256, 0, c->stream>>>(n, parts_of(from), static_cast<const X *>(x), stride,
+                                                              static_cast<Y *>(y));
+}
+
+} // namespace
+
+larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (is_double(from) && is_double(to))
+        convert<double, double>(c, n, from, x, to, y);
+    else if (is_double(from))
+        convert<double, float>(c, n, from, x, to, y);
+    else if (is_double(to))
+        convert<float, double>(c, n, from, x, to, y);
+    else
+        convert<float, float>(c, n, from, x, to, y);
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double value, void *x)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const int parts = parts_of(type);
+    if (is_double(type))
+        fill_kernel<<<blocks(n * parts), 256, 0, c->stream>>>(n, parts, value, static_cast<double *>(x));
+    else
+        fill_kernel<<<blocks(n * parts), 256, 0, c->stream>>>(n, parts, (float)value, static_cast<float *>(x));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}

@@ -1,0 +1,32 @@
+/* What the processor's files of this layer share. Included once per precision. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_CPU_H
+#define LMR_RECON_CPU_H
+
+#include "core/real.h"
+#include "recon/kernels.h"
+
+larmor_status R(lmr_cpu_recon_outlier)(void *ctx, int64_t n, const double *x, double low, int64_t *index);
+larmor_status R(lmr_cpu_recon_select)(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
+                                      double limit, int64_t *index, int64_t *count);
+larmor_status R(lmr_cpu_recon_pick)(void *ctx, int nd, int64_t m, const int64_t *index, double scale,
+                                    const double *from, double *to);
+larmor_status R(lmr_cpu_recon_gather)(void *ctx, int64_t samples, int64_t m, int64_t coils, const int64_t *index,
+                                      const double *w, const void *from, void *to);
+larmor_status R(lmr_cpu_recon_taper)(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
+                                     double *w);
+larmor_status R(lmr_cpu_recon_lines)(void *ctx, int nd, int64_t n, int64_t readouts, const double *points, double *t,
+                                     lmr_line *line);
+larmor_status R(lmr_cpu_recon_ramp)(void *ctx, int nd, int64_t n, int64_t readouts, const double *t,
+                                    const lmr_line *line, int64_t rays, const double *ray, double *w);
+larmor_status R(lmr_cpu_recon_overlap)(void *ctx, int nd, const int64_t dim[3], double scale, void *y);
+larmor_status R(lmr_cpu_recon_balance)(void *ctx, int64_t m, double *w, void *g);
+
+larmor_status R(lmr_cpu_recon_covariance)(void *ctx, int64_t m, int64_t coils, const void *x, void *cov);
+larmor_status R(lmr_cpu_recon_products)(void *ctx, int64_t n, int64_t first, int64_t count, const void *x, void *y);
+larmor_status R(lmr_cpu_recon_filter)(void *ctx, const int64_t dim[3], int64_t n, int64_t count, const double *taps,
+                                      int64_t step, int64_t stride, int64_t shift, const void *x, void *y);
+larmor_status R(lmr_cpu_recon_scatter)(void *ctx, int64_t pixels, int64_t coils, int64_t first, int64_t count,
+                                       const void *sums, void *cov);
+larmor_status R(lmr_cpu_recon_align)(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
+
+#endif

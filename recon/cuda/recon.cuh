@@ -1,0 +1,54 @@
+/* What this layer's CUDA files share. Only for .cu files. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_CUDA_CUH
+#define LMR_RECON_CUDA_CUH
+
+#include "core/cuda/cuda.cuh"
+#include "recon/math.h"
+
+/* Their parts of the table; T is float or double. */
+larmor_status lmr_cuda_recon_outlier(void *ctx, int64_t n, const double *x, double low, int64_t *index);
+larmor_status lmr_cuda_recon_select(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
+                                    double limit, int64_t *index, int64_t *count);
+larmor_status lmr_cuda_recon_pick(void *ctx, int nd, int64_t m, const int64_t *index, double scale,
+                                  const double *from, double *to);
+larmor_status lmr_cuda_recon_taper(void *ctx, int nd, int64_t m, const double *points, const double radius[3],
+                                   double *w);
+larmor_status lmr_cuda_recon_lines(void *ctx, int nd, int64_t n, int64_t readouts, const double *points, double *t,
+                                   lmr_line *line);
+larmor_status lmr_cuda_recon_ramp(void *ctx, int nd, int64_t n, int64_t readouts, const double *t,
+                                  const lmr_line *line, int64_t rays, const double *ray, double *w);
+
+template <typename T>
+larmor_status lmr_cuda_recon_covariance(void *ctx, int64_t m, int64_t coils, const void *x, void *cov);
+template <typename T>
+larmor_status lmr_cuda_recon_products(void *ctx, int64_t n, int64_t first, int64_t count, const void *x, void *y);
+template <typename T> larmor_status lmr_cuda_recon_filter(void *ctx, const int64_t dim[3], int64_t n, int64_t count,
+                                                          const double *taps, int64_t step, int64_t stride,
+                                                          int64_t shift, const void *x, void *y);
+template <typename T> larmor_status lmr_cuda_recon_scatter(void *ctx, int64_t pixels, int64_t coils, int64_t first,
+                                                           int64_t count, const void *sums, void *cov);
+template <typename T>
+larmor_status lmr_cuda_recon_align(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
+
+namespace
+{
+
+enum { THREADS = 256 };
+
+/* An array as a kernel's argument. */
+template <typename N> struct three {
+    N v[3];
+};
+
+template <typename T> const cx<T> *in(const void *x)
+{
+    return static_cast<const cx<T> *>(x);
+}
+template <typename T> cx<T> *out(void *y)
+{
+    return static_cast<cx<T> *>(y);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,77 @@
+/* From coil images to the image that is kept: root sum of squares, division by the maps' energy, crop.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/recon.h"
+#include "recon/inputs.h"
+
+/* e <- sum_c |x_c|^2 of complex [image..., coils], which must fit like's shape and device. */
+static larmor_status energy_of(const char *who, const char *what, const larmor_array *x, const larmor_array *like,
+                               larmor_array **e)
+{
+    *e = NULL;
+    const int last = x ? x->shape.ndim - 1 : -1;
+    if (!like || !lmr_is_complex(like->dtype) || last < 0)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s are %s and the image is %s, expected complex ones", who, what,
+                        lmr_describe(x).s, lmr_describe(like).s);
+    const int64_t voxels = larmor_array_count(like), coils = x->shape.dim[last];
+    LMR_TRY(lmr_expect(who, what, x, like->dev, like->dtype, larmor_shape_append(like->shape, coils)));
+    larmor_array *out;
+    LMR_TRY(larmor_array_create(like->dev, like->dtype, like->shape, &out));
+    const larmor_status st = lmr_vec_of(x)->combine(x->dev->ctx, voxels, coils, x->data, x->data, out->data);
+    if (st)
+        larmor_array_free(out);
+    else
+        *e = out;
+    return st;
+}
+
+larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x)
+{
+    const lmr_recon_kernels *kernels;
+    larmor_array *energy;
+    LMR_TRY(energy_of("root sum of squares", "coil images", coils, x, &energy));
+    larmor_status st;
+    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_OR(done, kernels->power(x->dev->ctx, larmor_array_count(x), 1, 0, energy->data));
+    LMR_OR(done, larmor_copy(energy, x));
+done:
+    larmor_array_free(energy);
+    return st;
+}
+
+larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
+{
+    const lmr_recon_kernels *kernels;
+    larmor_array *energy;
+    double most;
+    LMR_TRY(energy_of("divide by energy", "maps", maps, x, &energy));
+    const int64_t voxels = larmor_array_count(x);
+    larmor_status st;
+    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_OR(done, kernels->largest(x->dev->ctx, voxels, energy->data, &most));
+    LMR_OR(done, kernels->power(x->dev->ctx, voxels, -2, 1e-6 * most, energy->data));
+    LMR_OR(done, larmor_mul(energy, 0, x));
+done:
+    larmor_array_free(energy);
+    return st;
+}
+
+larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y)
+{
+    *y = NULL;
+    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3 || shape.ndim != x->shape.ndim)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "crop: got %s and %d dimensions, expected a complex image and as many of its 1 to 3",
+                        lmr_describe(x).s, shape.ndim);
+    const lmr_recon_kernels *kernels;
+    int64_t from[3] = {1, 1, 1}, to[3] = {1, 1, 1};
+    for (int d = 0; d < shape.ndim; d++) from[d] = x->shape.dim[d], to[d] = shape.dim[d];
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    larmor_array *out;
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, shape, &out));
+    const larmor_status st = kernels->crop(x->dev->ctx, from, to, scale, x->data, out->data);
+    if (st)
+        larmor_array_free(out);
+    else
+        *y = out;
+    return st;
+}

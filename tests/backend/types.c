@@ -1,0 +1,112 @@
+/* A backend's entries that make numbers, or numbers of another type: convert, fill and random. Part of what a new
+ * backend must pass. SPDX-License-Identifier: Apache-2.0 */
+#include "core/array.h"
+#include "core/random.h"
+#include "tests/support/test.h"
+
+static const int64_t sizes[] = {0, 1, 3, 1000, 40001}; /* the last one is past the serial limit */
+enum { SIZES = sizeof sizes / sizeof *sizes, TYPES = LARMOR_C128 + 1 };
+
+static int64_t parts_of(larmor_dtype type)
+{
+    return lmr_is_complex(type) ? 2 : 1;
+}
+
+/* n real numbers of a precision as doubles; free them. */
+static double *download(larmor_dtype type, const void *ptr, int64_t n)
+{
+    double *values = malloc((size_t)(n + 1) * sizeof *values);
+    float *narrow = malloc((size_t)(n + 1) * sizeof *narrow);
+    assert_true(values && narrow);
+    const int wide = lmr_precision(type) == LMR_F64;
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, wide ? (void *)values : narrow, ptr, (size_t)n * (wide ? 8 : 4)));
+    for (int64_t i = 0; i < n && !wide; i++) values[i] = (double)narrow[i];
+    free(narrow);
+    return values;
+}
+
+static void *upload(larmor_dtype type, const double *values, int64_t n)
+{
+    void *ptr;
+    float *narrow = malloc((size_t)(n + 1) * sizeof *narrow);
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < n; i++) narrow[i] = (float)values[i];
+    const int wide = lmr_precision(type) == LMR_F64;
+    const size_t bytes = (size_t)n * (wide ? 8 : 4);
+    assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, wide ? (const void *)values : narrow, bytes));
+    free(narrow);
+    return ptr;
+}
+
+static void conversion_rounds_to_nearest_and_adds_imaginary_zeros(void **state)
+{
+    (void)state;
+    for (int c = 0; c < SIZES * TYPES * TYPES; c++) {
+        const larmor_dtype from = (larmor_dtype)(c % TYPES), to = (larmor_dtype)(c / TYPES % TYPES);
+        if (lmr_is_complex(from) && !lmr_is_complex(to)) continue;
+        const int64_t n = sizes[c / TYPES / TYPES], in = parts_of(from), out = parts_of(to);
+        uint64_t seed = 5;
+        double *x = malloc((size_t)(2 * n + 1) * sizeof *x);
+        assert_non_null(x);
+        for (int64_t i = 0; i < in * n; i++) x[i] = test_random(&seed);
+        void *dx = upload(from, x, in * n), *dy;
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(to), &dy));
+        assert_ok(dev->be->convert(dev->ctx, n, from, dx, to, dy));
+        double *y = download(to, dy, out * n);
+        const int exact = lmr_precision(from) == LMR_F64 && lmr_precision(to) == LMR_F64;
+        for (int64_t i = 0; i < out * n; i++) {
+            const double value = i % out < in ? x[in * (i / out) + i % out] : 0;
+            assert_true(y[i] == (exact ? value : (double)(float)value));
+        }
+        dev->be->release(dev->ctx, dx), dev->be->release(dev->ctx, dy);
+        free(x), free(y);
+    }
+}
+
+static void fill_sets_every_number_and_none_behind_them(void **state)
+{
+    (void)state;
+    for (int c = 0; c < SIZES * TYPES; c++) {
+        const larmor_dtype type = (larmor_dtype)(c % TYPES);
+        const int64_t n = sizes[c / TYPES], parts = parts_of(type);
+        void *x;
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)(n + 1) * larmor_dtype_size(type), &x));
+        assert_ok(dev->be->fill(dev->ctx, n, type, -1.25, x));
+        double *values = download(type, x, parts * (n + 1));
+        for (int64_t i = 0; i < parts * (n + 1); i++)
+            assert_true(values[i] == (i % parts || i / parts == n ? 0 : -1.25));
+        dev->be->release(dev->ctx, x);
+        free(values);
+    }
+}
+
+static void random_numbers_are_those_of_the_generator_on_every_device(void **state)
+{
+    (void)state;
+    const larmor_dtype types[] = {LARMOR_C64, LARMOR_C128};
+    for (int c = 0; c < SIZES * LMR_PRECISIONS; c++) {
+        const int64_t n = sizes[c / LMR_PRECISIONS];
+        const larmor_dtype type = types[c % LMR_PRECISIONS];
+        void *x;
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(type), &x));
+        assert_ok(dev->be->vec[c % LMR_PRECISIONS]->random(dev->ctx, n, 42, x));
+        double *values = download(type, x, 2 * n);
+        for (int64_t i = 0; i < 2 * n; i++) {
+            const double value = 2 * lmr_random_uniform(42, (uint64_t)i) - 1;
+            assert_true(values[i] == (type == LARMOR_C128 ? value : (double)(float)value));
+        }
+        dev->be->release(dev->ctx, x);
+        free(values);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conversion_rounds_to_nearest_and_adds_imaginary_zeros),
+        cmocka_unit_test(fill_sets_every_number_and_none_behind_them),
+        cmocka_unit_test(random_numbers_are_those_of_the_generator_on_every_device),
+    };
+    RUN_TESTS(tests);
+}
