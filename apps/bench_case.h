@@ -1,0 +1,42 @@
+/* One case of `larmor bench nufft`: its numbers, its points and its data. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_BENCH_CASE_H
+#define APP_BENCH_CASE_H
+
+#include "larmor/larmor.h"
+
+#define BENCH_LABEL 96
+
+typedef struct bench_case {
+    int type, ndim, is_double; /* type 1: points to modes, 2: modes to points */
+    int64_t modes[3], points, batch;
+    double tol;
+    const char *distribution; /* uniform, cluster, radial, stars or koosh */
+} bench_case;
+
+/* "2D 1000x1000 uniform M=1e+07 type 1 single 1e-05", with the batch if there is one. Returns text. */
+const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL]);
+
+int64_t bench_case_modes(const bench_case *c); /* their product */
+
+typedef struct bench_data {
+    larmor_device *dev;       /* no reference */
+    double *points;           /* [ndim, c.points] cycles per field of view, just as the device holds them */
+    void *host_in, *host_out; /* as the device's arrays, in the case's precision */
+    larmor_array *traj, *in, *out;
+} bench_data;
+
+/* Draw the points and the input of a case, seeded, and put them on the device; readouts are whole, so that c->points
+ * becomes what the trajectory really has.
+ *
+ * Errors  LARMOR_ERR_ARG for a trajectory in the wrong number of dimensions; LARMOR_ERR_MEMORY. */
+larmor_status bench_data_create(larmor_device *dev, bench_case *c, bench_data *data);
+void bench_data_free(bench_data *data);
+
+/* A new real array on the device with the case's precision, from doubles. */
+larmor_status bench_reals(larmor_device *dev, int is_double, larmor_shape shape, const double *host,
+                          larmor_array **out);
+
+/* The i-th of a stream of random numbers in [0, 1). */
+double bench_random(uint64_t stream, int64_t i);
+
+#endif

@@ -1,0 +1,198 @@
+/* Runs one case of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
+#include "bench_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench_direct.h"
+#include "common.h"
+
+typedef struct own_subject {
+    bench_subject base;
+    const bench_case *c;
+    const bench_data *data;
+    larmor_nufft *plan;
+} own_subject;
+
+static larmor_status own_create(bench_subject *self)
+{
+    own_subject *s = (own_subject *)self;
+    const larmor_nufft_opts opts = {
+        .type = s->c->type,
+        .ndim = s->c->ndim,
+        .modes = {s->c->modes[0], s->c->modes[1], s->c->modes[2]},
+        .batch = s->c->batch,
+        .tol = s->c->tol,
+        .dtype = s->c->is_double ? LARMOR_C128 : LARMOR_C64,
+    };
+    return larmor_nufft_create(s->data->dev, &opts, &s->plan);
+}
+
+static larmor_status own_set_points(bench_subject *self)
+{
+    const own_subject *s = (own_subject *)self;
+    return larmor_nufft_set_points(s->plan, s->data->traj, NULL);
+}
+
+static larmor_status own_execute(bench_subject *self)
+{
+    const own_subject *s = (own_subject *)self;
+    return larmor_nufft_execute(s->plan, s->data->in, s->data->out);
+}
+
+static larmor_status own_sync(bench_subject *self)
+{
+    return larmor_device_sync(((own_subject *)self)->data->dev);
+}
+
+static void own_destroy(bench_subject *self)
+{
+    own_subject *s = (own_subject *)self;
+    larmor_nufft_free(s->plan);
+    s->plan = NULL;
+}
+
+/* One more execute into a cleared output, against the direct sums. */
+static larmor_status find_error(bench_subject *s, const bench_case *c, bench_data *data, const bench_direct *direct,
+                                double *error)
+{
+    larmor_status st = larmor_zero(data->out);
+    if (!st) st = larmor_device_sync(data->dev);
+    if (!st) st = s->execute(s);
+    if (!st) st = s->sync(s);
+    if (!st) st = larmor_array_read(data->out, data->host_out, larmor_array_bytes(data->out));
+    if (!st) *error = bench_direct_error(c, direct, data->host_out);
+    return st;
+}
+
+static larmor_status finish(bench_subject *s, const bench_case *c, bench_data *data, const bench_direct *direct,
+                            bench_timing *timing)
+{
+    memcpy(timing->times, s->times, sizeof s->times);
+    return find_error(s, c, data, direct, &timing->error);
+}
+
+static void note_failure(bench_timing *timing)
+{
+    snprintf(timing->failure, sizeof timing->failure, "%s", larmor_last_error());
+}
+
+/* The batches that the peer may be told to work in: its own choice, 8, all at once. */
+static int list_methods(const bench_case *c, int methods[BENCH_MOST_PEERS], int64_t batches[BENCH_MOST_PEERS])
+{
+    const int64_t sizes[3] = {0, 8, c->batch};
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        if (i && (c->batch == 1 || sizes[i] > c->batch || (i == 2 && c->batch == 8))) continue;
+        for (int method = 0; method < 4; method++) methods[count] = method, batches[count++] = sizes[i];
+    }
+    return count;
+}
+
+static void name_method(int method, int64_t batch, char name[32])
+{
+    int used = method ? snprintf(name, 32, "method %d", method) : snprintf(name, 32, "default");
+    if (batch) snprintf(name + used, 32 - (size_t)used, ", batches of %lld", (long long)batch);
+}
+
+/* The peer's methods that are not its default, one after the other. */
+static larmor_status run_methods(const bench_peer_work *work, bench_data *data, const bench_direct *direct,
+                                 int repeats, bench_result *result)
+{
+    int methods[BENCH_MOST_PEERS];
+    int64_t batches[BENCH_MOST_PEERS];
+    result->peers = list_methods(&result->c, methods, batches);
+    for (int i = 1; i < result->peers; i++) {
+        if (app_stopped()) return LARMOR_STOPPED;
+        bench_timing *timing = &result->peer[i];
+        name_method(methods[i], batches[i], timing->name);
+        bench_peer_subject theirs;
+        bench_peer_prepare(&theirs, work, methods[i], batches[i]);
+        bench_subject *const subject = &theirs.base;
+        larmor_status st = bench_measure(&subject, 1, repeats);
+        if (!st) st = finish(subject, &result->c, data, direct, timing);
+        if (st) note_failure(timing);
+        subject->destroy(subject);
+    }
+    return app_stopped() ? LARMOR_STOPPED : LARMOR_OK;
+}
+
+static larmor_status try_once(bench_subject *s)
+{
+    larmor_status st = s->create(s);
+    if (!st) st = s->set_points(s);
+    if (!st) st = s->execute(s);
+    if (!st) st = s->sync(s);
+    s->destroy(s);
+    return st;
+}
+
+static larmor_status run_with_peer(own_subject *ours, bench_peer *peer, bench_data *data, const bench_direct *direct,
+                                   int repeats, bench_result *result)
+{
+    const bench_case *c = &result->c;
+    bench_peer_work work;
+    bench_direct of_peer = *direct;
+    result->peers = 1;
+    snprintf(result->peer[0].name, sizeof result->peer[0].name, "default");
+    larmor_status st = bench_peer_work_create(peer, c, data, &work), theirs_st = LARMOR_OK;
+    /* radians in single precision are other points */
+    if (!st && !c->is_double) st = bench_direct_sum(c, work.points, data->host_in, &of_peer);
+    bench_peer_subject theirs;
+    bench_peer_prepare(&theirs, &work, 0, 0);
+    bench_subject *const both[2] = {&ours->base, &theirs.base};
+    if (!st) {
+        theirs_st = try_once(&theirs.base); /* if it fails, larmor is timed alone */
+        if (theirs_st) note_failure(&result->peer[0]);
+        st = bench_measure(both, theirs_st ? 1 : 2, repeats);
+    }
+    if (!st) st = finish(&ours->base, c, data, direct, &result->ours);
+    if (!st && !theirs_st && finish(&theirs.base, c, data, &of_peer, &result->peer[0]))
+        note_failure(&result->peer[0]);
+    theirs.base.destroy(&theirs.base);
+    own_destroy(&ours->base);
+    if (!st) st = run_methods(&work, data, &of_peer, repeats, result);
+    bench_peer_work_free(&work);
+    return st;
+}
+
+larmor_status bench_run(larmor_device *dev, bench_peer *peer, const bench_case *c, int repeats, bench_result *result)
+{
+    *result = (bench_result){.c = *c, .ours.name = "larmor"};
+    bench_data data;
+    bench_direct direct;
+    own_subject ours = {
+        .base = {own_create, own_set_points, own_execute, own_sync, own_destroy, {{0}}},
+        .c = &result->c,
+        .data = &data,
+    };
+    larmor_status st = bench_data_create(dev, &result->c, &data);
+    if (!st) st = bench_direct_sum(&result->c, data.points, data.host_in, &direct);
+    if (!st) st = own_create(&ours.base);
+    if (!st) result->info = larmor_nufft_describe(ours.plan);
+    own_destroy(&ours.base);
+    bench_subject *const subject = &ours.base;
+    if (!st && peer) st = run_with_peer(&ours, peer, &data, &direct, repeats, result);
+    if (!st && !peer) st = bench_measure(&subject, 1, repeats);
+    if (!st && !peer) st = finish(subject, &result->c, &data, &direct, &result->ours);
+    own_destroy(&ours.base);
+    bench_data_free(&data);
+    return st;
+}
+
+const bench_timing *bench_best_peer(const bench_result *result)
+{
+    const bench_timing *best = NULL;
+    for (int i = 0; i < result->peers; i++) {
+        const bench_timing *p = &result->peer[i];
+        if (p->failure[0]) continue;
+        if (!best || p->times[BENCH_EXECUTE].median < best->times[BENCH_EXECUTE].median) best = p;
+    }
+    return best;
+}
+
+double bench_ratio(const bench_result *result)
+{
+    if (!result->peers || result->peer[0].failure[0]) return 0;
+    return result->peer[0].times[BENCH_EXECUTE].median / result->ours.times[BENCH_EXECUTE].median;
+}
