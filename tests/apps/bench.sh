@@ -1,0 +1,74 @@
+#!/bin/sh
+# larmor bench: its files and its mistakes; times are not judged. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# A small case on one thread: the errors that the table and the JSON file tell are within the tolerance.
+within() {
+    if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$last: $1 is no JSON"; fi
+    awk -v limit="$2" -v cases="$3" '$1 == "\"error\":" { seen += $2 + 0 > 0 && $2 + 0 <= limit }
+        END { exit seen != cases }' "$1" || fail "$last: $3 errors up to $2 expected in $1"
+}
+small="--device cpu --threads 1 --repeats 1 --points 500"
+
+for dims in 1 2 3; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 0 bench nufft $small --dims $dims --modes 12 --batch 2 --json $dims.json -o $dims.png
+    within $dims.json 1e-5 2
+    printed "^${dims}D 12[x12]* uniform M=500 x2 type 1 single 1e-05 "
+    printed "^${dims}D 12[x12]* uniform M=500 x2 type 2 single 1e-05 "
+    [ "$(head -c 4 $dims.png | tail -c 3)" = PNG ] || fail "$last: $dims.png is no PNG"
+done
+rm ./*.png ./*.json
+
+for distribution in cluster radial stars koosh; do
+    case $distribution in radial | cluster) modes=12,10 ;; *) modes=8,8,6 ;; esac
+    # shellcheck disable=SC2086
+    expect 0 bench $small --modes $modes --distribution $distribution --precision double --tol 1e-11 --json a.json
+    within a.json 1e-11 2
+    rm a.json
+done
+
+# Sets of cases, and what the other options leave of them.
+expect 0 bench --device cpu --threads 1 --repeats 1 --matrix paper --scale 1e-5 --dims 2 --type 1 --precision double \
+    --tol 1e-9 --json a.json
+within a.json 1e-9 2
+printed '^2D 1000x1000 uniform M=100 type 1 double 1e-09 '
+printed '^2D 1000x1000 cluster M=100 type 1 double 1e-09 '
+[ "$(grep -c ' type ' out)" -eq 2 ] || fail "$last: two cases expected"
+
+# An existing file stays, unless --force is given.
+echo mine >b.json
+# shellcheck disable=SC2086
+expect 1 bench $small --modes 8 --json b.json
+said 'larmor: b.json: exists; give --force to replace it.'
+[ "$(cat b.json)" = mine ] || fail "$last: b.json was changed"
+# shellcheck disable=SC2086
+expect 0 bench $small --modes 8 --json b.json --force
+within b.json 1e-5 2
+rm a.json b.json
+
+# A case that cannot be is told, and leaves no files.
+# shellcheck disable=SC2086
+expect 1 bench $small --modes 8 --tol 1e-12 --json a.json -o a.png
+said_like '^larmor: .*1e-12'
+only
+
+expect 2 bench fft
+said 'larmor: bench: "fft" is nothing to measure; expected nufft.'
+expect 2 bench --matrix paper --points 10
+said 'larmor: bench: --modes, --points and --batch are for one case; leave them out with --matrix.'
+expect 2 bench --matrix paper --distribution radial
+said 'larmor: bench: no case of --matrix paper fits the other options.'
+expect 2 bench --dims 3 --modes 8,8
+said 'larmor: bench: --dims 3, but --modes has 2 numbers.'
+expect 2 bench --device cpu --distribution stars
+said 'larmor: --distribution stars: got 2 dimensions, expected 3'
+expect 2 bench --peer cufinufft
+said 'larmor: bench: --peer and --peer-library belong together.'
+expect 2 bench --device cpu --peer cufinufft --peer-library ./none.so
+said_like '^larmor: --peer cufinufft: got device cpu:[0-9]+, expected a CUDA device$'
+expect 2 bench -o a.nii
+said 'larmor: a.nii: expected a name ending in .png.'
+expect 1 bench --json missing/a.json
+said_like '^larmor: missing/a.json: cannot be made: '
+only
