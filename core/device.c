@@ -156,7 +156,7 @@ int lmr_device_threads(const larmor_device *dev)
     return n > 0 ? n : 1;
 }
 
-larmor_status lmr_device_memory(const larmor_device *dev, int64_t *available, int64_t *total)
+larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total)
 {
     return dev->be->memory(dev->ctx, available, total);
 }
@@ -169,7 +169,7 @@ static larmor_status describe(larmor_device *dev, const char *spec, larmor_devic
     *info = (larmor_device_info){.available = 1, .threads = dev->be->threads(dev->ctx)};
     snprintf(info->spec, sizeof info->spec, "%s", spec);
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, name);
-    const larmor_status st = lmr_device_memory(dev, &info->memory, &total);
+    const larmor_status st = larmor_device_memory(dev, &info->memory, &total);
     larmor_device_free(dev);
     return st;
 }

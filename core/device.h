@@ -20,7 +20,4 @@ larmor_device *lmr_device_ref(larmor_device *dev); /* one more reference; return
 /* Threads of a processor device, 1 elsewhere. */
 int lmr_device_threads(const larmor_device *dev);
 
-/* Bytes of memory that are free on the device. */
-larmor_status lmr_device_memory(const larmor_device *dev, int64_t *free, int64_t *total);
-
 #endif

@@ -9,10 +9,6 @@
 #include "nufft/choose.h"
 #include "nufft/kernels.h"
 
-/* Transforms that go through the fine grids together: they share window values, and the workspace is limited. */
-enum { MOST_TOGETHER = 8 };
-static const int64_t most_workspace = INT64_C(256) << 20;
-
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
 static const int64_t most_modes = INT64_C(1) << 40;
 
@@ -132,10 +128,7 @@ static larmor_status make_workspace(larmor_nufft *plan)
     if (!lmr_mul(plan->cell_count, size, &grid) || !lmr_mul(plan->mode_count, batch, &bytes))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld modes are too many", (long long)batch,
                         (long long)plan->mode_count);
-    int64_t together = most_workspace / grid;
-    together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
-    const int64_t passes = batch / together + (batch % together > 0);
-    g->batch = batch / passes + (batch % passes > 0);
+    g->batch = lmr_nufft_together(batch, grid);
     if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
     const lmr_fft *fft = plan->dev->be->fft[plan->precision];
     LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));

@@ -45,6 +45,9 @@ LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
+/* Bytes of the device's memory, and how many are free; 0 where that is unknown. */
+LARMOR_API larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total);
+
 /* Describe the processor, every GPU, and every backend that is not available; to do so it opens them for a moment.
  *
  * infos   room for cap entries, filled up to min(cap, *count); may be NULL if cap is 0.

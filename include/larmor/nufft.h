@@ -60,6 +60,11 @@ typedef struct larmor_nufft_info {
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
 
+/* Bytes of device memory that a plan with so many points takes at most, from create to free, without its inputs and
+ * outputs. An estimate from above, before anything is made; opts as for create. */
+LARMOR_API larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                             int64_t *bytes);
+
 /* NULL is fine. */
 LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
 

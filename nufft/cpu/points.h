@@ -10,7 +10,7 @@
 #include "nufft/kernels.h"
 
 /* Rows are computed in whole vectors, of 64 bytes at most: the tables of the window are padded to that. */
-enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27, MOST_CHUNKS = 64 };
+enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27 };
 
 /* Some points of one tile, and the padded tile that they touch. Complex data are interleaved reals. */
 typedef struct lmr_rows_job {

@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "core/status.h"
 #include "nufft/cpu/points.h"
+#include "nufft/cpu/tiles.h"
 
 /* Precise enough that folding and scaling a coordinate costs nothing against the arithmetic of `real`. */
 #if LMR_REAL == 32
@@ -15,8 +16,7 @@ typedef double wide;
 typedef long double wide;
 #endif
 
-enum { TILE_BYTES = 1 << 19, CHUNK_POINTS = 512, SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
-static const int64_t tile_sides[3][3] = {{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}};
+enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
 
 /* ---- where a point goes ---- */
 

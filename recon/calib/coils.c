@@ -143,7 +143,7 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
     return LARMOR_OK;
 }
 
-enum { DEFAULT_CALIBRATION = 32, DEFAULT_WINDOW = 3 };
+enum { DEFAULT_WINDOW = 3 };
 
 larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj, const larmor_array *weights,
                                     larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps)
@@ -159,7 +159,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t samples = larmor_shape_count(shape), coils = kspace->shape.dim[shape.ndim];
     for (int d = 0; d < c.nd; d++) {
-        c.n[d] = o.calibration ? o.calibration : DEFAULT_CALIBRATION;
+        c.n[d] = o.calibration ? o.calibration : LMR_CALIBRATION;
         if (c.n[d] > image.dim[d]) c.n[d] = image.dim[d];
         c.radius[d] = (double)c.n[d] / 2;
     }

@@ -4,6 +4,8 @@
 
 #include "core/array.h"
 
+enum { LMR_CALIBRATION = 32 }; /* side of the centre of k-space, by default */
+
 /* Pixels of the coil images for n pixels of the maps, so that products of two images do not alias. */
 static inline int64_t lmr_fine_size(int64_t n)
 {

@@ -122,6 +122,41 @@ static void without_weights_they_are_one(void **state)
     free_scan(&s);
 }
 
+static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 2 * 2 * COILS; c++) { /* a block of COILS and more is all coils at once */
+        const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
+        const double limit = c % 2 ? 1e-15 : 1e-6;
+        scan s = random_scan(dtype, LARMOR_SHAPE(10, 7), 1e-4);
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .weights = c / 2 % 2 ? s.weights_array : NULL, .nufft_tol = 1e-4, .block = c / 4 + 1};
+        larmor_sense_opts all = opts;
+        all.block = 0;
+        larmor_op *A[2];
+        cplx *x = random_values(70, 6), *y[2], *back[2], *normal[2];
+        larmor_array *in = complex_array(dtype, s.image, x);
+        for (int i = 0; i < 2; i++) {
+            larmor_array *out = zeros(dtype, s.kspace_shape), *z = zeros(dtype, s.image);
+            assert_ok(larmor_op_sense(s.maps_array, i ? &opts : &all, &A[i]));
+            assert_true(larmor_shape_equal(larmor_op_out_shape(A[i]), s.kspace_shape));
+            assert_ok(larmor_op_forward(A[i], in, out));
+            assert_ok(larmor_op_adjoint(A[i], out, z));
+            y[i] = values_of(out), back[i] = values_of(z);
+            assert_ok(larmor_op_normal(A[i], in, z));
+            normal[i] = values_of(z);
+            larmor_array_free(out), larmor_array_free(z), larmor_op_free(A[i]);
+        }
+        assert_at_most(difference(y[1], y[0], M * COILS), limit);
+        assert_at_most(difference(back[1], back[0], 70), limit);
+        assert_at_most(difference(normal[1], normal[0], 70), limit);
+        for (int i = 0; i < 2; i++) free(y[i]), free(back[i]), free(normal[i]);
+        free(x);
+        larmor_array_free(in);
+        free_scan(&s);
+    }
+}
+
 static void unusable_inputs_are_named(void **state)
 {
     (void)state;
@@ -129,6 +164,8 @@ static void unusable_inputs_are_named(void **state)
     larmor_op *A;
     assert_refused(larmor_op_sense(s.maps_array, NULL, &A), LARMOR_ERR_ARG, "sense: no trajectory given");
     assert_null(A);
+    const larmor_sense_opts backwards = {.traj = s.traj, .block = -1};
+    assert_refused(larmor_op_sense(s.maps_array, &backwards, &A), LARMOR_ERR_ARG, "sense: block is -1 coils");
     s.weights[11] = -2;
     larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
     const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};
@@ -148,6 +185,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_adjoint_is_exact),
     cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
     cmocka_unit_test(without_weights_they_are_one),
+    cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
     cmocka_unit_test(unusable_inputs_are_named),
 };
 

@@ -1,0 +1,71 @@
+/* What a NUFFT takes of a device's memory. SPDX-License-Identifier: Apache-2.0 */
+#include "core/array.h"
+#include "larmor/nufft.h"
+#include "nufft/choose.h"
+#include "nufft/cpu/tiles.h"
+
+enum { MOST_TOGETHER = 8 };
+static const int64_t most_workspace = INT64_C(256) << 20;
+
+int64_t lmr_nufft_together(int64_t batch, int64_t grid)
+{
+    int64_t together = most_workspace / grid;
+    together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
+    const int64_t passes = batch / together + (batch % together > 0);
+    return batch / passes + (batch % passes > 0);
+}
+
+/* The tiles that a processor's threads spread into: one buffer for each thread, or for each chunk of crowded points.
+ */
+static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
+                            double element)
+{
+    double tile = element;
+    for (int d = 0; d < ndim; d++) {
+        const int64_t cells = choice->cells[d], side = tile_sides[ndim - 1][d],
+                      tiles = cells > side ? cells / side : 1;
+        tile *= (double)((cells + tiles - 1) / tiles + choice->window.width);
+    }
+    tile += 512; /* rounded up to whole vectors */
+    const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
+    const double chunks = points / CHUNK_POINTS, crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
+    return held * (crowded > threads ? crowded : threads);
+}
+
+/* Sorted points and what their sort takes for a moment. A processor keeps an index, a cell and the window's
+ * arguments; a GPU sorts keys and loads in two buffers, and has at most a bin for twelve cells. */
+static double points_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
+                           size_t real)
+{
+    const double arguments = (double)((size_t)ndim * real) * points;
+    const double cells = (double)choice->cells[0] * (double)choice->cells[1] * (double)choice->cells[2];
+    if (!threads) return 40 * points + arguments + cells + 0x1p20;
+    const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14;
+    return 16 * points + arguments + tables +
+           buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real);
+}
+
+larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                  int64_t *bytes)
+{
+    *bytes = 0;
+    if (!dev || !opts || opts->ndim < 1 || opts->ndim > 3 || points < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");
+    lmr_nufft_choice choice;
+    const int threads = dev->be->threads(dev->ctx);
+    const int single = lmr_precision(opts->dtype) == LMR_F32;
+    const size_t real = single ? sizeof(float) : sizeof(double);
+    const double tol = opts->tol > 0 ? opts->tol : 1e-5;
+    LMR_TRY(lmr_nufft_choose(opts->ndim, opts->modes, tol, opts->upsample, single, &choice));
+    double grid = 2 * (double)real, factors = 0;
+    for (int d = 0; d < opts->ndim; d++) grid *= (double)choice.cells[d], factors += (double)opts->modes[d];
+    if (grid > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    const int64_t batch = opts->batch > 0 ? opts->batch : 1, together = lmr_nufft_together(batch, (int64_t)grid);
+    /* a GPU's FFT works beside the grids, for a whole pass and for the last, smaller one */
+    const int64_t grids = threads ? together : 2 * together + batch % together;
+    const double total = (double)grids * grid + factors * (double)real +
+                         points_bytes(threads, &choice, opts->ndim, (double)points, together, real);
+    if (total > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    *bytes = (int64_t)total;
+    return LARMOR_OK;
+}

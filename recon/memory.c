@@ -1,0 +1,100 @@
+/* What the steps of a reconstruction take of a device's memory. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/recon.h"
+#include "recon/calib/walsh.h"
+#include "recon/inputs.h"
+
+/* Counted in doubles: sums of products of sizes that need not fit 64 bits; 2^60 bytes are as good as infinity. */
+static larmor_status store(double total, int64_t *bytes)
+{
+    if (!(total >= 0 && total < 0x1p60)) return LMR_FAIL(LARMOR_ERR_SHAPE, "memory: the sizes are impossible");
+    *bytes = (int64_t)total;
+    return LARMOR_OK;
+}
+
+static larmor_status check(const larmor_device *dev, const larmor_problem *p)
+{
+    if (!dev || !p || p->image.ndim < 1 || p->image.ndim > 3 || larmor_shape_count(p->image) < 1 || p->samples < 0 ||
+        p->coils < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "memory: a device, an image of 1 to 3 dimensions, samples and coils are needed");
+    return LARMOR_OK;
+}
+
+/* Of a plan for `batch` images with `scale` times the voxels in each dimension. */
+static larmor_status nufft_bytes(const larmor_device *dev, const larmor_problem *p, larmor_shape image, int64_t batch,
+                                 double tol, double *total)
+{
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .batch = batch, .tol = tol, .dtype = p->dtype};
+    int64_t bytes;
+    for (int d = 0; d < image.ndim; d++) opts.modes[d] = image.dim[d];
+    LMR_TRY(larmor_nufft_memory(dev, &opts, p->samples, &bytes));
+    *total += (double)bytes;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                  int64_t *bytes)
+{
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    const int64_t asked = opts && opts->block > 0 ? opts->block : p->coils;
+    const int64_t block = asked < p->coils ? asked : p->coils, rest = p->coils % block;
+    const double tol = opts ? opts->nufft_tol : 0, size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
+    const double image = size * (double)larmor_shape_count(p->image), samples = size * (double)p->samples;
+    const int weighted = opts && opts->weights;
+    double total = 0;
+    LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, &total));
+    if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, &total));
+    /* the normal map holds coil images before and after, and samples between; with weights on both sides of them */
+    total += 2 * image * (double)block + (weighted ? 3 : 1) * samples * (double)block;
+    if (weighted)
+        total += (rest ? samples * (double)rest : 0) + 2 * samples; /* their root; the last block's product */
+    if (block < p->coils) total += image;
+    return store(total, bytes);
+}
+
+larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    larmor_problem doubled = *p;
+    doubled.dtype = LARMOR_C64;
+    for (int d = 0; d < p->image.ndim; d++) doubled.image.dim[d] *= 2;
+    double total = 0;
+    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, 1e-3, &total));
+    total += 16 * (double)larmor_shape_count(doubled.image); /* image and window */
+    total += (8.0 * p->image.ndim + 8 + 8) * (double)p->samples;
+    return store(total, bytes);
+}
+
+larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,
+                                  int64_t *bytes)
+{
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    int64_t n[3] = {1, 1, 1}, weights;
+    const int64_t side = opts && opts->calibration > 0 ? opts->calibration : LMR_CALIBRATION;
+    const double coils = (double)p->coils, size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
+    double pixels = 1, fine = 1;
+    larmor_problem low = *p;
+    larmor_shape grid = p->image;
+    for (int d = 0; d < p->image.ndim; d++) {
+        n[d] = low.image.dim[d] = side < p->image.dim[d] ? side : p->image.dim[d];
+        grid.dim[d] = lmr_fine_size(n[d]);
+        pixels *= (double)n[d], fine *= (double)grid.dim[d];
+    }
+    const double samples = (double)p->samples, chosen = (8 + 8.0 * p->image.ndim + 8) * samples;
+    LMR_TRY(larmor_density_memory(dev, &low, &weights));
+    double gridding = size * samples * coils + size * fine * coils + 16 * fine * coils;
+    LMR_TRY(nufft_bytes(dev, p, grid, p->coils, 0, &gridding));
+    const double together = (double)lmr_pairs_together(p->coils, (int64_t)fine);
+    const double walsh =
+        16 * (fine * coils + (2 * fine + pixels) * together + (coils * coils + coils) * (pixels + 1));
+    const double voxels = (double)larmor_shape_count(p->image);
+    const double interpolation = 16 * pixels * coils + 32 * voxels + size * voxels + 16 * fine * coils;
+    double most = (double)weights;
+    if (gridding > most) most = gridding;
+    if (walsh + 16 * pixels * coils > most) most = walsh + 16 * pixels * coils;
+    if (interpolation > most) most = interpolation;
+    return store(chosen + most, bytes);
+}

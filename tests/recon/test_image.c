@@ -1,0 +1,103 @@
+/* recon/ops/image.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+enum { COILS = 5 };
+
+static void root_sum_of_squares_is_that(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    const double limit[] = {1e-6, 1e-15};
+    for (int p = 0; p < 2; p++) {
+        const larmor_shape image = LARMOR_SHAPE(9, 7);
+        cplx *coils = random_values(63 * COILS, 1), expected[63] = {0};
+        for (int i = 0; i < 63 * COILS; i++) expected[i % 63] += pow(cabs(coils[i]), 2);
+        for (int i = 0; i < 63; i++) expected[i] = csqrt(expected[i]);
+        larmor_array *c = complex_array(dtype[p], larmor_shape_append(image, COILS), coils),
+                     *x = zeros(dtype[p], image);
+        assert_ok(larmor_root_sum_of_squares(c, x));
+        cplx *got = values_of(x);
+        assert_at_most(difference(got, expected, 63), limit[p]);
+        free(got), free(coils);
+        larmor_array_free(x), larmor_array_free(c);
+    }
+}
+
+static void division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
+    cplx *maps = random_values(120 * COILS, 2), *truth = random_values(120, 3), *sum = calloc(120, sizeof *sum);
+    assert_non_null(sum);
+    for (int c = 0; c < COILS; c++) {
+        maps[7 + 120 * c] = 0;
+        maps[8 + 120 * c] *= 1e-4; /* energy 1e-8 of the others' */
+        for (int i = 0; i < 120; i++) sum[i] += conj(maps[i + 120 * c]) * maps[i + 120 * c] * truth[i];
+    }
+    truth[7] = truth[8] = 0;
+    larmor_array *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    larmor_array *x = complex_array(LARMOR_C128, image, sum);
+    assert_ok(larmor_divide_by_energy(s, x));
+    cplx *got = values_of(x);
+    assert_at_most(difference(got, truth, 120), 1e-14);
+    free(got), free(sum), free(truth), free(maps);
+    larmor_array_free(x), larmor_array_free(s);
+}
+
+static int64_t source(int64_t i, int64_t from, int64_t to)
+{
+    const int64_t at = i - to / 2 + from / 2;
+    return at < 0 || at >= from ? -1 : at;
+}
+
+static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
+{
+    (void)state;
+    const int64_t sizes[][6] = {{8, 6, 4, 4, 4, 2}, {7, 5, 3, 4, 8, 3}, {4, 5, 1, 9, 2, 1}, {6, 3, 2, 6, 3, 2}};
+    for (int t = 0; t < 4 * 3; t++) {
+        const int64_t *from = sizes[t / 3], *to = sizes[t / 3] + 3;
+        const int nd = t % 3 + 1;
+        const larmor_shape in = larmor_shape_of(nd, from), out = larmor_shape_of(nd, to);
+        const int64_t n = larmor_shape_count(out);
+        cplx *values = random_values(larmor_shape_count(in), 4);
+        larmor_array *x = complex_array(LARMOR_C128, in, values), *y;
+        assert_ok(larmor_crop(x, out, 2.5, &y));
+        assert_true(larmor_shape_equal(larmor_array_shape(y), out));
+        cplx *got = values_of(y);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t rest = i, at = 0, step = 1;
+            for (int d = 0; d < nd; d++) {
+                const int64_t s = source(rest % to[d], from[d], to[d]);
+                at = s < 0 || at < 0 ? -1 : at + step * s;
+                rest /= to[d], step *= from[d];
+            }
+            assert_true(got[i] == (at < 0 ? 0 : 2.5 * values[at]));
+        }
+        free(got), free(values);
+        larmor_array_free(y), larmor_array_free(x);
+    }
+}
+
+static void arrays_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    larmor_array *coils = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4, 2)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3)), *y;
+    assert_refused(larmor_root_sum_of_squares(coils, x), LARMOR_ERR_SHAPE,
+                   "root sum of squares: coil images is c64 [4, 4, 2]");
+    assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
+    assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
+    assert_null(y);
+    larmor_array_free(coils), larmor_array_free(x);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(root_sum_of_squares_is_that),
+    cmocka_unit_test(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees),
+    cmocka_unit_test(crop_keeps_the_centre_and_surrounds_it_with_zeros),
+    cmocka_unit_test(arrays_that_do_not_fit_are_named),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

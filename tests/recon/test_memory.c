@@ -1,0 +1,244 @@
+/* recon/memory.c and nufft/memory.c: the estimates against what is really allocated. Every allocation of larmor's own
+ * in this program passes through the functions below (the linker's --wrap), so that the peak of a step is known.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
+#include <stdatomic.h>
+
+#include "core/device.h"
+#include "tests/recon/support.h"
+
+/* ---- what is allocated ---- */
+
+static atomic_llong held, peak;
+
+static void *add(void *ptr)
+{
+    if (!ptr) return NULL;
+    const long long now =
+        atomic_fetch_add(&held, (long long)malloc_usable_size(ptr)) + (long long)malloc_usable_size(ptr);
+    long long most = atomic_load(&peak);
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) continue;
+    return ptr;
+}
+
+static void subtract(void *ptr)
+{
+    if (ptr) atomic_fetch_sub(&held, (long long)malloc_usable_size(ptr));
+}
+
+/* Names that the linker gives. NOLINTBEGIN */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *ptr);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *ptr);
+
+void *__wrap_malloc(size_t size)
+{
+    return add(__real_malloc(size));
+}
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return add(__real_calloc(count, size));
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return add(__real_aligned_alloc(alignment, size));
+}
+void __wrap_free(void *ptr)
+{
+    subtract(ptr);
+    __real_free(ptr);
+}
+/* NOLINTEND */
+
+static long long before;
+
+static void begin(void)
+{
+    before = atomic_load(&held);
+    atomic_store(&peak, before);
+}
+
+/* The peak since begin is at most the estimate, and the estimate at most `factor` times the peak. result: bytes that
+ * the estimate leaves out. */
+static void expect_estimate(const char *what, int64_t estimate, int64_t result, double factor)
+{
+    const long long really = atomic_load(&peak) - before - result;
+    print_message("%s: %lld bytes at most, %lld allocated\n", what, (long long)estimate, really);
+    if (really > estimate)
+        fail_msg("%s: %lld bytes were allocated, the estimate is %lld", what, really, (long long)estimate);
+    assert_at_most((double)estimate, factor * (double)really);
+}
+
+/* A GPU's memory is not the host's. */
+static void only_for_processors(void)
+{
+    if (!dev->be->threads(dev->ctx)) skip();
+}
+
+/* ---- scans ---- */
+
+typedef struct scan {
+    larmor_problem problem;
+    larmor_array *traj, *weights, *maps, *kspace;
+} scan;
+
+/* Spokes through the centre in all directions, [3, n, spokes]: the tiles in the centre of the grid are crowded. */
+static double *koosh_points(double extent, int64_t n, int64_t spokes)
+{
+    double *k = malloc((size_t)(3 * n * spokes) * sizeof *k);
+    assert_non_null(k);
+    for (int64_t j = 0; j < n * spokes; j++) {
+        const double z = ((double)(j / n) + 0.5) / (double)spokes, angle = 2.399963 * (double)(j / n);
+        const double t = extent * ((double)(j % n) / (double)n - 0.5), r = sqrt(1 - z * z);
+        k[3 * j] = t * r * cos(angle), k[3 * j + 1] = t * r * sin(angle), k[3 * j + 2] = t * z;
+    }
+    return k;
+}
+
+static scan scan_of(larmor_shape image, int64_t samples, int64_t readouts, int64_t coils, larmor_dtype dtype)
+{
+    const int64_t m = samples * readouts;
+    scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
+    const double extent = (double)image.dim[0];
+    double *k = image.ndim == 2 ? radial_points(extent, samples, readouts) : koosh_points(extent, samples, readouts);
+    s.traj = real_array(LARMOR_SHAPE(image.ndim, samples, readouts), k);
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), &s.weights));
+    assert_ok(larmor_fill(s.weights, 1));
+    s.maps = zeros(dtype, larmor_shape_append(image, coils));
+    assert_ok(larmor_fill(s.maps, 1));
+    s.kspace = zeros(dtype, LARMOR_SHAPE(samples, readouts, coils));
+    assert_ok(larmor_fill(s.kspace, 1));
+    free(k);
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->traj), larmor_array_free(s->weights);
+    larmor_array_free(s->maps), larmor_array_free(s->kspace);
+}
+
+static const struct {
+    const char *name;
+    int ndim;
+    int64_t image[3], samples, readouts, coils;
+    larmor_dtype dtype;
+} cases[] = {
+    {"2D", 2, {96, 96, 1}, 192, 150, 12, LARMOR_C64},
+    {"2D in double", 2, {128, 96, 1}, 256, 100, 5, LARMOR_C128},
+    {"2D, one coil", 2, {256, 256, 1}, 512, 402, 1, LARMOR_C64},
+    {"2D, few samples", 2, {128, 128, 1}, 128, 4, 4, LARMOR_C64},
+    {"3D", 3, {32, 32, 36}, 64, 800, 4, LARMOR_C64},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static scan scan_case(int i)
+{
+    return scan_of(larmor_shape_of(cases[i].ndim, cases[i].image), cases[i].samples, cases[i].readouts,
+                   cases[i].coils, cases[i].dtype);
+}
+
+/* ---- the estimates ---- */
+
+static void the_operator_takes_no_more_than_estimated_with_any_block(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES * 4; c++) {
+        scan s = scan_case(c / 4);
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .weights = c % 2 ? s.weights : NULL, .block = c / 2 % 2 ? (s.problem.coils + 2) / 3 : 0};
+        larmor_array *x = zeros(s.problem.dtype, s.problem.image), *z = zeros(s.problem.dtype, s.problem.image);
+        larmor_op *A;
+        int64_t estimate;
+        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
+        begin();
+        assert_ok(larmor_op_sense(s.maps, &opts, &A));
+        assert_ok(larmor_op_adjoint(A, s.kspace, x));
+        assert_ok(larmor_op_normal(A, x, z));
+        expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
+        larmor_op_free(A), larmor_array_free(x), larmor_array_free(z);
+        free_scan(&s);
+    }
+}
+
+static void fewer_coils_at_a_time_need_less(void **state)
+{
+    (void)state;
+    const larmor_problem p = {LARMOR_SHAPE(128, 128), 100000, 16, LARMOR_C64};
+    int64_t previous = INT64_MAX;
+    for (int64_t block = 16; block >= 1; block /= 2) {
+        int64_t bytes;
+        assert_ok(larmor_sense_memory(dev, &p, &(larmor_sense_opts){.block = block}, &bytes));
+        assert_true(bytes < previous);
+        previous = bytes;
+    }
+}
+
+static void density_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_array *w;
+        int64_t estimate;
+        assert_ok(larmor_density_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_density_pipe(s.traj, s.problem.image, 1, &w));
+        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(w), 2.5);
+        larmor_array_free(w);
+        free_scan(&s);
+    }
+}
+
+static void coil_maps_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_array *maps;
+        int64_t estimate;
+        assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
+        begin();
+        assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps));
+        const long long result = (long long)larmor_array_bytes(maps);
+        const long long really = atomic_load(&peak) - before;
+        print_message("%s: %lld bytes and the maps' %lld at most, %lld allocated\n", cases[c].name,
+                      (long long)estimate, result, really);
+        assert_true(really <= estimate + result);
+        assert_at_most((double)(estimate + result), 4 * (double)really); /* all samples might be in the centre */
+        larmor_array_free(maps);
+        free_scan(&s);
+    }
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    int64_t bytes;
+    larmor_problem p = {LARMOR_SHAPE(128, 128), 1000, 0, LARMOR_C64};
+    assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
+    p.coils = 1, p.samples = INT64_MAX;
+    assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
+    assert_int_equal(bytes, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
+    cmocka_unit_test(fewer_coils_at_a_time_need_less),
+    cmocka_unit_test(density_takes_no_more_than_estimated),
+    cmocka_unit_test(coil_maps_take_no_more_than_estimated),
+    cmocka_unit_test(impossible_sizes_are_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
