@@ -58,6 +58,9 @@ static void describe_value(const app_option *o, char *text, size_t size)
     case APP_NUMBER:
         snprintf(text, size, "a number%s", range);
         break;
+    case APP_BYTES:
+        snprintf(text, size, "a number of bytes > 0, with K, M, G or T for thousands, millions ...,");
+        break;
     case APP_SIZES:
         snprintf(text, size, "%s of whole numbers%s", o->metavar, range);
         break;
@@ -91,6 +94,19 @@ static int read_number(const char *text, const char *end, int whole, double *val
     char *stop;
     *value = strtod(text, &stop);
     return stop == end && isfinite(*value) && (!whole || fabs(*value) <= 0x1p53);
+}
+
+/* "512M": thousands, as memory is printed. */
+static int read_bytes(const char *text, int64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    const size_t length = strlen(text);
+    const char *unit = length ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
+    double value;
+    if (!read_number(text, text + length - (unit != NULL), 0, &value)) return 0;
+    if (unit) value *= pow(1000, (double)(unit - units + 1));
+    *bytes = value >= 1 && value <= 0x1p53 ? (int64_t)value : 0;
+    return *bytes > 0;
 }
 
 static int read_list(const app_option *o, const char *text, app_list *list)
@@ -132,6 +148,8 @@ static int read_value(const app_option *o, const char *text, void *settings)
         if (!read_number(text, text + strlen(text), 0, &number) || !in_range(o, number)) return 0;
         *(double *)at = number;
         return 1;
+    case APP_BYTES:
+        return read_bytes(text, at);
     case APP_TEXT:
         if (!*text || !is_choice(o, text)) return 0;
         *(const char **)at = text;

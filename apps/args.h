@@ -11,6 +11,7 @@ typedef enum app_type {
     APP_FLAG,    /* int: 1 when given */
     APP_INTEGER, /* int64_t */
     APP_NUMBER,  /* double */
+    APP_BYTES,   /* int64_t: "512M", "8G" */
     APP_TEXT,    /* const char * */
     APP_TEXTS,   /* app_texts: the option may be repeated */
     APP_SIZES,   /* app_list: up to three whole numbers, "X[,Y[,Z]]" */

@@ -8,12 +8,12 @@
 #include "common.h"
 #include "json.h"
 #include "progress.h"
-#include "recon_group.h"
+#include "recon_plan.h"
 
 typedef struct settings {
     app_texts outputs;
     const char *method, *maps, *whiten, *dcf, *group, *units, *device;
-    int64_t iters, threads, calibration, slice, contrast, phase, repetition, set;
+    int64_t memory, iters, threads, calibration, slice, contrast, phase, repetition, set;
     double tol, lambda, eps;
     int weighted, magnitude, force, json, drop_nonfinite, conjugate;
 } settings;
@@ -58,6 +58,9 @@ static const app_option options[] = {
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
+           "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
+           "free)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     APP_DEVICE_OPTIONS(settings),
     {0},
@@ -84,8 +87,9 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int wanted(const settings *s, const larmor_group *g)
+static int wanted(const void *given, const larmor_group *g)
 {
+    const settings *s = given;
     return (s->slice < 0 || s->slice == g->slice) && (s->contrast < 0 || s->contrast == g->contrast) &&
            (s->phase < 0 || s->phase == g->phase) && (s->repetition < 0 || s->repetition == g->repetition) &&
            (s->set < 0 || s->set == g->set);
@@ -232,6 +236,49 @@ done:
     return code;
 }
 
+/* "96 MB", "3.1 GB" */
+typedef struct byte_text {
+    char s[32];
+} byte_text;
+
+static byte_text bytes_text(int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (unit < 4 && value >= 999.5) value /= 1000, unit++;
+    byte_text text;
+    snprintf(text.s, sizeof text.s, "%.*f %s", unit > 0 && value < 9.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
+/* Say what will be needed, before anything is done; choose how many coils go at a time. */
+static int plan_memory(run_state *r)
+{
+    recon_plan plan;
+    const larmor_status st = recon_plan_make(&r->job, r->s->memory, wanted, r->s, &plan);
+    if (st) return app_fail(APP_RUN, st);
+    if (!plan.planned) return APP_DONE; /* no image is wanted, which is said elsewhere */
+    const char *spec = larmor_device_spec(r->job.dev), *whose = r->s->memory ? "allowed" : "free";
+    const byte_text planned = bytes_text(plan.planned), limit = bytes_text(plan.limit);
+    if (plan.limit && plan.planned > plan.limit) {
+        app_error("%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s", r->input, planned.s, limit.s,
+                  whose, spec, bytes_text(plan.planned - plan.limit).s,
+                  r->s->memory ? "Raise --memory." : "Free some, or use another device.");
+        return APP_LACKING;
+    }
+    r->job.block = plan.block;
+    char blocks[64] = "";
+    if (plan.block < plan.coils)
+        snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
+                 (long long)plan.coils);
+    if (plan.limit)
+        app_log("memory: %s planned of %s %s on %s%s", planned.s, limit.s, whose, spec, blocks);
+    else
+        app_log("memory: %s planned on %s%s", planned.s, spec, blocks);
+    return APP_DONE;
+}
+
 /* Reconstruct every wanted group into r->image; stops after an interrupted one. */
 static int reconstruct(run_state *r)
 {
@@ -369,6 +416,7 @@ static int run(const void *given, const app_files *files)
                         .user = &r.progress};
     int code = open_outputs(&r);
     if (!code) code = prepare(&r);
+    if (!code) code = plan_memory(&r);
     if (!code) code = reconstruct(&r);
     if (!code && app_stopped() != 143) code = write_outputs(&r);
     if (!code && s->json && r.images) print_report(&r);

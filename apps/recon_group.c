@@ -154,7 +154,9 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
 {
     larmor_op *A = NULL;
     larmor_status st;
-    OR(done, larmor_op_sense(job->maps, &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps}, &A));
+    OR(done,
+       larmor_op_sense(job->maps,
+                       &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps, .block = job->block}, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
     OR(done, larmor_divide_by_energy(job->maps, x));
     OR(done, divide_by_voxels(x));
@@ -163,22 +165,44 @@ done:
     return st;
 }
 
+/* images [image..., count] <- the adjoint NUFFT of coils first .. first+count-1. */
+static larmor_status grid_coils(recon_job *job, const larmor_grid *grid, const larmor_samples *samples, int64_t first,
+                                int64_t count, larmor_array *images)
+{
+    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->eps, .dtype = LARMOR_C64};
+    memcpy(opts.modes, grid->matrix, sizeof opts.modes);
+    larmor_op *F = NULL;
+    larmor_array *kspace = NULL, *part = NULL;
+    larmor_status st;
+    OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
+    OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
+    OR(done, larmor_array_slice(images, 0, count, &part));
+    OR(done, larmor_op_adjoint(F, kspace, part));
+done:
+    larmor_array_free(part), larmor_array_free(kspace), larmor_op_free(F);
+    return st;
+}
+
+/* The root sum of squares of one block is one more image of the next. */
 static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, const larmor_samples *samples,
                                        larmor_array *x)
 {
-    const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = coils, .tol = job->eps, .dtype = LARMOR_C64};
-    memcpy(opts.modes, grid->matrix, sizeof opts.modes);
-    larmor_op *F = NULL;
-    larmor_array *images = NULL;
+    const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
+    larmor_array *images = NULL, *sum = NULL, *before = NULL;
     larmor_status st;
-    OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
-    OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_op_in_shape(F), &images));
-    OR(done, larmor_op_adjoint(F, samples->kspace, images));
-    OR(done, larmor_root_sum_of_squares(images, x));
+    OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(image_shape(grid), block + 1), &images));
+    OR(done, larmor_array_slice(images, block, 1, &before));
+    OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
+    for (int64_t first = 0; first < coils; first += block) {
+        const int64_t count = coils - first < block ? coils - first : block;
+        if (count < block) OR(done, larmor_zero(images));
+        OR(done, larmor_copy(x, sum));
+        OR(done, grid_coils(job, grid, samples, first, count, images));
+        OR(done, larmor_root_sum_of_squares(images, x));
+    }
     OR(done, divide_by_voxels(x));
 done:
-    larmor_array_free(images), larmor_op_free(F);
+    larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
     return st;
 }
 
@@ -196,7 +220,8 @@ static larmor_status conjugate_gradients(recon_job *job, const larmor_samples *s
     larmor_status st;
     OR(done, larmor_array_convert(job->maps, precision(job), &maps));
     OR(done, larmor_array_convert(samples->kspace, precision(job), &kspace));
-    const larmor_sense_opts sense = {.traj = samples->traj, .weights = weights, .nufft_tol = job->eps};
+    const larmor_sense_opts sense = {
+        .traj = samples->traj, .weights = weights, .nufft_tol = job->eps, .block = job->block};
     OR(done, larmor_op_sense(maps, &sense, &A));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
     if (job->lambda > 0) OR(done, larmor_opnorm(A, 0, &result->largest));

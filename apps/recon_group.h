@@ -16,6 +16,7 @@ typedef struct recon_job {
     int iters;
     double tol, lambda, eps; /* lambda relative to the largest eigenvalue of A^H A */
     int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
+    int64_t block;           /* coils at a time, 0 for all */
     larmor_monitor monitor;
     void *user;
 

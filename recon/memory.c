@@ -41,13 +41,12 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     const int64_t block = asked < p->coils ? asked : p->coils, rest = p->coils % block;
     const double tol = opts ? opts->nufft_tol : 0, size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
     const double image = size * (double)larmor_shape_count(p->image), samples = size * (double)p->samples;
-    const int weighted = opts && opts->weights;
     double total = 0;
     LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, &total));
     if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, &total));
     /* the normal map holds coil images before and after, and samples between; with weights on both sides of them */
-    total += 2 * image * (double)block + (weighted ? 3 : 1) * samples * (double)block;
-    if (weighted)
+    total += 2 * image * (double)block + (p->weighted ? 3 : 1) * samples * (double)block;
+    if (p->weighted)
         total += (rest ? samples * (double)rest : 0) + 2 * samples; /* their root; the last block's product */
     if (block < p->coils) total += image;
     return store(total, bytes);

@@ -109,13 +109,14 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     larmor_shape image;
     int64_t samples, coils; /* samples: of one coil */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
+    int weighted;           /* 1: larmor_op_sense gets weights */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts only nufft_tol, block and whether there
- *          are weights. The vectors of a solver are not in it: larmor_cg has 4 images.
+ * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts only nufft_tol and block. The vectors of
+ *          a solver are not in it: larmor_cg has 4 images.
  * density  larmor_density_pipe; larmor_density_ramp takes less.
  * coils    larmor_coils_estimate without weights. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,

@@ -156,6 +156,7 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
         larmor_array *x = zeros(s.problem.dtype, s.problem.image), *z = zeros(s.problem.dtype, s.problem.image);
         larmor_op *A;
         int64_t estimate;
+        s.problem.weighted = c % 2;
         assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
         begin();
         assert_ok(larmor_op_sense(s.maps, &opts, &A));
@@ -170,7 +171,7 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
 static void fewer_coils_at_a_time_need_less(void **state)
 {
     (void)state;
-    const larmor_problem p = {LARMOR_SHAPE(128, 128), 100000, 16, LARMOR_C64};
+    const larmor_problem p = {LARMOR_SHAPE(128, 128), 100000, 16, LARMOR_C64, 0};
     int64_t previous = INT64_MAX;
     for (int64_t block = 16; block >= 1; block /= 2) {
         int64_t bytes;
@@ -223,7 +224,7 @@ static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
     int64_t bytes;
-    larmor_problem p = {LARMOR_SHAPE(128, 128), 1000, 0, LARMOR_C64};
+    larmor_problem p = {LARMOR_SHAPE(128, 128), 1000, 0, LARMOR_C64, 0};
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
     p.coils = 1, p.samples = INT64_MAX;
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");

@@ -1,0 +1,146 @@
+/* How much memory a reconstruction will take of its device: sums of the library's estimates.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recon_plan.h"
+
+#include <string.h>
+
+#define TRY(call)                                                                                                    \
+    do {                                                                                                             \
+        const larmor_status st_ = (call);                                                                            \
+        if (st_) return st_;                                                                                         \
+    } while (0)
+
+enum { WHITENED_TOGETHER = 1 << 16 };
+
+/* What does not depend on how many coils are done at a time. */
+typedef struct sizes {
+    larmor_problem problem; /* in single precision */
+    double held;            /* from the group's first step to its last */
+    double before;          /* the most that a step before the solver takes beside it */
+} sizes;
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Straight spokes get the ramp's weights, which take next to nothing. */
+static int ramp_will_do(const recon_job *job, const larmor_encoding *enc)
+{
+    return job->density == DENSITY_RAMP ||
+           (job->density == DENSITY_AUTO &&
+            (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle")));
+}
+
+static larmor_status density_bytes(const recon_job *job, const larmor_encoding *enc, const larmor_problem *p,
+                                   double *bytes)
+{
+    int64_t pipe;
+    *bytes = 0;
+    if ((job->method == RECON_CG && !job->weighted) || job->density == DENSITY_NONE || job->density == DENSITY_FILE)
+        return LARMOR_OK;
+    *bytes = 24 * (double)p->samples;
+    if (ramp_will_do(job, enc)) return LARMOR_OK;
+    TRY(larmor_density_memory(job->dev, p, &pipe));
+    *bytes = most(*bytes, (double)pipe);
+    return LARMOR_OK;
+}
+
+static larmor_status maps_bytes(const recon_job *job, const larmor_raw_info *info, const larmor_group *group,
+                                const larmor_problem *p, double *bytes)
+{
+    int64_t estimate;
+    *bytes = 0;
+    if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
+    const larmor_coils_opts opts = {.calibration = job->calibration};
+    larmor_problem own = *p;
+    if (info->calibration * group->samples > own.samples) own.samples = info->calibration * group->samples;
+    TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
+    *bytes = (double)estimate;
+    if (info->calibration) /* readouts of its own */
+        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)(info->calibration * group->samples);
+    return LARMOR_OK;
+}
+
+static larmor_status measure(const recon_job *job, const larmor_group *group, sizes *s)
+{
+    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    larmor_encoding enc;
+    larmor_grid grid;
+    double maps, density;
+    TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
+    TRY(larmor_raw_grid(job->raw, group->encoding, &grid));
+    const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
+    s->problem = (larmor_problem){image, group->total, info.coils, LARMOR_C64, 0};
+    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
+    s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
+    if (!job->no_maps) s->held += 8 * voxels * coils;
+    if (job->given) s->held += 8 * voxels * coils;
+    TRY(maps_bytes(job, &info, group, &s->problem, &maps));
+    TRY(density_bytes(job, &enc, &s->problem, &density));
+    s->before = most(maps, density);
+    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
+    return LARMOR_OK;
+}
+
+/* All of a group with `block` coils at a time. */
+static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, double *bytes)
+{
+    larmor_problem p = s->problem;
+    const double voxels = (double)larmor_shape_count(p.image), samples = (double)p.samples, coils = (double)p.coils;
+    const int in_double = job->method == RECON_CG && job->eps > 0 && job->eps < 1e-6;
+    const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
+    const larmor_sense_opts sense = {.nufft_tol = job->eps, .block = block};
+    int64_t estimate;
+    p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
+    p.weighted = weights && job->method == RECON_CG;
+    TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
+    double solver = (double)estimate + (weights ? 16 * samples : 0);
+    solver += (in_double ? 6 * 16 : 6 * 8) * voxels;          /* the vectors of CG or of its start, the result */
+    if (in_double) solver += 16 * (voxels + samples) * coils; /* maps and samples once more */
+    *bytes = s->held + most(s->before, solver);
+    return LARMOR_OK;
+}
+
+/* The largest block with which the group fits, or 1. */
+static larmor_status choose_block(const recon_job *job, const sizes *s, double others, recon_plan *plan)
+{
+    const int64_t coils = s->problem.coils;
+    double bytes = 0;
+    int64_t block = plan->block;
+    for (int64_t passes = (coils + block - 1) / block;; passes++) {
+        block = (coils + passes - 1) / passes;
+        TRY(group_bytes(job, s, block, &bytes));
+        if (!plan->limit || bytes + others <= (double)plan->limit || block == 1) break;
+    }
+    plan->block = block;
+    if (bytes + others > (double)plan->planned) plan->planned = (int64_t)(bytes + others);
+    return LARMOR_OK;
+}
+
+larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted)(const void *, const larmor_group *),
+                              const void *user, recon_plan *plan)
+{
+    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    int64_t available = 0, total = 0;
+    double images = 0; /* they stay on the device until they are written */
+    larmor_group group;
+    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils};
+    TRY(larmor_device_memory(job->dev, &available, &total));
+    if (!memory) plan->limit = available;
+    for (int i = 0; i < info.groups; i++) {
+        larmor_encoding enc;
+        TRY(larmor_raw_group(job->raw, i, &group));
+        if (!wanted(user, &group)) continue;
+        TRY(larmor_raw_encoding(job->raw, group.encoding, &enc));
+        images += 8 * (double)enc.recon_matrix[0] * (double)enc.recon_matrix[1] * (double)enc.recon_matrix[2];
+    }
+    for (int i = 0; i < info.groups; i++) {
+        sizes s;
+        TRY(larmor_raw_group(job->raw, i, &group));
+        if (!wanted(user, &group)) continue;
+        TRY(measure(job, &group, &s));
+        TRY(choose_block(job, &s, images, plan));
+    }
+    return LARMOR_OK;
+}
