@@ -53,7 +53,7 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
 /* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */
 #define APP_DEVICE_OPTIONS(settings)                                                                                 \
     APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",                                                         \
-               "where to compute: cpu, cpu:4 or auto (default: auto)"),                                              \
+               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)"),                                \
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 

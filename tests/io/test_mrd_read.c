@@ -176,6 +176,7 @@ static void noise_scans_of_any_length_come_as_one_matrix(void **state)
     larmor_array *noise;
     assert_ok(larmor_raw_noise(raw, dev, &noise));
     assert_shape(noise, LARMOR_SHAPE(16, 2));
+    bring_to_host(&noise);
     const float *x = larmor_array_data(noise);
     assert_true(x[0] == 5 && x[2 * 10] == 6 && x[2 * 16] == 5.125f);
     assert_true(x[2 * 9 + 1] == -9.f / 1024); /* conjugated like all data */
