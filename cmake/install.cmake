@@ -47,12 +47,15 @@ if(tests)
     list(GET entry 0 name)
     list(GET entry 1 target)
     list(GET entry 2 device)
-    string(APPEND list "add_test(${name}@${device} \"\${CMAKE_CURRENT_LIST_DIR}/${target}\")\n"
+    string(APPEND list "add_test(${name}@${device} ${target})\n"
       "set_tests_properties(${name}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77 ENVIRONMENT "
-      "\"LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=\${CMAKE_CURRENT_LIST_DIR}/../../../${lib}/larmor\")\n")
+      "\"LARMOR_TEST_DEVICE=${device}\")\n")
   endforeach()
   file(WRITE ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake "${list}")
   install(FILES ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake DESTINATION ${test_dir})
+  # Test programs hold the library themselves and look for plugins in their own folder's larmor/.
+  install(CODE "file(CREATE_LINK ../../../${lib}/larmor
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${test_dir}/larmor\" SYMBOLIC)")
 endif()
 
 if(LARMOR_BUNDLE)
