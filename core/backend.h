@@ -45,8 +45,8 @@ typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
-    /* batch Hermitian n x n matrices: eigenvalues ascending into w [n, batch] (real), eigenvectors into a's columns;
-     * LARMOR_ERR_NUMERIC without convergence; waits */
+    /* batch Hermitian n x n matrices, of which the upper triangle is read: eigenvalues ascending into w [n, batch]
+     * (real), eigenvectors into a's columns; LARMOR_ERR_NUMERIC without convergence; waits */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
 

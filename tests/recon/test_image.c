@@ -53,8 +53,9 @@ static int64_t source(int64_t i, int64_t from, int64_t to)
 static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
 {
     (void)state;
-    const int64_t sizes[][6] = {{8, 6, 4, 4, 4, 2}, {7, 5, 3, 4, 8, 3}, {4, 5, 1, 9, 2, 1}, {6, 3, 2, 6, 3, 2}};
-    for (int t = 0; t < 4 * 3; t++) {
+    const int64_t sizes[][6] = {{8, 6, 4, 4, 4, 2}, {7, 5, 3, 4, 8, 3}, {4, 5, 1, 9, 2, 1},
+                                {6, 3, 2, 6, 3, 2}, {8, 5, 4, 3, 8, 1}, {5, 8, 3, 8, 5, 4}};
+    for (int t = 0; t < 6 * 3; t++) {
         const int64_t *from = sizes[t / 3], *to = sizes[t / 3] + 3;
         const int nd = t % 3 + 1;
         const larmor_shape in = larmor_shape_of(nd, from), out = larmor_shape_of(nd, to);

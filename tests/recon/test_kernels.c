@@ -1,0 +1,287 @@
+/* Every device's table for this layer against naive loops, in both precisions; lines and ramp are judged by
+ * test_density.c. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/inputs.h"
+#include "tests/recon/support.h"
+
+static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};
+static const double limit[] = {1e-6, 1e-14};
+
+static const lmr_recon_kernels *table(int p)
+{
+    const lmr_recon_kernels *kernels;
+    assert_ok(lmr_recon_kernels_of(dev, type[p], &kernels));
+    return kernels;
+}
+
+static larmor_array *floats(int64_t count, const double *values)
+{
+    return real_array(LARMOR_SHAPE(count), values);
+}
+
+static void expect(int p, const larmor_array *x, const cplx *expected)
+{
+    cplx *got = values_of(x);
+    assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
+    free(got);
+}
+
+static void the_first_outlier_is_found(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    double *x = calloc(N, sizeof *x);
+    assert_non_null(x);
+    const double bad[] = {NAN, INFINITY, -INFINITY, -1};
+    for (int c = 0; c < 5; c++) {
+        if (c < 4) x[70001] = x[90000] = bad[c];
+        if (c == 4) x[70001] = x[90000] = -0.5;
+        larmor_array *a = floats(N, x);
+        int64_t index;
+        double value;
+        assert_ok(lmr_find_outlier(a, -0.5, &index, &value));
+        assert_int_equal(index, c < 4 ? 70001 : -1);
+        assert_true(c != 3 || value == -1);
+        larmor_array_free(a);
+    }
+    free(x);
+}
+
+enum { M = 5000, ND = 2, COILS = 3 };
+
+static void samples_are_selected_in_order_picked_weighted_and_tapered(void **state)
+{
+    (void)state;
+    const double radius[3] = {8, 5, 1};
+    double *k = random_points(LARMOR_SHAPE(20, 20), M, 1), w[M], taper[M], point[ND * M];
+    int64_t index[M], count = 0, found;
+    uint64_t seed = 2;
+    for (int64_t j = 0; j < M; j++) {
+        const double r = hypot(k[2 * j] / 8, k[2 * j + 1] / 5);
+        if (r >= 0.9) continue;
+        index[count] = j, w[count] = 1 + test_random(&seed), taper[count] = w[count] * pow(cos(M_PI / 2 * r), 2);
+        for (int d = 0; d < ND; d++) point[ND * count + d] = 3 * k[ND * j + d];
+        count++;
+    }
+    for (int p = 0; p < 2; p++) {
+        const lmr_recon_kernels *kernels = table(p);
+        cplx *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
+        cplx *wide = malloc((size_t)(ND * count) * sizeof *wide);
+        assert_true(chosen && wide);
+        for (int64_t i = 0; i < count * COILS; i++) chosen[i] = w[i % count] * y[index[i % count] + M * (i / count)];
+        larmor_array *points = real_array(LARMOR_SHAPE(ND, M), k), *where = zeros(LARMOR_F64, LARMOR_SHAPE(M));
+        larmor_array *picked = zeros(LARMOR_F64, LARMOR_SHAPE(ND, count)), *weights = floats(count, w);
+        larmor_array *from = complex_array(type[p], LARMOR_SHAPE(M, COILS), y);
+        larmor_array *to = zeros(type[p], LARMOR_SHAPE(count, COILS));
+        assert_ok(kernels->select(dev->ctx, ND, M, points->data, radius, 0.9, where->data, &found));
+        assert_int_equal(found, count);
+        assert_ok(kernels->pick(dev->ctx, ND, count, where->data, 3, points->data, picked->data));
+        for (int64_t i = 0; i < ND * count; i++) wide[i] = point[i];
+        expect(1, picked, wide);
+        assert_ok(kernels->gather(dev->ctx, M, count, COILS, where->data, weights->data, from->data, to->data));
+        expect(p, to, chosen);
+        assert_ok(kernels->pick(dev->ctx, ND, count, where->data, 1, points->data, picked->data));
+        assert_ok(kernels->taper(dev->ctx, ND, count, picked->data, radius, weights->data));
+        for (int64_t i = 0; i < count; i++) wide[i] = taper[i];
+        expect(1, weights, wide);
+        larmor_array_free(points), larmor_array_free(where), larmor_array_free(picked), larmor_array_free(weights);
+        larmor_array_free(from), larmor_array_free(to);
+        free(y), free(chosen), free(wide);
+    }
+    free(k);
+}
+
+static void weights_are_balanced_by_the_density_they_give(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        cplx *g = random_values(M, 4), *expected = random_values(M, 5);
+        double w[M];
+        uint64_t seed = 6;
+        for (int j = 0; j < M; j++) w[j] = 2 + test_random(&seed);
+        for (int j = 0; j < M; j++) expected[j] = j == 3 ? w[j] : w[j] / cabs(g[j]);
+        g[3] = 0;
+        larmor_array *weights = floats(M, w), *values = complex_array(type[p], LARMOR_SHAPE(M), g);
+        assert_ok(table(p)->balance(dev->ctx, M, weights->data, values->data));
+        expect(p, weights, expected), expect(p, values, expected);
+        larmor_array_free(weights), larmor_array_free(values);
+        free(g), free(expected);
+    }
+}
+
+static void the_overlap_of_balls_falls_from_one_to_zero(void **state)
+{
+    (void)state;
+    const int64_t dim[] = {12, 8, 6};
+    for (int c = 0; c < 2 * 3; c++) {
+        const int p = c % 2, nd = c / 2 + 1;
+        const larmor_shape shape = larmor_shape_of(nd, dim);
+        larmor_array *x = zeros(type[p], shape);
+        cplx expected[12 * 8 * 6];
+        for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
+            double r = 0;
+            for (int d = 0; d < nd; d++) r += pow(2 * position(shape, i, d), 2);
+            r = fmin(1, sqrt(r));
+            expected[i] = 7 * (nd == 1   ? 1 - r
+                               : nd == 2 ? 2 / M_PI * (acos(r) - r * sqrt(1 - r * r))
+                                         : 1 - 1.5 * r + 0.5 * r * r * r);
+        }
+        assert_ok(table(p)->overlap(dev->ctx, nd, dim, 7, x->data));
+        expect(p, x, expected);
+        larmor_array_free(x);
+    }
+}
+
+static void covariances_are_sums_over_samples_and_products_come_in_pairs(void **state)
+{
+    (void)state;
+    enum { PAIRS = COILS * (COILS + 1) / 2 };
+    static const int left[PAIRS] = {0, 0, 1, 0, 1, 2}, right[PAIRS] = {0, 1, 1, 2, 2, 2};
+    for (int p = 0; p < 2; p++) {
+        cplx *x = random_values(M * COILS, 7), cov[COILS * COILS] = {0}, *products = malloc(4 * M * sizeof *products);
+        assert_non_null(products);
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(M, COILS), x);
+        larmor_array *sums = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)), *y = zeros(type[p], LARMOR_SHAPE(M, 4));
+        for (int i = 0; i < COILS * COILS * M; i++)
+            cov[i / M] += x[i % M + M * (i / M % COILS)] * conj(x[i % M + M * (i / M / COILS)]);
+        assert_ok(table(p)->covariance(dev->ctx, M, COILS, in->data, sums->data));
+        expect(p, sums, cov);
+        for (int i = 0; i < 4 * M; i++) /* pairs 2 .. 5 */
+            products[i] = x[i % M + M * left[2 + i / M]] * conj(x[i % M + M * right[2 + i / M]]);
+        assert_ok(table(p)->products(dev->ctx, M, 2, 4, in->data, y->data));
+        expect(p, y, products);
+        larmor_array *all = zeros(type[p], LARMOR_SHAPE(COILS, COILS, M + 1));
+        cplx *scattered = calloc(COILS * COILS * (M + 1), sizeof *scattered);
+        assert_non_null(scattered);
+        for (int i = 0; i < 4 * M; i++) {
+            const int at = left[2 + i / M] + COILS * right[2 + i / M];
+            scattered[at + COILS * COILS * (i % M)] = products[i];
+            scattered[at + COILS * COILS * M] += products[i];
+        }
+        assert_ok(table(p)->scatter(dev->ctx, M, COILS, 2, 4, y->data, all->data));
+        expect(p, all, scattered);
+        larmor_array_free(in), larmor_array_free(sums), larmor_array_free(y), larmor_array_free(all);
+        free(x), free(products), free(scattered);
+    }
+}
+
+static void vectors_are_aligned_with_the_last(void **state)
+{
+    (void)state;
+    enum { PIXELS = 301 };
+    for (int p = 0; p < 2; p++) {
+        cplx *v = random_values(COILS * COILS * (PIXELS + 1), 8), maps[PIXELS * COILS];
+        const cplx *reference = v + COILS * COILS * PIXELS + COILS * (COILS - 1);
+        for (int i = 0; i < PIXELS; i++) {
+            const cplx *own = v + COILS * COILS * i + COILS * (COILS - 1);
+            cplx along = 0;
+            for (int c = 0; c < COILS; c++) along += conj(reference[c]) * own[c];
+            for (int c = 0; c < COILS; c++) maps[i + PIXELS * c] = own[c] * conj(along) / cabs(along);
+        }
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(COILS, COILS, PIXELS + 1), v);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(PIXELS, COILS));
+        assert_ok(table(p)->align(dev->ctx, PIXELS, COILS, in->data, out->data));
+        expect(p, out, maps);
+        larmor_array_free(in), larmor_array_free(out);
+        free(v);
+    }
+}
+
+enum { INNER = 3, LENGTH = 11, OUTER = 4 };
+
+static void filters_stride_over_the_middle_dimension(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n, step, stride, shift;
+    } cases[] = {{LENGTH, 1, 1, 0}, {LENGTH, 3, 1, 0}, {5, 1, 2, 1}, {6, 1, 2, 0}, {LENGTH, 16, 1, 0}};
+    const double taps[] = {0.5, -2, 1, 3, 0.25};
+    const int64_t dim[3] = {INNER, LENGTH, OUTER};
+    for (int c = 0; c < 5 * 2; c++) {
+        const int p = c % 2;
+        const int64_t n = cases[c / 2].n;
+        cplx *x = random_values(INNER * LENGTH * OUTER, 9), y[INNER * LENGTH * OUTER] = {0};
+        for (int64_t i = 0; i < INNER * n * OUTER; i++)
+            for (int t = 0; t < 5; t++) {
+                const int64_t from =
+                    cases[c / 2].stride * (i / INNER % n) + cases[c / 2].shift + (t - 2) * cases[c / 2].step;
+                if (from >= 0 && from < LENGTH)
+                    y[i] += taps[t] * x[i % INNER + INNER * (from + LENGTH * (i / INNER / n))];
+            }
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(INNER, LENGTH, OUTER), x), *tap = floats(5, taps);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(INNER, n, OUTER));
+        assert_ok(table(p)->filter(dev->ctx, dim, n, 5, tap->data, cases[c / 2].step, cases[c / 2].stride,
+                                   cases[c / 2].shift, in->data, out->data));
+        expect(p, out, y);
+        larmor_array_free(in), larmor_array_free(tap), larmor_array_free(out);
+        free(x);
+    }
+}
+
+/* Cubic convolution is exact for polynomials of second order, away from the edges, and keeps the samples. */
+static void interpolation_is_exact_for_parabolas(void **state)
+{
+    (void)state;
+    const int64_t dim[3] = {INNER, LENGTH, OUTER}, sizes[] = {LENGTH, 2 * LENGTH, 37};
+    for (int c = 0; c < 3 * 2; c++) {
+        const int p = c % 2;
+        const int64_t n = sizes[c / 2];
+        cplx x[INNER * LENGTH * OUTER];
+        for (int i = 0; i < INNER * LENGTH * OUTER; i++) {
+            const double t = i / INNER % LENGTH - LENGTH / 2;
+            x[i] = (i % INNER) + t * I + (1 + i / INNER / LENGTH) * t * t;
+        }
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(INNER, LENGTH, OUTER), x);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(INNER, n, OUTER));
+        assert_ok(table(p)->resize(dev->ctx, dim, n, in->data, out->data));
+        cplx *y = values_of(out);
+        for (int64_t i = 0; i < INNER * n * OUTER; i++) {
+            const double t = (double)(i / INNER % n - n / 2) * LENGTH / (double)n;
+            if (fabs(t) > 3.9) continue;
+            const cplx truth = (double)(i % INNER) + t * I + (double)(1 + i / INNER / n) * t * t;
+            assert_at_most(cabs(y[i] - truth), 60 * limit[p]);
+        }
+        larmor_array_free(in), larmor_array_free(out);
+        free(y);
+    }
+}
+
+static void powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found(void **state)
+{
+    (void)state;
+    const int halves[] = {1, -1, -2};
+    for (int c = 0; c < 3 * 2; c++) {
+        const int p = c % 2;
+        cplx *x = random_values(M, 10), *y = random_values(M, 11);
+        double most = 0, found;
+        x[17] = 0.25, x[18] = NAN;
+        for (int i = 0; i < M; i++) {
+            const double v = creal(p ? x[i] : (cplx)(float complex)x[i]);
+            y[i] = v > 0.25 ? pow(v, halves[c / 2] / 2.) : 0;
+            if (v > most) most = v;
+        }
+        larmor_array *a = complex_array(type[p], LARMOR_SHAPE(M), x);
+        assert_ok(table(p)->largest(dev->ctx, M, a->data, &found));
+        assert_true(found == most);
+        assert_ok(table(p)->power(dev->ctx, M, halves[c / 2], 0.25, a->data));
+        expect(p, a, y);
+        larmor_array_free(a);
+        free(x), free(y);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_first_outlier_is_found),
+    cmocka_unit_test(samples_are_selected_in_order_picked_weighted_and_tapered),
+    cmocka_unit_test(weights_are_balanced_by_the_density_they_give),
+    cmocka_unit_test(the_overlap_of_balls_falls_from_one_to_zero),
+    cmocka_unit_test(covariances_are_sums_over_samples_and_products_come_in_pairs),
+    cmocka_unit_test(vectors_are_aligned_with_the_last),
+    cmocka_unit_test(filters_stride_over_the_middle_dimension),
+    cmocka_unit_test(interpolation_is_exact_for_parabolas),
+    cmocka_unit_test(powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
