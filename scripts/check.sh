@@ -1,6 +1,7 @@
 #!/bin/sh
 # Build larmor with all warnings as errors and run every test.
-# Usage: scripts/check.sh [cpu|asan]; asan builds with AddressSanitizer and UndefinedBehaviorSanitizer.
+# Usage: scripts/check.sh [cpu|asan|cuda]; asan builds with AddressSanitizer and UndefinedBehaviorSanitizer, cuda with the
+# CUDA plugin, whose tests skip themselves without a GPU.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."

@@ -230,7 +230,7 @@ static void only_the_centre_of_k_space_matters(void **state)
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
     cplx *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     /* a GPU's sums round differently every time */
-    assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 1e-5);
+    assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 1e-4);
     free(same), free(maps);
     free_scan(&s);
 }
