@@ -22,6 +22,16 @@
 namespace
 {
 
+/* What a multiprocessor holds at most, of the generation that is compiled for: launch bounds must not ask for more
+ * (CUDA Programming Guide, compute capabilities). */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100)
+constexpr int resident_threads = 2048, resident_blocks = 32;
+#elif __CUDA_ARCH__ < 800
+constexpr int resident_threads = 1024, resident_blocks = 16;
+#else
+constexpr int resident_threads = 1536, resident_blocks = 16;
+#endif
+
 constexpr int owner_shared = 56 << 10; /* bytes, for the points */
 
 /* Window values are computed in parts while they are staged: fewer registers beside the columns'. */
@@ -72,7 +82,9 @@ template <typename T, int D, int W, int B> struct owner {
     /* Registers of a thread, roughly; each quarter of a multiprocessor has 512 for every lane. */
     static constexpr int words = (2 * B * (slide + 1) + (W < part ? W : part)) * (int)sizeof(T) / 4 + 44;
     static constexpr int fitting = 4 * (512 / round_up(words, 8)) / (threads / 32);
-    static constexpr int blocks = fitting < 1 ? 1 : fitting < 32 ? fitting : 32;
+    static constexpr int allowed =
+        resident_blocks < resident_threads / threads ? resident_blocks : resident_threads / threads;
+    static constexpr int blocks = fitting < 1 ? 1 : fitting < allowed ? fitting : allowed;
 };
 
 /* Transforms in one pass: what registers hold. */
