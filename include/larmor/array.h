@@ -22,8 +22,7 @@ typedef struct larmor_shape {
 } larmor_shape;
 
 /* LARMOR_SHAPE(256, 256, 8): a compound literal, C only. */
-#define LARMOR_SHAPE(...) \
-    ((larmor_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+#define LARMOR_SHAPE(...) ((larmor_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
 /* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else a shape with ndim 0. */
 LARMOR_API larmor_shape larmor_shape_of(int ndim, const int64_t *dims);
@@ -81,12 +80,13 @@ LARMOR_API larmor_dtype larmor_array_dtype(const larmor_array *x);
 LARMOR_API larmor_device *larmor_array_device(const larmor_array *x); /* no reference is taken */
 LARMOR_API void *larmor_array_data(const larmor_array *x);            /* a device pointer */
 
-/* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero, fill
- * and copy take any dtype, the others complex ones. */
+/* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero,
+ * fill and copy take any dtype, the others complex ones. */
 LARMOR_API larmor_status larmor_zero(larmor_array *x);
-LARMOR_API larmor_status larmor_fill(larmor_array *x, double value);                                 /* all x_i <- value */
-LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y);                        /* y <- x */
-LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_array *y);   /* y <- a x + b y */
+LARMOR_API larmor_status larmor_fill(larmor_array *x, double value);          /* all x_i <- value */
+LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y); /* y <- x */
+LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b,
+                                      larmor_array *y); /* y <- a x + b y */
 /* y <- d .* y, or conj(d) .* y; d's shape must equal the leading dimensions of y, and is repeated along the rest. */
 LARMOR_API larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y);
 /* out = {re, im} of sum conj(x_i) y_i, summed in double; waits. */

@@ -24,8 +24,8 @@ typedef struct larmor_device_info {
 /* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "cuda" (the first GPU that opens), "cuda:1" (the
  * second GPU), "auto" or NULL (the first GPU that opens, else all cores).
  *
- * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that is
- * absolute, in the folder of liblarmor, its larmor/ and its ../lib/larmor/, and where it was installed.
+ * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that
+ * is absolute, in the folder of liblarmor, its larmor/ and its ../lib/larmor/, and where it was installed.
  *
  * Errors  LARMOR_ERR_ARG for a name that is not one of these; LARMOR_ERR_UNSUPPORTED for a backend that this
  *         build or machine lacks (the message names what is missing); LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND if the

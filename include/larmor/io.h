@@ -13,18 +13,18 @@ extern "C" {
 typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable */
 
 typedef struct larmor_raw_opts { /* zero means default */
-    const char *group;      /* HDF5 group; default "dataset" */
-    const char *traj_units; /* "auto" (default), "1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm" */
-    int drop_nonfinite;     /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
-    int conjugate;          /* 1: conjugate all samples */
-    int64_t memory;         /* refuse files whose samples or images need more bytes; default 64 GiB */
+    const char *group;           /* HDF5 group; default "dataset" */
+    const char *traj_units;      /* "auto" (default), "1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm" */
+    int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
+    int conjugate;               /* 1: conjugate all samples */
+    int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
 
 /* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
  * count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
  *
- * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong inside;
- *         the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the file
+ * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
+ * inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the file
  *         claims more than opts->memory. LARMOR_ERR_ARG: units. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
@@ -37,18 +37,18 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
 } larmor_encoding;
 
 typedef struct larmor_raw_info {
-    int64_t acquisitions; /* in the file */
+    int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
     int64_t noise_samples;
-    int coils; /* of the imaging readouts, without those left out */
+    int coils;      /* of the imaging readouts, without those left out */
     int dead_coils; /* channels without any signal, left out */
     int encodings, groups;
-    int traj_stored;         /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
-    char traj_units[16];     /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
-    char traj_report[160];   /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
-    int density_stored;      /* 1: the third trajectory component held density weights */
+    int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
+    char traj_units[16];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
+    char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
+    int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
-    char warnings[512];      /* lines for the user, each ending in '\n'; "" if none */
+    char warnings[512];                               /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -60,12 +60,12 @@ typedef struct larmor_group { /* readouts that make one image (or one volume) */
 } larmor_group;
 
 LARMOR_API larmor_raw_info larmor_raw_describe(const larmor_raw *raw);
-LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw);    /* the XML text, as in the file */
+LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, as in the file */
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);
 LARMOR_API larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out);
 
-/* Where to reconstruct: a grid with reconSpace's voxels over the larger of the two fields of view, afterwards cropped in
- * the centre to reconSpace's matrix. */
+/* Where to reconstruct: a grid with reconSpace's voxels over the larger of the two fields of view, afterwards cropped
+ * in the centre to reconSpace's matrix. */
 typedef struct larmor_grid {
     int ndim;
     int64_t matrix[3];
@@ -75,7 +75,7 @@ typedef struct larmor_grid {
 LARMOR_API larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, larmor_grid *out);
 
 typedef struct larmor_samples { /* of one group; free with larmor_samples_free */
-    larmor_array *kspace;  /* c64 [samples, readouts, coils]; [total, 1, coils] if readouts differ in length */
+    larmor_array *kspace;       /* c64 [samples, readouts, coils]; [total, 1, coils] if readouts differ in length */
     larmor_array *traj;    /* f64 [nd, samples, readouts], cycles per field of view of the grid; NULL if not stored */
     larmor_array *density; /* f64 [samples, readouts] if the file stores it, else NULL */
     int64_t outside;       /* samples beyond the grid's k-space, left out (the readouts are then not regular) */
@@ -86,8 +86,8 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
  *
  * calibration  0: readouts that make the image; 1: those for coil calibration alone (none: kspace is NULL).
  * Errors       LARMOR_ERR_ARG for a group or grid that is not there; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid, int calibration,
-                                            larmor_device *dev, larmor_samples *out);
+LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
+                                            int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
 
 /* The noise scans, [samples, coils] c64, for the coils that are kept; *noise is NULL if there are none. */
@@ -97,8 +97,8 @@ LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *
 
 typedef struct larmor_output larmor_output; /* a file being made: a temporary one beside the target */
 
-/* Begin an output file. Everything that can be refused early is: a missing or read-only folder, an existing file without
- * force, a name that is too long, an unknown suffix, another run that writes the same file.
+/* Begin an output file. Everything that can be refused early is: a missing or read-only folder, an existing file
+ * without force, a name that is too long, an unknown suffix, another run that writes the same file.
  *
  * Errors  LARMOR_ERR_ARG for a suffix (the message lists the known ones); LARMOR_ERR_IO for the rest. */
 LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_output **out);
@@ -109,7 +109,7 @@ LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished wr
 
 typedef struct larmor_image_meta { /* geometry of ISMRMRD: patient coordinates LPS, mm */
     double fov_mm[3];
-    double position_mm[3];                        /* of voxel (nx/2, ny/2, nz/2) */
+    double position_mm[3]; /* of voxel (nx/2, ny/2, nz/2) */
     double read_dir[3], phase_dir[3], slice_dir[3];
     double table_mm[3];
     int encoding, slice, contrast, phase, repetition, set, average;
@@ -125,9 +125,9 @@ typedef struct larmor_image {
 } larmor_image;
 
 typedef struct larmor_write_opts { /* zero means default */
-    int magnitude;             /* 1: magnitude where the format could be complex */
-    const char *header;        /* XML header to copy into an ISMRMRD image file */
-    const char *const *keys;   /* provenance: `count` pairs of keys and values */
+    int magnitude;                 /* 1: magnitude where the format could be complex */
+    const char *header;            /* XML header to copy into an ISMRMRD image file */
+    const char *const *keys;       /* provenance: `count` pairs of keys and values */
     const char *const *values;
     int count;
 } larmor_write_opts;
@@ -144,15 +144,16 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
 /* Write any complex or real array of up to 8 dimensions to .cfl or .npy. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
-/* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last), .nii,
- * .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several. Trailing
- * dimensions of 1 are dropped.
+/* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
+ * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.
+ * Trailing dimensions of 1 are dropped.
  *
  * dtype    c64 on return, or the file's own real or double precision type for .npy and .nii.
  * Errors   LARMOR_ERR_IO, LARMOR_ERR_FORMAT, LARMOR_ERR_ARG (suffix), LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image);
 
-/* As larmor_image_read, for the first image of an .h5 or a .nii file with its geometry; other formats: unit voxels. */
+/* As larmor_image_read, for the first image of an .h5 or a .nii file with its geometry; other formats: unit voxels.
+ */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
 
 /* ---- writing ISMRMRD raw data ---- */
@@ -170,7 +171,7 @@ typedef struct larmor_scan {
     larmor_encoding encoding;
     int coils;
     int64_t readouts, partitions, slices, averages, contrasts, repetitions; /* for encodingLimits; 0 means 1 */
-    double field_tesla;      /* default 3 */
+    double field_tesla;                                                     /* default 3 */
     double noise_bandwidth;  /* relativeReceiverNoiseBandwidth; 0: not written */
     const char *description; /* protocolName; may be NULL */
 } larmor_scan;
@@ -190,9 +191,9 @@ typedef struct larmor_raw_writer larmor_raw_writer;
 
 /* Write a new ISMRMRD file through an output: create, append each readout, finish (flush, sync, verify, rename).
  *
- * Errors  LARMOR_ERR_ARG for values out of range; LARMOR_ERR_IO. Freeing without finish leaves the target as it was. */
-LARMOR_API larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan,
-                                           larmor_raw_writer **writer);
+ * Errors  LARMOR_ERR_ARG for values out of range; LARMOR_ERR_IO. Freeing without finish leaves the target as it was.
+ */
+LARMOR_API larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, larmor_raw_writer **writer);
 LARMOR_API larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition);
 LARMOR_API larmor_status larmor_raw_finish(larmor_raw_writer *writer);
 LARMOR_API void larmor_raw_writer_free(larmor_raw_writer *writer); /* NULL is fine */

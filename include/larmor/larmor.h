@@ -7,8 +7,10 @@
 #include "larmor/io.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
+#include "larmor/operators.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
+#include "larmor/solve.h"
 #include "larmor/status.h"
 
 #ifdef __cplusplus

@@ -12,13 +12,13 @@ typedef struct larmor_nufft larmor_nufft; /* a plan; one thread at a time */
 
 /* Zero means default in every field but type, ndim and modes. */
 typedef struct larmor_nufft_opts {
-    int type;           /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points */
-    int ndim;           /* 1, 2 or 3 */
-    int64_t modes[3];   /* N in each dimension; N >= 1 */
-    int64_t batch;      /* transforms over the same points; default 1 */
-    int sign;           /* of the exponent in execute: -1 or +1; default -1 for type 2, +1 for type 1 */
-    double tol;         /* relative l2 error asked for; default 1e-5 */
-    double upsample;    /* fine grid / modes, 1.15 .. 2.5 (the grid is rounded up to a good FFT size); default: chosen */
+    int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points */
+    int ndim;         /* 1, 2 or 3 */
+    int64_t modes[3]; /* N in each dimension; N >= 1 */
+    int64_t batch;    /* transforms over the same points; default 1 */
+    int sign;         /* of the exponent in execute: -1 or +1; default -1 for type 2, +1 for type 1 */
+    double tol;       /* relative l2 error asked for; default 1e-5 */
+    double upsample; /* fine grid / modes, 1.15 .. 2.5 (the grid is rounded up to a good FFT size); default: chosen */
     larmor_dtype dtype; /* LARMOR_C64 or LARMOR_C128 of the values. The zero value LARMOR_F32 means LARMOR_C64, and
                            LARMOR_F64 means LARMOR_C128 */
 } larmor_nufft_opts;
@@ -39,14 +39,16 @@ LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nu
  * points   [ndim, ...] f32 or f64 (whatever the plan's precision), cycles per field of view, any finite value: folded
  *          to the period N. m = product of the other dimensions; m = 0 is legal.
  * targets  NULL (type 3 only).
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named); LARMOR_ERR_MEMORY. */
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named); LARMOR_ERR_MEMORY.
+ */
 LARMOR_API larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points,
                                                  const larmor_array *targets);
 
 /* Run the plan: type 1 from values to modes, type 2 from modes to values; the input is not changed.
  *
- * values   count m * batch, points fastest. modes  count prod(modes) * batch, first mode dimension fastest, from -N/2 up.
- * Errors   LARMOR_ERR_ARG before set_points; LARMOR_ERR_SHAPE if counts, dtype or device differ from the plan's. */
+ * values   count m * batch, points fastest. modes  count prod(modes) * batch, first mode dimension fastest, from -N/2
+ * up. Errors   LARMOR_ERR_ARG before set_points; LARMOR_ERR_SHAPE if counts, dtype or device differ from the plan's.
+ */
 LARMOR_API larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_array *in, larmor_array *out);
 
 /* The exact conjugate transpose of larmor_nufft_execute, from the same plan. */
@@ -68,7 +70,8 @@ LARMOR_API larmor_status larmor_nufft_memory(const larmor_device *dev, const lar
 /* NULL is fine. */
 LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
 
-/* The NUFFT as an operator: forward is type 2 (image to k-space, sign -1 by default), adjoint its conjugate transpose.
+/* The NUFFT as an operator: forward is type 2 (image to k-space, sign -1 by default), adjoint its conjugate
+ * transpose.
  *
  * opts    type is ignored; ndim, modes, batch, tol, ... as above.
  * traj    [nd, samples, readouts] or [nd, m], f32 or f64, cycles per field of view.

@@ -36,15 +36,17 @@ LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, lar
 LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                                larmor_dtype dtype, larmor_array **kspace);
 
-/* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that their
- * products with the phantom have an exact Fourier transform: a few shifted copies.
+/* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
+ * their products with the phantom have an exact Fourier transform: a few shifted copies.
  *
- * maps    [image..., C]; shape is that of the image, without coils. Not normalised: 0.2 <= sum |s_c|^2 in the object. */
+ * maps    [image..., C]; shape is that of the image, without coils. Not normalised: 0.2 <= sum |s_c|^2 in the object.
+ */
 LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                               larmor_array **maps);
 
-/* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of the
- * matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite k-space. */
+/* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
+ * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite
+ * k-space. */
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 

@@ -1,38 +1,41 @@
-/* MR reconstruction on top of operators: trajectories, density compensation, coils, solvers.
+/* MR reconstruction on top of operators: trajectories, density compensation, coils, SENSE.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_RECON_H
 #define LARMOR_RECON_H
 
 #include "larmor/nufft.h"
+#include "larmor/operators.h"
+#include "larmor/solve.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Shapes throughout: image [nx, ny] or [nx, ny, nz]; maps [image..., coils]; kspace [samples, readouts, coils]; traj
- * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0. */
+ * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0.
+ */
 
 /* ---- trajectories ---- */
 
 /* Zero means default. Not every trajectory uses every field; `larmor traj --help` lists who uses what. */
 typedef struct larmor_traj_opts {
-    int64_t matrix[3];     /* N of the image the trajectory is for; needed; matrix[2] > 1 makes stars and cartesian 3D */
-    int64_t readouts;      /* spokes, arms, or lines; default: as many as Nyquist asks for */
-    int64_t samples;       /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
-    int64_t tiny;          /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
-    double density;        /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
-    double undersampling;  /* divides the default number of readouts; default 1 */
+    int64_t matrix[3]; /* N of the image the trajectory is for; needed; matrix[2] > 1 makes stars and cartesian 3D */
+    int64_t readouts;  /* spokes, arms, or lines; default: as many as Nyquist asks for */
+    int64_t samples;   /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
+    int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
+    double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
+    double undersampling; /* divides the default number of readouts; default 1 */
 } larmor_traj_opts;
 
 /* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
  * "koosh" (3D radial by golden means), "cartesian".
  *
  * traj    [nd, samples, readouts] f64. Spokes are sampled at k = (i - floor(samples/2)) N / samples, so that sample
- *         floor(samples/2) is the centre of k-space; spiral arms start in the centre. Stars: readouts counts the spokes
- *         of a partition, and the array has readouts times N_z of them, partitions outermost.
- * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or sizes out of range; MEMORY.
- * Source  golden angle: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans.
- *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
+ *         floor(samples/2) is the centre of k-space; spiral arms start in the centre. Stars: readouts counts the
+ * spokes of a partition, and the array has readouts times N_z of them, partitions outermost. Errors  LARMOR_ERR_ARG
+ * for an unknown name (the message lists the known ones) or sizes out of range; MEMORY. Source  golden angle:
+ * Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans. Med. Imaging 34, 1262
+ * (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
 LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                             larmor_array **traj);
 
@@ -71,12 +74,12 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
 
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
-    int64_t window;      /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
+    int64_t window; /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
 } larmor_coils_opts;
 
-/* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every neighbourhood
- * the dominant eigenvector of the coil covariance; its phase is that of a fixed combination of coils. sum_c |s_c|^2 = 1
- * wherever there is signal.
+/* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every
+ * neighbourhood the dominant eigenvector of the coil covariance; its phase is that of a fixed combination of coils.
+ * sum_c |s_c|^2 = 1 wherever there is signal.
  *
  * weights  density compensation [samples, readouts] or NULL (then Pipe-Menon on the centre).
  * maps     [image..., coils], dtype of kspace.
@@ -86,10 +89,7 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
                                                const larmor_array *weights, larmor_shape image,
                                                const larmor_coils_opts *opts, larmor_array **maps);
 
-/* ---- operators ---- */
-
-/* Multiplication by coil sensitivity maps: [image...] to [image..., coils], y_c = s_c .* x. */
-LARMOR_API larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S);
+/* ---- SENSE ---- */
 
 typedef struct larmor_sense_opts {
     const larmor_array *traj;    /* needed */
@@ -137,42 +137,6 @@ LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmo
 /* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
  * surround what was smaller. */
 LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
-
-/* ---- solvers ---- */
-
-typedef struct larmor_progress {
-    int iter, max_iter;
-    double residual; /* |r| / |A^H b| of the normal equations */
-    double seconds;
-    const larmor_array *x; /* the iterate; read only */
-} larmor_progress;
-typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
-
-typedef struct larmor_solve_opts { /* zero means default */
-    int max_iter;    /* default 12 */
-    double tol;      /* relative residual at which to stop; default 1e-4; negative: at rounding, 2^-24 or 2^-53 */
-    double lambda;   /* Tikhonov weight, absolute */
-    larmor_monitor monitor;
-    void *user;
-} larmor_solve_opts;
-
-typedef struct larmor_report {
-    int iters;
-    double residual, seconds;
-} larmor_report;
-
-/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b.
- *
- * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * report   may be NULL.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or a residual that grows 5 times running: x is
- *          then the best iterate. LARMOR_STOPPED if the monitor said so.
- * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
-LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
-                                   larmor_report *report);
-
-/* The largest eigenvalue of A^H A by iters steps of the power method from a seeded start (default 15 if iters is 0). */
-LARMOR_API larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest);
 
 #ifdef __cplusplus
 }

@@ -99,7 +99,12 @@ static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *
             s->best_residual = s->residual;
             LMR_TRY(larmor_copy(x, s->best));
         }
-        const larmor_progress progress = {s->iters, o->max_iter, s->residual / s->rhs, now() - begin, x};
+        const larmor_progress progress = {.iter = s->iters,
+                                          .max_iter = o->max_iter,
+                                          .residual = s->residual / s->rhs,
+                                          .objective = NAN,
+                                          .seconds = now() - begin,
+                                          .x = x};
         if (o->monitor && o->monitor(o->user, &progress))
             return LMR_FAIL(LARMOR_STOPPED, "cg: stopped by the caller after %d iterations", s->iters);
     }
@@ -135,7 +140,11 @@ larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, co
         if (restored) st = restored;
         s.residual = s.best_residual;
     }
-    if (report) *report = (larmor_report){s.iters, s.rhs > 0 ? s.residual / s.rhs : 0, now() - begin};
+    if (report)
+        *report = (larmor_report){.iters = s.iters,
+                                  .residual = s.rhs > 0 ? s.residual / s.rhs : 0,
+                                  .objective = NAN,
+                                  .seconds = now() - begin};
     for (int i = 0; i < 4; i++) larmor_array_free(*work[i]);
     return st;
 }

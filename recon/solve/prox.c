@@ -1,0 +1,64 @@
+/* Proximal maps: what their users call. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "larmor/solve.h"
+
+struct larmor_prox {
+    larmor_device *dev;
+    larmor_prox_impl impl;
+    void *self;
+    larmor_dtype dtype;
+    larmor_shape shape;
+    atomic_int refs;
+};
+
+larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *impl, void *self, larmor_dtype dtype,
+                                 larmor_shape shape, larmor_prox **out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_create: p is NULL");
+    *out = NULL;
+    if (!dev || !impl || !impl->name || !impl->apply || !impl->value)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_create: a device, a name, apply and value are needed");
+    if (!lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", impl->name,
+                        larmor_dtype_name(dtype));
+    larmor_prox *p = calloc(1, sizeof *p);
+    if (!p) return LMR_NO_MEMORY();
+    p->dev = lmr_device_ref(dev), p->impl = *impl, p->self = self, p->dtype = dtype, p->shape = shape, p->refs = 1;
+    *out = p;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z)
+{
+    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_apply: p is NULL");
+    if (!(t > 0) || !isfinite(t))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: step is %g, expected a finite number > 0", p->impl.name, t);
+    LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
+    LMR_TRY(lmr_expect(p->impl.name, "output", z, p->dev, p->dtype, p->shape));
+    return p->impl.apply(p->self, t, x, z);
+}
+
+larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g)
+{
+    if (!p || !g) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_value: p and g are needed");
+    LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
+    return p->impl.value(p->self, x, g);
+}
+
+larmor_prox *larmor_prox_ref(larmor_prox *p)
+{
+    if (p) p->refs++;
+    return p;
+}
+
+void larmor_prox_free(larmor_prox *p)
+{
+    if (!p || --p->refs > 0) return;
+    if (p->impl.destroy) p->impl.destroy(p->self);
+    larmor_device_free(p->dev);
+    free(p);
+}
