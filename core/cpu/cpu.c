@@ -197,6 +197,7 @@ const lmr_backend lmr_cpu_backend = {
     .fill = lmr_cpu_fill,
     .vec = {&lmr_cpu_vec_f32, &lmr_cpu_vec_f64},
     .fft = {&lmr_cpu_fft_f32, &lmr_cpu_fft_f64},
+    .conv = {&lmr_cpu_conv_f32, &lmr_cpu_conv_f64},
     .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
     .table = table,
 };
