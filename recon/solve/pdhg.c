@@ -12,6 +12,7 @@ typedef struct state {
     larmor_op *K, *M;
     larmor_prox *g;
     double norm_A, norm_K, primal_step, dual_step, adapt;
+    double unit;                                 /* of gradients: |A^H b| in the norm of M */
     larmor_array *Nx, *Nbefore, *before, *r, *v; /* like x; v: K^H u */
     larmor_array *Kx, *Kbefore, *u, *ubefore;    /* like K x */
 } state;
@@ -73,13 +74,15 @@ static larmor_status raise_norms(state *s, double size)
     return LARMOR_OK;
 }
 
-/* The dual step grows where the dual iterate moves faster, in its own unit, than the primal one, and the reverse. */
+/* The dual step grows where K x - z, its residual, is relatively larger than that of the gradient; and the reverse.
+ */
 static larmor_status balance(state *s, double size)
 {
-    double turned;
+    double turned, length;
     LMR_TRY(larmor_axpby(-1, s->u, 1, s->ubefore));
     LMR_TRY(larmor_nrm2(s->ubefore, &turned));
-    const double primal = sqrt(fmax(0, size) / s->primal_step), dual = turned / sqrt(s->dual_step);
+    LMR_TRY(larmor_nrm2(s->Kx, &length));
+    const double primal = sqrt(fmax(0, size)) / s->primal_step * length, dual = turned / s->dual_step * s->unit;
     double step = s->dual_step;
     if (primal > 1.5 * dual)
         step *= 1 - s->adapt, s->adapt *= 0.95;
@@ -113,6 +116,12 @@ static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
 
 static larmor_status choose_steps(lmr_run *run, state *s)
 {
+    if (s->M)
+        LMR_TRY(larmor_op_forward(s->M, s->f.rhs, s->r));
+    else
+        LMR_TRY(larmor_copy(s->f.rhs, s->r));
+    LMR_TRY(lmr_real_dot(s->f.rhs, s->r, &s->unit));
+    s->unit = sqrt(fmax(0, s->unit));
     s->norm_A = run->o.largest, s->norm_K = 1, s->adapt = 0.5;
     if (s->norm_A == 0 || s->M) LMR_TRY(lmr_largest(s->f.A, s->M, POWER_STEPS, &s->norm_A));
     if (s->K) LMR_TRY(lmr_largest(s->K, s->M, 2 * POWER_STEPS, &s->norm_K));
