@@ -185,5 +185,6 @@ const lmr_backend lmr_cpu_backend = {
     .vec = {&lmr_cpu_vec_f32, &lmr_cpu_vec_f64},
     .fft = {&lmr_cpu_fft_f32, &lmr_cpu_fft_f64},
     .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
+    .mark = &lmr_cpu_mark,
     .table = table,
 };
