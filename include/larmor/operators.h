@@ -16,7 +16,90 @@ LARMOR_API larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S);
 
 /* ---- Fourier transform, masks, weights ---- */
 
+typedef struct larmor_fft_opts { /* zero means default */
+    int unitary;                 /* 1: scaled by 1/sqrt(n), n the numbers that a transform mixes; default: unscaled */
+    int centred;                 /* 1: index floor(n/2) is the origin in both domains; default: index 0 */
+} larmor_fft_opts;
+
+/* The discrete Fourier transform along some axes: y(k) = sum_i x(i) exp(-2 pi i k i / n) along each.
+ *
+ * axes    bit d for dimension d; any subset, 0 for none. In and out have this shape.
+ * opts    NULL: all defaults.
+ * Errors  LARMOR_ERR_ARG for a dimension that is not there; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                       const larmor_fft_opts *opts, larmor_op **F);
+
+/* y = m .* x, for complex arrays of m's shape.
+ *
+ * mask    real, finite and >= 0: 0 and 1, or a taper; copied.
+ * Errors  LARMOR_ERR_ARG for a mask or a dtype of another kind; LARMOR_ERR_NUMERIC for a number that is not finite.
+ */
+LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M);
+
+/* y_c = w .* x_c for every channel c of [samples..., batch].
+ *
+ * weights real [samples...], finite and >= 0; copied.
+ * batch   channels; 0 for arrays [samples...] without that dimension.
+ * Errors  as larmor_op_mask. */
+LARMOR_API larmor_status larmor_op_weights(larmor_array *weights, larmor_dtype dtype, int64_t batch, larmor_op **W);
+
 /* ---- sparsity: gradients and wavelets ---- */
+
+/* Forward differences along some axes: [shape...] to [shape..., axes], in ascending order of the axes,
+ * y_a(i) = (x(i + 1) - x(i)) / spacing_a along axis a, and 0 at its last index.
+ *
+ * axes     bit d for dimension d, at least one; e.g. the last for differences in time alone.
+ * spacing  [shape.ndim] distances of neighbours, of which those of the axes count; NULL: 1. A smaller one weighs its
+ *          axis more.
+ * Errors   LARMOR_ERR_ARG for axes or spacings that are none; LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                            const double *spacing, larmor_op **G);
+
+/* The symmetrised gradient of a vector field with d components, those of larmor_op_gradient: [shape..., d] to the
+ * symmetric tensors [shape..., d (d + 1) / 2], in the order (0,0), (0,1), (1,1), (0,2), ...
+ *
+ *     E_aa = D_a v_a,   E_ab = (D_b v_a + D_a v_b) / sqrt(2),
+ *
+ * so that the norm of the numbers stored is the tensor's Frobenius norm. The fields are those of a staggered grid,
+ * component a half a voxel further along axis a: D is a backward difference in E_aa, 0 at the first and last index of
+ * axis a, and a forward one in E_ab, 0 at the last index of either. So E of a constant field, of a rotation and of
+ * the gradient of an affine image is exactly 0, and E of a gradient is the matrix of second differences.
+ *
+ * axes, spacing, Errors  as larmor_op_gradient.
+ * Source  Bredies, Kunisch and Pock, SIAM J. Imaging Sci. 3, 492 (2010), whose differences are backward in E_ab, too;
+ *         Knoll et al., Magn. Reson. Med. 65, 480 (2011). */
+LARMOR_API larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                                        unsigned axes, const double *spacing, larmor_op **E);
+
+typedef struct larmor_wavelet_opts { /* zero means default */
+    int order;                       /* vanishing moments, 1 (Haar) to 10; default 2: Daubechies' wavelet of 4 taps */
+    int levels;                      /* at most; default: while an axis has at least max(16, 4 order) numbers */
+    unsigned axes;                   /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
+    int64_t shift[3]; /* circular shift along each of the axes, ascending; see larmor_op_wavelet_shift */
+} larmor_wavelet_opts;
+
+/* The orthonormal, separable, periodic wavelet transform with Daubechies' filters; in and out have this shape. The
+ * adjoint is the inverse, exactly.
+ *
+ * Every level splits what is left of each axis, n numbers, into n - n/2 low-pass and then n/2 high-pass numbers. If n
+ * is odd the filters act on the first n - 1, periodically, and the last one stays as the last of the low-pass. An
+ * axis is split no further when it is shorter than the filter.
+ *
+ * opts    NULL: all defaults.
+ * Errors  LARMOR_ERR_ARG for an order, levels or axes that are none; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Source  Daubechies, Ten Lectures on Wavelets, SIAM (1992), section 6.1; Mallat, IEEE Trans. Pattern Anal. Mach.
+ *         Intell. 11, 674 (1989). */
+LARMOR_API larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                           const larmor_wavelet_opts *opts, larmor_op **W);
+
+/* Changes the shift from the next call on, at no cost: W x becomes the transform of x(i + shift), which W's adjoint
+ * moves back. Random shifts between iterations average out the transform's dependence on the grid (cycle spinning).
+ *
+ * W       from larmor_op_wavelet; operators that were composed of it follow.
+ * Errors  LARMOR_ERR_ARG for another operator.
+ * Source  Coifman and Donoho, in Wavelets and Statistics, Lect. Notes Stat. 103, 125 (1995); Figueiredo and Nowak,
+ *         IEEE Trans. Image Process. 12, 906 (2003). */
+LARMOR_API larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shift[3]);
 
 /* ---- many images: frames, subspaces, blocks, stacks ---- */
 
