@@ -15,7 +15,7 @@ static const design designs[] = {
     /* two angles in every partition of four, the same everywhere */
     {4, 8, {-2, -2, -1, -1, 0, 0, 1, 1}, {0, 1, 0, 1, 0, 1, 0, 1}, 1},
     /* any order, an odd number of partitions, one of them empty, one with the angles of another in another order */
-    {5, 9, {0, 2, -2, 0, 1, 2, 1, -2, -2}, {0.1, 0.1, 0.5, 0.7, 0.9, 0.7, 0.3, 0.6, 0.5}, 3},
+    {5, 9, {0, 2, -2, 0, 1, 2, 1, -2, -2}, {0.1, 0.7, 0.5, 0.7, 0.9, 0.1, 0.3, 0.6, 0.5}, 3},
     /* each partition with its own angle; kz beyond the edge counts modulo nz */
     {6, 7, {3, -3, 2, 8, 1, -9, 0}, {0, 0.2, 0.4, 0.6, 0.8, 1, 1.2}, 4},
     /* a plane */
