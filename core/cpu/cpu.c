@@ -199,5 +199,6 @@ const lmr_backend lmr_cpu_backend = {
     .fft = {&lmr_cpu_fft_f32, &lmr_cpu_fft_f64},
     .conv = {&lmr_cpu_conv_f32, &lmr_cpu_conv_f64},
     .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
+    .mark = &lmr_cpu_mark,
     .table = table,
 };
