@@ -40,6 +40,20 @@ typedef struct lmr_fft {
     void (*destroy)(void *ctx, void *plan);                             /* NULL is fine */
 } lmr_fft;
 
+/* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with
+ * sign -1 of x [keep...] in the corner of a grid [dim...] of zeros, s real. What is zero before a transform or
+ * dropped after it costs little. */
+typedef struct lmr_conv {
+    larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
+                          void **plan);
+    /* s <- scale times the real parts of cells [dim...], complex, frequency 0 first; cells are not changed */
+    larmor_status (*set)(void *ctx, void *plan, double scale, const void *cells);
+    larmor_status (*exec)(void *ctx, void *plan, const void *x, void *y); /* batch arrays; y may be x */
+    void (*destroy)(void *ctx, void *plan);                               /* NULL is fine */
+    /* what a plan takes at most, s included */
+    double (*bytes)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch);
+} lmr_conv;
+
 /* Dense linear algebra, column-major, complex. */
 typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
@@ -91,6 +105,7 @@ typedef struct lmr_backend {
     larmor_status (*fill)(void *ctx, int64_t n, larmor_dtype type, double value, void *x); /* imaginary parts 0 */
     const lmr_vec *vec[LMR_PRECISIONS];
     const lmr_fft *fft[LMR_PRECISIONS];
+    const lmr_conv *conv[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
     const lmr_graph *graph; /* NULL: cannot */
