@@ -108,7 +108,7 @@ expect 2 bench --peer cufinufft
 said 'larmor: bench: --peer and --peer-library belong together.'
 expect 2 bench --device cpu --peer cufinufft --peer-library ./none.so
 said_like '^larmor: --peer cufinufft: got device cpu:[0-9]+, expected a CUDA device$'
-expect 2 bench --device cpu --peer finufft --peer-library ./none.so
+expect 4 bench --device cpu --peer finufft --peer-library ./none.so
 said_like '^larmor: --peer-library: '
 expect 2 bench -o a.nii
 said 'larmor: a.nii: expected a name ending in .png.'
