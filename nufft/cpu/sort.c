@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "nufft/cpu/points.h"
 #include "nufft/cpu/tiles.h"
+#include "nufft/cpu/type3.h"
 
 enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
 
@@ -318,4 +319,9 @@ const lmr_nufft_kernels R(lmr_cpu_nufft) = {
     .interp = R(lmr_cpu_nufft_interp),
     .crop = R(lmr_cpu_nufft_crop),
     .pad = R(lmr_cpu_nufft_pad),
+    .methods = R(lmr_cpu_nufft_methods),
+    .extent = R(lmr_cpu_nufft_extent),
+    .rescale = R(lmr_cpu_nufft_rescale),
+    .waves = R(lmr_cpu_nufft_waves),
+    .modulate = R(lmr_cpu_nufft_modulate),
 };

@@ -289,8 +289,8 @@ static void values_out_of_range_are_refused(void **state)
         larmor_status status;
         const char *text;
     } cases[] = {
-        {{.type = 3, .ndim = 1, .modes = {8}}, LARMOR_ERR_UNSUPPORTED, "type 3"},
-        {{.type = 0, .ndim = 1, .modes = {8}}, LARMOR_ERR_ARG, "type: got 0, expected 1 or 2"},
+        {{.type = 4, .ndim = 1, .modes = {8}}, LARMOR_ERR_ARG, "type: got 4"},
+        {{.type = 0, .ndim = 1, .modes = {8}}, LARMOR_ERR_ARG, "type: got 0, expected 1, 2 or 3"},
         {{.type = 1, .ndim = 4, .modes = {8}}, LARMOR_ERR_ARG, "ndim: got 4"},
         {{.type = 1, .ndim = 2, .modes = {8}}, LARMOR_ERR_ARG, "modes[1]: got 0"},
         {{.type = 1, .ndim = 1, .modes = {8}, .batch = -1}, LARMOR_ERR_ARG, "batch: got -1"},
