@@ -23,23 +23,29 @@ typedef struct design {
     int64_t lags, cells;
 } design;
 
+static larmor_status can_keep(const larmor_nufft_opts *o)
+{
+    const lmr_nufft_request request = {.ndim = o->ndim, .single = o->dtype == LARMOR_C64, .tol = o->tol};
+    lmr_nufft_choice choice;
+    return lmr_nufft_choose(&request, o->modes, &choice);
+}
+
 /* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in single
  * precision where that can be, or else in double, or what double precision can. */
 static larmor_status choose_psf(design *d)
 {
-    lmr_nufft_choice choice;
     larmor_nufft_opts *p = &d->psf;
     for (int i = 0; i < 3; i++) p->modes[i] = i < p->ndim ? 2 * d->opts.modes[i] : 1;
     p->dtype = d->opts.dtype;
     p->tol = d->opts.tol / 10;
-    larmor_status st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, p->dtype == LARMOR_C64, &choice);
+    larmor_status st = can_keep(p);
     if (st == LARMOR_ERR_NUMERIC && p->dtype == LARMOR_C64) {
         p->dtype = LARMOR_C128;
-        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
+        st = can_keep(p);
     }
     if (st == LARMOR_ERR_NUMERIC) {
         p->tol = d->opts.tol;
-        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
+        st = can_keep(p);
     }
     return st;
 }
@@ -53,6 +59,9 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
     if (o->tol == 0) o->tol = 1e-5;
     if (!(o->tol > 0 && o->tol < 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", o->tol);
+    if (o->mode_order || o->spread_only)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: %s is not for the normal map; leave it 0",
+                        o->mode_order ? "mode_order" : "spread_only");
     if (o->batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
