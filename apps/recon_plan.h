@@ -6,9 +6,9 @@
 #include "recon_group.h"
 
 typedef struct recon_plan {
-    int64_t limit;    /* bytes that may be used, 0 if unknown */
-    int64_t planned;  /* the most that a group, or a series of them, needs, with `block` coils at a time */
-    int64_t block;    /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
+    int64_t limit;   /* bytes that may be used, 0 if unknown */
+    int64_t planned; /* the most that a group, or a series of them, needs, with `block` coils at a time */
+    int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
 } recon_plan;
 
