@@ -34,7 +34,13 @@ struct bench_peer {
     set_points set_points[2]; /* single, double */
     execute execute[2];
     destroy destroy[2];
-    int (*wait)(void); /* cudaDeviceSynchronize of the runtime that the library uses */
+    /* of the CUDA runtime that the library uses: cudaDeviceSynchronize, cudaEventCreate, ... */
+    int (*wait)(void);
+    int (*event_create)(void **);
+    int (*event_record)(void *, void *);
+    int (*event_wait)(void *);
+    int (*event_elapsed)(float *, void *, void *);
+    void *event[2]; /* at start and stop */
 };
 
 static larmor_status find(bench_peer *peer, const char *name, void *function)
@@ -56,6 +62,8 @@ static larmor_status find_all(bench_peer *peer)
         {"cufinufft_setpts", &peer->set_points[1]},      {"cufinufftf_execute", &peer->execute[0]},
         {"cufinufft_execute", &peer->execute[1]},        {"cufinufftf_destroy", &peer->destroy[0]},
         {"cufinufft_destroy", &peer->destroy[1]},        {"cudaDeviceSynchronize", &peer->wait},
+        {"cudaEventCreate", &peer->event_create},        {"cudaEventRecord", &peer->event_record},
+        {"cudaEventSynchronize", &peer->event_wait},     {"cudaEventElapsedTime", &peer->event_elapsed},
     };
     larmor_status st = LARMOR_OK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !st; i++)
@@ -180,6 +188,29 @@ static larmor_status peer_sync(bench_subject *self)
     return told("cudaDeviceSynchronize", ((bench_peer_subject *)self)->work->peer->wait());
 }
 
+/* Its work is in the legacy default stream, NULL, and so are the events. They live as long as the process. */
+static larmor_status peer_start(bench_subject *self)
+{
+    bench_peer *peer = ((bench_peer_subject *)self)->work->peer;
+    for (int i = 0; i < 2; i++)
+        if (!peer->event[i]) {
+            const larmor_status st = told("cudaEventCreate", peer->event_create(&peer->event[i]));
+            if (st) return st;
+        }
+    return told("cudaEventRecord", peer->event_record(peer->event[0], NULL));
+}
+
+static larmor_status peer_stop(bench_subject *self, double *seconds)
+{
+    bench_peer *peer = ((bench_peer_subject *)self)->work->peer;
+    float milliseconds = 0;
+    larmor_status st = told("cudaEventRecord", peer->event_record(peer->event[1], NULL));
+    if (!st) st = told("cudaEventSynchronize", peer->event_wait(peer->event[1]));
+    if (!st) st = told("cudaEventElapsedTime", peer->event_elapsed(&milliseconds, peer->event[0], peer->event[1]));
+    *seconds = 1e-3 * milliseconds;
+    return st;
+}
+
 static void peer_destroy(bench_subject *self)
 {
     bench_peer_subject *s = (bench_peer_subject *)self;
@@ -190,7 +221,7 @@ static void peer_destroy(bench_subject *self)
 void bench_peer_prepare(bench_peer_subject *subject, const bench_peer_work *work, int method, int64_t max_batch)
 {
     *subject = (bench_peer_subject){
-        .base = {peer_create, peer_set_points, peer_execute, peer_sync, peer_destroy, {{0}}},
+        .base = {peer_create, peer_set_points, peer_execute, peer_sync, peer_start, peer_stop, peer_destroy, {{0}}},
         .work = work,
         .method = method,
         .max_batch = max_batch,

@@ -12,6 +12,7 @@ typedef struct own_subject {
     const bench_case *c;
     const bench_data *data;
     larmor_nufft *plan;
+    larmor_timer *timer;
 } own_subject;
 
 static larmor_status own_create(bench_subject *self)
@@ -43,6 +44,16 @@ static larmor_status own_execute(bench_subject *self)
 static larmor_status own_sync(bench_subject *self)
 {
     return larmor_device_sync(((own_subject *)self)->data->dev);
+}
+
+static larmor_status own_start(bench_subject *self)
+{
+    return larmor_timer_start(((own_subject *)self)->timer);
+}
+
+static larmor_status own_stop(bench_subject *self, double *seconds)
+{
+    return larmor_timer_stop(((own_subject *)self)->timer, seconds);
 }
 
 static void own_destroy(bench_subject *self)
@@ -162,12 +173,13 @@ larmor_status bench_run(larmor_device *dev, bench_peer *peer, const bench_case *
     bench_data data;
     bench_direct direct;
     own_subject ours = {
-        .base = {own_create, own_set_points, own_execute, own_sync, own_destroy, {{0}}},
+        .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}},
         .c = &result->c,
         .data = &data,
     };
     larmor_status st = bench_data_create(dev, &result->c, &data);
     if (!st) st = bench_direct_sum(&result->c, data.points, data.host_in, &direct);
+    if (!st) st = larmor_timer_create(dev, &ours.timer);
     if (!st) st = own_create(&ours.base);
     if (!st) result->info = larmor_nufft_describe(ours.plan);
     own_destroy(&ours.base);
@@ -176,6 +188,7 @@ larmor_status bench_run(larmor_device *dev, bench_peer *peer, const bench_case *
     if (!st && !peer) st = bench_measure(&subject, 1, repeats);
     if (!st && !peer) st = finish(subject, &result->c, &data, &direct, &result->ours);
     own_destroy(&ours.base);
+    larmor_timer_free(ours.timer);
     bench_data_free(&data);
     return st;
 }

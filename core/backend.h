@@ -8,7 +8,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 3
+#define LMR_BACKEND_ABI 4
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -40,6 +40,20 @@ typedef struct lmr_fft {
     void (*destroy)(void *ctx, void *plan);                             /* NULL is fine */
 } lmr_fft;
 
+/* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with
+ * sign -1 of x [keep...] in the corner of a grid [dim...] of zeros, s real. What is zero before a transform or
+ * dropped after it costs little. */
+typedef struct lmr_conv {
+    larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
+                          void **plan);
+    /* s <- scale times the real parts of cells [dim...], complex, frequency 0 first; cells are not changed */
+    larmor_status (*set)(void *ctx, void *plan, double scale, const void *cells);
+    larmor_status (*exec)(void *ctx, void *plan, const void *x, void *y); /* batch arrays; y may be x */
+    void (*destroy)(void *ctx, void *plan);                               /* NULL is fine */
+    /* what a plan takes at most, s included */
+    double (*bytes)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch);
+} lmr_conv;
+
 /* Dense linear algebra, column-major, complex. */
 typedef struct lmr_la {
     /* C <- op(A) op(B), C is m x n, k is the inner length; op: 'N', 'T', 'C' */
@@ -49,6 +63,24 @@ typedef struct lmr_la {
      * (real), eigenvectors into a's columns; LARMOR_ERR_NUMERIC without convergence; waits */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
+
+/* Marks in the device's queue of work: each notes the time at which all that was queued before it is done. */
+typedef struct lmr_mark {
+    larmor_status (*create)(void *ctx, void **mark);
+    larmor_status (*put)(void *ctx, void *mark); /* at the queue's end; a second time: there and no longer here */
+    /* from and to were put in this order; waits for to */
+    larmor_status (*seconds)(void *ctx, void *from, void *to, double *seconds);
+    void (*destroy)(void *ctx, void *mark); /* NULL is fine */
+} lmr_mark;
+
+/* Recording of what is queued, to be queued again at one call. */
+typedef struct lmr_graph {
+    larmor_status (*begin)(void *ctx); /* from now on record and do not run; nothing may be allocated or waited for */
+    /* *graph is NULL on error; in either case the device runs what it is given again */
+    larmor_status (*end)(void *ctx, void **graph);
+    larmor_status (*launch)(void *ctx, void *graph);
+    void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
+} lmr_graph;
 
 typedef struct lmr_backend {
     uint32_t abi; /* first in every version, so that it can be checked */
@@ -73,7 +105,10 @@ typedef struct lmr_backend {
     larmor_status (*fill)(void *ctx, int64_t n, larmor_dtype type, double value, void *x); /* imaginary parts 0 */
     const lmr_vec *vec[LMR_PRECISIONS];
     const lmr_fft *fft[LMR_PRECISIONS];
+    const lmr_conv *conv[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];
+    const lmr_mark *mark;
+    const lmr_graph *graph; /* NULL: cannot */
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
 } lmr_backend;

@@ -1,5 +1,5 @@
 /* Linear operators and their algebra. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/op.h"
+#include "core/op.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -12,8 +12,7 @@ static const double rounding = 7;
 static const double candidates[] = {1.25, 1.5, 1.75, 2};
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 
-/* The least even 2^a 3^b 5^c 7^d >= n. */
-static int64_t good_size(int64_t n)
+int64_t lmr_nufft_good_size(int64_t n)
 {
     for (int64_t size = n + n % 2;; size += 2) {
         int64_t rest = size;
@@ -31,7 +30,7 @@ static larmor_status set_cells(int ndim, const int64_t modes[3], double upsample
         if (d >= ndim) continue;
         const double wanted = ceil(upsample * (double)modes[d] * (1 - 1e-12));
         if (wanted > 0x1p40) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld modes are too many", (long long)modes[d]);
-        cells[d] = good_size((int64_t)wanted > 2 * width ? (int64_t)wanted : 2 * width);
+        cells[d] = lmr_nufft_good_size((int64_t)wanted > 2 * width ? (int64_t)wanted : 2 * width);
         if (!lmr_mul(total, cells[d], &total) || total > INT64_C(1) << 58)
             return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many: their grid passes 2^58 cells");
     }

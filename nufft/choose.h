@@ -22,6 +22,9 @@ typedef struct lmr_nufft_choice {
 larmor_status lmr_nufft_choose(int ndim, const int64_t modes[3], double tol, double upsample, int single,
                                lmr_nufft_choice *choice);
 
+/* The least even 2^a 3^b 5^c 7^d >= n. */
+int64_t lmr_nufft_good_size(int64_t n);
+
 /* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes: they share window values,
  * and the workspace is limited. */
 int64_t lmr_nufft_together(int64_t batch, int64_t grid);

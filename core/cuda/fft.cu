@@ -65,6 +65,23 @@ larmor_status exec_one(cufftHandle handle, cx<double> *data, int sign)
     return LARMOR_OK;
 }
 
+/* batch arrays that begin `distance` numbers apart, their elements `stride` apart. */
+template <typename T> larmor_status make_handle(lmr_cuda *c, int rank, long long sizes[3], int64_t stride,
+                                                int64_t distance, int64_t batch, transform *t)
+{
+    size_t bytes;
+    CUDA_TRY(cufftCreate(&t->handle));
+    t->made = true;
+    CUDA_TRY(cufftSetAutoAllocation(t->handle, 0));
+    CUDA_TRY(cufftSetStream(t->handle, c->stream));
+    const cufftType type = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
+    CUDA_TRY(cufftMakePlanMany64(t->handle, rank, sizes, sizes, stride, distance, sizes, stride, distance, type,
+                                 batch, &bytes));
+    LMR_TRY(t->work.allocate(c, (int64_t)bytes));
+    CUDA_TRY(cufftSetWorkArea(t->handle, t->work.get()));
+    return LARMOR_OK;
+}
+
 template <typename T>
 larmor_status make_plan(lmr_cuda *c, int ndim, const int64_t dim[3], int64_t batch, transform *t)
 {
@@ -78,16 +95,7 @@ larmor_status make_plan(lmr_cuda *c, int ndim, const int64_t dim[3], int64_t bat
     if (!lmr_mul(each, batch, &total) || total > INT64_MAX / (int64_t)sizeof(cx<T>))
         return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
     if (!total || !rank) return LARMOR_OK;
-    size_t bytes;
-    CUDA_TRY(cufftCreate(&t->handle));
-    t->made = true;
-    CUDA_TRY(cufftSetAutoAllocation(t->handle, 0));
-    CUDA_TRY(cufftSetStream(t->handle, c->stream));
-    const cufftType type = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
-    CUDA_TRY(cufftMakePlanMany64(t->handle, rank, sizes, nullptr, 1, each, nullptr, 1, each, type, batch, &bytes));
-    LMR_TRY(t->work.allocate(c, (int64_t)bytes));
-    CUDA_TRY(cufftSetWorkArea(t->handle, t->work.get()));
-    return LARMOR_OK;
+    return make_handle<T>(c, rank, sizes, 1, each, batch, t);
 }
 
 template <typename T> larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
@@ -120,5 +128,19 @@ void destroy(void *ctx, void *plan)
 template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, destroy};
 
 } // namespace
+
+template <typename T> larmor_status lmr_cuda_fft_columns(lmr_cuda *c, int64_t columns, int64_t n, void **out)
+{
+    *out = nullptr;
+    std::unique_ptr<transform> t(new (std::nothrow) transform);
+    if (!t) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
+    long long sizes[3] = {n};
+    if (n > 1) LMR_TRY(make_handle<T>(c, 1, sizes, columns, 1, columns, t.get()));
+    *out = t.release();
+    return LARMOR_OK;
+}
+
+template larmor_status lmr_cuda_fft_columns<float>(lmr_cuda *, int64_t, int64_t, void **);
+template larmor_status lmr_cuda_fft_columns<double>(lmr_cuda *, int64_t, int64_t, void **);
 
 const lmr_fft lmr_cuda_fft_f32 = table<float>, lmr_cuda_fft_f64 = table<double>;

@@ -80,6 +80,25 @@ LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
 LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                          larmor_op **A);
 
+/* ---- Toeplitz ---- */
+
+/* N = F^H W F of larmor_op_nufft as one convolution: two FFTs on the grid doubled in each dimension and a product with
+ * the real transform of the point spread function, whatever the number of samples.
+ *
+ * opts     as for larmor_op_nufft; tol is kept with respect to the exact sums.
+ * weights  [samples...], f32 or f64, or NULL for 1; any sign.
+ * N        in and out [modes..., batch] (batch dimension absent if opts.batch is 0); self-adjoint to rounding.
+ * Errors   those of larmor_op_nufft; LARMOR_ERR_SHAPE if traj and weights disagree.
+ * Source   Wajer and Pruessmann, Proc. ISMRM 9, 767 (2001); Fessler et al., IEEE Trans. Signal Process. 53, 3393
+ *          (2005), section III. */
+LARMOR_API larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts,
+                                            const larmor_array *traj, const larmor_array *weights, larmor_op **N);
+
+/* Bytes of device memory that larmor_op_toeplitz takes at most, while it is made and after, without inputs and
+ * outputs. An estimate from above, before anything is made. */
+LARMOR_API larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
+                                                int64_t points, int64_t *bytes);
+
 #ifdef __cplusplus
 }
 #endif

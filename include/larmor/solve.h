@@ -22,12 +22,16 @@ typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero
 
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
-    double tol;    /* relative residual at which to stop; default: the solver's; negative: at rounding */
-    double lambda; /* Tikhonov weight, absolute; 0 for none. Of larmor_cg and larmor_lsmr */
+    double tol;                    /* at which to stop the residual; default: the solver's; negative: at rounding */
+    double lambda;                 /* Tikhonov weight, absolute; 0 for none */
     larmor_monitor monitor;
     void *user;
-    larmor_op
-        *precondition; /* larmor_cg: positive definite and self-adjoint, close to (A^H A + lambda)^-1, or NULL */
+    /* larmor_cg, larmor_admm, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A +
+     * lambda, such as larmor_precondition_circulant makes; or NULL */
+    larmor_op *precondition;
+    double largest; /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
+    int inner;      /* larmor_admm: conjugate gradient steps per iteration; default 2 */
 } larmor_solve_opts;
 
 typedef struct larmor_report {
@@ -72,7 +76,34 @@ LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
 
-/* ---- proximal solvers: min_x 1/2 |A x - b|^2 + g(K x) ---- */
+/* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
+ *
+ * K        from A's domain to that of g; NULL for the identity.
+ * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
+ * opts     The residual is the relative change of the iterate, |x - x_before| / |x|. The objective is that of the
+ *          problem, at no extra application of A.
+ * report   may be NULL.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or an objective that passes 10 times its value
+ *          at the start and at 0 data: x is then the iterate with the smallest objective. LARMOR_STOPPED if the
+ *          monitor said so.
+ * A is used through larmor_op_normal, and its adjoint once, so that a Toeplitz normal map serves. */
+
+/* K the identity: accelerated proximal gradients with restart, step 1 / L. L grows where it proves too small.
+ *
+ * opts     100 iterations and tol 1e-4 by default.
+ * Source   Beck and Teboulle, SIAM J. Imaging Sci. 2, 183 (2009), section 4; restart: O'Donoghue and Candes, Found.
+ *          Comput. Math. 15, 715 (2015), gradient scheme. */
+LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
+                                      const larmor_solve_opts *opts, larmor_report *report);
+
+/* Primal-dual splitting, the data by their gradient: one normal map, one K and one K^H per iteration. The dual step
+ * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
+ *
+ * opts     200 iterations and tol 1e-4 by default.
+ * Source   Condat, J. Optim. Theory Appl. 158, 460 (2013), algorithm 3.1; Vu, Adv. Comput. Math. 38, 667 (2013);
+ *          balance: Goldstein, Li, Yuan, NIPS 2015. */
+LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
+                                     larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- preconditioners ---- */
 

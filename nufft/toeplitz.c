@@ -1,0 +1,240 @@
+/* The normal operator of the NUFFT as a convolution with the point spread function (Wajer and Pruessmann 2001;
+ * Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/toeplitz.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "nufft/choose.h"
+#include "nufft/kernels.h"
+
+typedef struct toeplitz {
+    larmor_device *dev;
+    const lmr_conv *conv;
+    void *plan;
+} toeplitz;
+
+/* Sizes, and how the point spread function is made. */
+typedef struct design {
+    larmor_nufft_opts opts;  /* of the operator, defaults filled in */
+    larmor_nufft_opts psf;   /* type 1 onto twice the modes: its lags go from -N to N - 1 */
+    lmr_nufft_geometry wrap; /* from those lags to the grid, lag 0 first */
+    int64_t lags, cells;
+} design;
+
+/* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in single
+ * precision where that can be, or else in double, or what double precision can. */
+static larmor_status choose_psf(design *d)
+{
+    lmr_nufft_choice choice;
+    larmor_nufft_opts *p = &d->psf;
+    for (int i = 0; i < 3; i++) p->modes[i] = i < p->ndim ? 2 * d->opts.modes[i] : 1;
+    p->dtype = d->opts.dtype;
+    p->tol = d->opts.tol / 10;
+    larmor_status st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, p->dtype == LARMOR_C64, &choice);
+    if (st == LARMOR_ERR_NUMERIC && p->dtype == LARMOR_C64) {
+        p->dtype = LARMOR_C128;
+        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
+    }
+    if (st == LARMOR_ERR_NUMERIC) {
+        p->tol = d->opts.tol;
+        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
+    }
+    return st;
+}
+
+static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
+{
+    *d = (design){.opts = *opts, .lags = 1, .cells = 1};
+    larmor_nufft_opts *o = &d->opts;
+    if (o->ndim < 1 || o->ndim > 3)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: ndim: got %d, expected 1 .. 3", o->ndim);
+    if (o->tol == 0) o->tol = 1e-5;
+    if (!(o->tol > 0 && o->tol < 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", o->tol);
+    if (o->batch < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
+    o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
+    d->wrap.ndim = o->ndim, d->wrap.batch = 1;
+    for (int i = 0; i < 3; i++) {
+        const int64_t modes = i < o->ndim ? o->modes[i] : 1;
+        if (modes < 1 || modes > INT64_C(1) << 30)
+            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: modes[%d]: got %lld, expected 1 .. 2^30", i, (long long)modes);
+        o->modes[i] = modes;
+        d->wrap.modes[i] = i < o->ndim ? 2 * modes : 1;
+        d->wrap.cells[i] = i < o->ndim ? lmr_nufft_good_size(2 * modes) : 1;
+        if (!lmr_mul(d->lags, d->wrap.modes[i], &d->lags) || !lmr_mul(d->cells, d->wrap.cells[i], &d->cells) ||
+            d->cells > INT64_C(1) << 54)
+            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
+    }
+    d->psf = (larmor_nufft_opts){.type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1};
+    return choose_psf(d);
+}
+
+/* ---- the point spread function ---- */
+
+/* points [nd, m] <- 2 traj, in double: the same positions in periods of the doubled modes. */
+static larmor_status double_points(const larmor_array *traj, larmor_array **points)
+{
+    const lmr_backend *be = traj->dev->be;
+    const int64_t count = larmor_array_count(traj), nd = traj->shape.dim[0];
+    LMR_TRY(larmor_array_create(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, count / nd + 1), points));
+    void *ctx = traj->dev->ctx, *k = (*points)->data;
+    /* pairs of real numbers are complex ones; room for one point more makes their number even */
+    LMR_TRY(be->convert(ctx, count, traj->dtype, traj->data, LARMOR_F64, k));
+    LMR_TRY(be->vec[LMR_F64]->axpby(ctx, (count + 1) / 2, 2, k, 0, k));
+    return LARMOR_OK;
+}
+
+/* lags <- sum_j w_j exp(sign 2 pi i k_j . r / N), r from -N to N - 1. */
+static larmor_status make_lags(const design *d, const larmor_array *traj, const larmor_array *weights,
+                               larmor_array **lags)
+{
+    larmor_array *room = NULL, *points = NULL, *values = NULL;
+    larmor_nufft *plan = NULL;
+    larmor_device *dev = traj->dev;
+    const int64_t m = larmor_array_count(traj) / d->psf.ndim;
+    larmor_status st;
+    LMR_OR(done, double_points(traj, &room));
+    LMR_OR(done, larmor_array_slice(room, 0, m, &points));
+    LMR_OR(done, larmor_nufft_create(dev, &d->psf, &plan));
+    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
+    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &values));
+    if (weights)
+        LMR_OR(done, dev->be->convert(dev->ctx, m, weights->dtype, weights->data, d->psf.dtype, values->data));
+    else
+        LMR_OR(done, larmor_fill(values, 1));
+    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), lags));
+    LMR_OR(done, larmor_nufft_execute(plan, values, *lags));
+done:
+    larmor_array_free(values), larmor_array_free(points), larmor_array_free(room);
+    larmor_nufft_free(plan);
+    return st;
+}
+
+/* The transform of the lags, each in its cell of the grid. What lies in the cells of lag -N and beyond N - 1 meets no
+ * two voxels of an image. */
+static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_array **cells)
+{
+    larmor_device *dev = lags->dev;
+    const int precision = lmr_precision(lags->dtype);
+    const lmr_fft *fft = dev->be->fft[precision];
+    const lmr_nufft_kernels *kernels = dev->be->table("nufft", LMR_NUFFT_ABI, precision);
+    lmr_nufft_geometry wrap = d->wrap;
+    larmor_array *ones = NULL, *grid = NULL;
+    void *plan = NULL;
+    larmor_status st;
+    int64_t longest = 1;
+    for (int i = 0; i < wrap.ndim; i++) longest = wrap.modes[i] > longest ? wrap.modes[i] : longest;
+    LMR_OR(done, larmor_array_create(dev, lmr_real_of(lags->dtype), LARMOR_SHAPE(longest), &ones));
+    LMR_OR(done, larmor_fill(ones, 1));
+    for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = ones->data;
+    LMR_OR(done, larmor_array_create(dev, lags->dtype, LARMOR_SHAPE(d->cells), &grid));
+    LMR_OR(done, kernels->pad(dev->ctx, &wrap, 1, lags->data, grid->data));
+    LMR_OR(done, fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &plan));
+    LMR_OR(done, fft->exec(dev->ctx, plan, -1, grid->data));
+    LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
+done:
+    fft->destroy(dev->ctx, plan);
+    larmor_array_free(grid), larmor_array_free(ones);
+    return st;
+}
+
+/* ---- the operator ---- */
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const toeplitz *t = self;
+    return t->conv->exec(t->dev->ctx, t->plan, x->data, y->data);
+}
+
+static void destroy(void *self)
+{
+    toeplitz *t = self;
+    t->conv->destroy(t->dev->ctx, t->plan);
+    larmor_device_free(t->dev);
+    free(t);
+}
+
+static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
+{
+    const larmor_shape points = larmor_array_shape(traj);
+    if (lmr_is_complex(traj->dtype) || points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS ||
+        points.dim[0] != d->opts.ndim)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "toeplitz: traj is %s, expected real [%d, samples, readouts] or [%d, points]",
+                        lmr_describe(traj).s, d->opts.ndim, d->opts.ndim);
+    if (!weights) return LARMOR_OK;
+    if (lmr_is_complex(weights->dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype,
+                      larmor_shape_of(points.ndim - 1, points.dim + 1));
+}
+
+larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                 const larmor_array *weights, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
+    if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
+    *N = NULL;
+    if (!dev || !opts || !traj)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
+    design d;
+    larmor_array *lags = NULL, *cells = NULL;
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(expect_inputs(&d, traj, weights));
+    toeplitz *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    t->dev = lmr_device_ref(dev), t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
+    larmor_status st;
+    LMR_OR(done, make_lags(&d, traj, weights, &lags));
+    LMR_OR(done, transform_lags(&d, lags, &cells));
+    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
+    LMR_OR(done, t->conv->plan(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch, &t->plan));
+    LMR_OR(done, t->conv->set(dev->ctx, t->plan, 1 / (double)d.cells, cells->data));
+    larmor_shape shape = larmor_shape_of(d.opts.ndim, d.opts.modes);
+    if (d.opts.batch) shape = larmor_shape_append(shape, d.opts.batch);
+    LMR_OR(done, larmor_op_create(dev, &impl, t, d.opts.dtype, shape, shape, N));
+done:
+    larmor_array_free(cells), larmor_array_free(lags);
+    if (st) destroy(t);
+    return st;
+}
+
+/* ---- memory ---- */
+
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                 double *making, double *held)
+{
+    design d;
+    int64_t plan;
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(larmor_nufft_memory(dev, &d.psf, points, &plan));
+    const double size = (double)larmor_dtype_size(d.psf.dtype), own = (double)larmor_dtype_size(d.opts.dtype);
+    const double lags = size * (double)d.lags, cells = size * (double)d.cells;
+    const double values = (8.0 * d.opts.ndim + size) * ((double)points + 1);
+    const double work = dev->be->threads(dev->ctx) ? 0 : cells; /* of a GPU's FFT */
+    const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
+    const double ones = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
+    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
+    *held =
+        dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch);
+    const double first = (double)plan + values + lags, second = lags + cells + work + converted + ones;
+    const double third = lags + own * (double)d.cells + *held;
+    *making = fmax(first, fmax(second, third));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                     int64_t *bytes)
+{
+    double making, held;
+    *bytes = 0;
+    if (!dev || !opts || points < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz memory: a device, options and a number of points are needed");
+    LMR_TRY(lmr_toeplitz_bytes(dev, opts, points, &making, &held));
+    if (!(making < 0x1p60)) return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
+    *bytes = (int64_t)making;
+    return LARMOR_OK;
+}

@@ -1,0 +1,280 @@
+/* The Toeplitz normal operator: against the operator it stands for, the direct sum, and the laws of a normal map.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "core/array.h"
+#include "tests/nufft/direct.h"
+
+typedef double _Complex cplx;
+
+typedef struct scan {
+    larmor_nufft_opts opts;
+    int64_t count, m; /* voxels with batch; samples */
+    double *points, *weight;
+    larmor_array *traj, *weights;
+    uint64_t seed;
+} scan;
+
+/* Samples dense in the centre, as spokes are, all over k-space and a little beyond; weights |k|, and a zero. */
+static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
+{
+    scan s = {.opts = o, .count = o.batch ? o.batch : 1, .m = samples * readouts, .seed = 77};
+    s.points = malloc((size_t)(o.ndim * s.m) * sizeof *s.points), s.weight = malloc((size_t)s.m * sizeof *s.weight);
+    for (int d = 0; d < o.ndim; d++) s.count *= o.modes[d];
+    for (int64_t j = 0; j < s.m; j++) {
+        const double radius = test_random(&s.seed);
+        s.weight[j] = 0;
+        for (int d = 0; d < o.ndim; d++) {
+            const double k = 0.55 * radius * test_random(&s.seed);
+            s.points[j * o.ndim + d] = k * (double)o.modes[d], s.weight[j] += k * k;
+        }
+        s.weight[j] = j == 5 ? 0 : sqrt(s.weight[j]);
+    }
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(o.ndim, samples, readouts), &s.traj));
+    assert_ok(larmor_array_write(s.traj, s.points, larmor_array_bytes(s.traj)));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), &s.weights));
+    assert_ok(larmor_array_write(s.weights, s.weight, larmor_array_bytes(s.weights)));
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->traj), larmor_array_free(s->weights);
+    free(s->points), free(s->weight);
+}
+
+static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, dtype, shape, &x));
+    return x;
+}
+
+static larmor_array *shaped(larmor_op *A, const cplx *x)
+{
+    larmor_array *flat = to_device(larmor_op_dtype(A), larmor_shape_count(larmor_op_in_shape(A)), x), *out;
+    assert_ok(larmor_array_reshape(flat, larmor_op_in_shape(A), &out));
+    larmor_array_free(flat);
+    return out;
+}
+
+/* out <- A x on the host. */
+static void apply(larmor_op *A, const cplx *x, cplx *out)
+{
+    larmor_array *in = shaped(A, x), *z = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
+    assert_ok(larmor_op_forward(A, in, z));
+    to_host(z, out);
+    larmor_array_free(in), larmor_array_free(z);
+}
+
+/* out <- F^H W F x on the host, of the operator larmor_op_nufft. */
+static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx *out)
+{
+    larmor_op *F;
+    larmor_array *w = NULL;
+    assert_ok(larmor_op_nufft(dev, &s->opts, s->traj, &F));
+    larmor_array *in = shaped(F, x), *y = zeros(larmor_op_dtype(F), larmor_op_out_shape(F));
+    assert_ok(larmor_op_forward(F, in, y));
+    for (int64_t b = 0; weighted && b < (s->opts.batch ? s->opts.batch : 1); b++) {
+        larmor_array *coil = NULL;
+        if (!w) assert_ok(larmor_array_convert(s->weights, larmor_op_dtype(F), &w));
+        if (s->opts.batch)
+            assert_ok(larmor_array_slice(y, b, 1, &coil));
+        else
+            coil = larmor_array_ref(y);
+        larmor_array *flat, *flat_w;
+        assert_ok(larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
+        assert_ok(larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
+        assert_ok(larmor_mul(flat_w, 0, flat));
+        larmor_array_free(flat), larmor_array_free(flat_w), larmor_array_free(coil);
+    }
+    assert_ok(larmor_op_adjoint(F, y, in));
+    to_host(in, out);
+    larmor_array_free(w), larmor_array_free(in), larmor_array_free(y), larmor_op_free(F);
+}
+
+static const int64_t sizes[][3] = {{16, 1, 1},  {17, 1, 1}, {1, 1, 1},  {200, 1, 1}, {15, 15, 1}, {16, 16, 1},
+                                   {17, 12, 1}, {9, 40, 1}, {1, 13, 1}, {7, 8, 9},   {6, 11, 4},  {12, 1, 5}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static larmor_nufft_opts opts_of(int i, int batch, double tol, larmor_dtype dtype)
+{
+    larmor_nufft_opts o = {.ndim = i < 4 ? 1 : i < 9 ? 2 : 3, .batch = batch, .tol = tol, .dtype = dtype};
+    memcpy(o.modes, sizes[i], sizeof o.modes);
+    return o;
+}
+
+static void it_is_adjoint_of_forward_within_twice_the_tolerance(void **state)
+{
+    (void)state;
+    static const double tolerances[2][3] = {{1e-2, 1e-4, 1e-5}, {1e-3, 1e-8, 1e-12}};
+    for (int i = 0; i < SIZES; i++)
+        for (int c = 0; c < 12; c++) {
+            const double tol = tolerances[c / 6][c % 3];
+            const int weighted = c / 3 % 2;
+            scan s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
+            cplx *x = random_values(s.count, s.opts.dtype, &s.seed), *expected = malloc((size_t)s.count * sizeof *x),
+                 *got = malloc((size_t)s.count * sizeof *x);
+            larmor_op *N;
+            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
+            apply(N, x, got);
+            adjoint_of_forward(&s, weighted, x, expected);
+            const double error = relative_l2(s.count, got, expected);
+            if (!(error <= 2 * tol))
+                fail_msg("%lld x %lld x %lld, tolerance %g, weighted %d: %.2e", (long long)sizes[i][0],
+                         (long long)sizes[i][1], (long long)sizes[i][2], tol, weighted, error);
+            larmor_op_free(N), free(x), free(expected), free(got);
+            free_scan(&s);
+        }
+}
+
+/* F^H W F x by its definition. */
+static void direct_normal(const scan *s, const cplx *x, cplx *out)
+{
+    const larmor_nufft_opts *o = &s->opts;
+    cplx *y = malloc((size_t)s->m * sizeof *y);
+    const int sign = o->sign ? o->sign : -1;
+    direct_nufft(2, sign, o->ndim, o->modes, s->m, s->points, x, y);
+    for (int64_t j = 0; j < s->m; j++) y[j] *= s->weight[j];
+    direct_nufft(1, -sign, o->ndim, o->modes, s->m, s->points, y, out);
+    free(y);
+}
+
+static void it_is_the_direct_sum_to_near_rounding_for_either_sign(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            scan s = make_scan(opts_of(i, 0, 1e-12, LARMOR_C128), 10, 7);
+            s.opts.sign = sign;
+            cplx *x = random_values(s.count, LARMOR_C128, &s.seed), *expected = malloc((size_t)s.count * sizeof *x),
+                 *got = malloc((size_t)s.count * sizeof *x);
+            larmor_op *N;
+            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            direct_normal(&s, x, expected);
+            apply(N, x, got);
+            assert_at_most(relative_l2(s.count, got, expected), 1e-12);
+            larmor_op_free(N), free(x), free(expected), free(got);
+            free_scan(&s);
+        }
+}
+
+static void it_is_self_adjoint_to_rounding(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++)
+        for (int p = 0; p < 2; p++) {
+            scan s = make_scan(opts_of(i, 3, p ? 1e-6 : 1e-3, p ? LARMOR_C128 : LARMOR_C64), 40, 5);
+            larmor_op *N;
+            double error;
+            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+            assert_ok(larmor_op_adjoint_error(N, 3, &error));
+            assert_at_most(error, p ? 1e-15 : 1e-6);
+            larmor_op_free(N);
+            free_scan(&s);
+        }
+}
+
+/* All eigenvalues, of a trajectory with fewer samples than voxels, so that most of them should be zero. */
+static void it_is_positive_semidefinite_to_the_tolerance(void **state)
+{
+    (void)state;
+    enum { VOXELS = 63 };
+    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {9, 7}, .tol = 1e-12, .dtype = LARMOR_C128}, 10, 2);
+    larmor_op *N;
+    cplx x[VOXELS], column[VOXELS * VOXELS];
+    double value[VOXELS];
+    assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
+    for (int k = 0; k < VOXELS; k++) {
+        memset(x, 0, sizeof x);
+        x[k] = 1;
+        apply(N, x, column + VOXELS * k);
+        assert_at_most(fabs(cimag(column[VOXELS * k + k])), 1e-13 * creal(column[VOXELS * k + k]));
+    }
+    larmor_array *matrix = to_device(LARMOR_C128, (int64_t)VOXELS * VOXELS, column);
+    larmor_array *values = zeros(LARMOR_F64, LARMOR_SHAPE(VOXELS));
+    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, VOXELS, 1, matrix->data, values->data));
+    assert_ok(larmor_array_read(values, value, sizeof value));
+    assert_true(value[VOXELS - 1] > 0);
+    assert_at_most(-value[0], 1e-12 * value[VOXELS - 1]);
+    larmor_array_free(matrix), larmor_array_free(values), larmor_op_free(N);
+    free_scan(&s);
+}
+
+static void a_batch_is_a_loop_of_single_ones(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++)
+        for (int batch = 1; batch <= 11; batch += 5) {
+            scan s = make_scan(opts_of(i, batch, 1e-4, LARMOR_C64), 20, 3), one = s;
+            one.opts.batch = 0;
+            const int64_t each = s.count / batch;
+            cplx *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
+                 *single = malloc((size_t)each * sizeof *x);
+            larmor_op *N, *N1;
+            assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
+            assert_ok(larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
+            apply(N, x, all);
+            for (int b = 0; b < batch; b++) {
+                apply(N1, x + b * each, single);
+                assert_at_most(relative_l2(each, all + b * each, single), 1e-6);
+            }
+            larmor_op_free(N), larmor_op_free(N1), free(x), free(all), free(single);
+            free_scan(&s);
+        }
+}
+
+static void shapes_and_types_are_those_of_the_image(void **state)
+{
+    (void)state;
+    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}, .dtype = LARMOR_F64}, 7, 5);
+    larmor_op *N;
+    assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
+    assert_true(larmor_shape_equal(larmor_op_in_shape(N), LARMOR_SHAPE(12, 10)));
+    assert_true(larmor_shape_equal(larmor_op_out_shape(N), LARMOR_SHAPE(12, 10)));
+    assert_int_equal(larmor_op_dtype(N), LARMOR_C128);
+    larmor_op_free(N);
+    s.opts.batch = 3;
+    assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
+    assert_true(larmor_shape_equal(larmor_op_in_shape(N), LARMOR_SHAPE(12, 10, 3)));
+    assert_string_equal(larmor_op_name(N), "toeplitz");
+    larmor_op_free(N);
+    free_scan(&s);
+}
+
+static void inputs_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}}, 7, 5);
+    larmor_op *N;
+    larmor_nufft_opts o = s.opts;
+    larmor_array *few = zeros(LARMOR_F32, LARMOR_SHAPE(7, 4)), *pairs = zeros(LARMOR_C64, LARMOR_SHAPE(7, 5));
+    assert_refused(larmor_op_toeplitz(dev, &o, s.traj, few, &N), LARMOR_ERR_SHAPE,
+                   "toeplitz: weight array is f32 [7, 4] on ");
+    assert_null(N);
+    assert_refused(larmor_op_toeplitz(dev, &o, s.traj, pairs, &N), LARMOR_ERR_ARG, "expected real ones");
+    o.ndim = 3, o.modes[2] = 4;
+    assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_SHAPE,
+                   "toeplitz: traj is f64 [2, 7, 5] on ");
+    o.modes[2] = 0;
+    assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_ARG, "toeplitz: modes[2]: got 0");
+    o.ndim = 4;
+    assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_ARG, "toeplitz: ndim: got 4");
+    o = s.opts, o.tol = 1e-9;
+    assert_refused(larmor_op_toeplitz(dev, &o, NULL, NULL, &N), LARMOR_ERR_ARG, "a device, options and traj");
+    larmor_array_free(few), larmor_array_free(pairs);
+    free_scan(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_is_adjoint_of_forward_within_twice_the_tolerance),
+    cmocka_unit_test(it_is_the_direct_sum_to_near_rounding_for_either_sign),
+    cmocka_unit_test(it_is_self_adjoint_to_rounding),
+    cmocka_unit_test(it_is_positive_semidefinite_to_the_tolerance),
+    cmocka_unit_test(a_batch_is_a_loop_of_single_ones),
+    cmocka_unit_test(shapes_and_types_are_those_of_the_image),
+    cmocka_unit_test(inputs_that_do_not_fit_are_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
