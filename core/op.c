@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/op.h"
 #include "core/random.h"
 
 struct larmor_op {

@@ -23,9 +23,10 @@ larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype
 }
 
 /* The sum of the roots of eigenvalues w [s, count], without those that are rounding beside their matrix's largest. */
-static larmor_status sum_roots(const larmor_array *w, double floor, double *sum)
+static larmor_status sum_roots(const larmor_array *w, double *sum)
 {
     const int64_t s = w->shape.dim[0], count = w->shape.dim[1];
+    const double floor = (double)s * DBL_EPSILON;
     double *host = malloc(larmor_array_bytes(w) + 1);
     if (!host) return LMR_NO_MEMORY();
     const larmor_status st = larmor_array_read(w, host, larmor_array_bytes(w));
@@ -59,12 +60,11 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     const int left = m < n;
     if (!larmor_array_count(x)) return LARMOR_OK;
     if (t == 0 && !sum) return y ? larmor_copy(x, y) : LARMOR_OK;
-    const double floor = (double)s * DBL_EPSILON;
     const lmr_frames_kernels *kernels;
     larmor_array *g = NULL, *w = NULL, *p = NULL;
     larmor_status st;
     LMR_OR(done, decompose(x, left, &g, &w));
-    if (sum) LMR_OR(done, sum_roots(w, floor, sum));
+    if (sum) LMR_OR(done, sum_roots(w, sum));
     if (!y) goto done;
     if (t == 0) {
         st = larmor_copy(x, y);
@@ -72,7 +72,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     }
     LMR_OR(done, lmr_frames_kernels_of(x->dev, x->dtype, &kernels));
     LMR_OR(done, larmor_array_create(x->dev, x->dtype, g->shape, &p));
-    LMR_OR(done, kernels->project(x->dev->ctx, s, count, t, floor, g->data, w->data, p->data));
+    LMR_OR(done, kernels->project(x->dev->ctx, s, count, t, g->data, w->data, p->data));
     if (left)
         st = kernels->multiply(x->dev->ctx, m, n, m, count, p->data, x->data, y->data);
     else

@@ -30,9 +30,8 @@ typedef struct lmr_frames_kernels {
      * upper triangles. Sums in double. */
     larmor_status (*gram)(void *ctx, int64_t m, int64_t n, int64_t count, int left, const void *x, void *g);
     /* p [s, s, count] <- V max(0, 1 - t / sqrt(w)) V^H of V, complex double [s, s, count], and w, double [s, count],
-     * ascending; eigenvalues up to floor times the largest count as 0. */
-    larmor_status (*project)(void *ctx, int64_t s, int64_t count, double t, double floor, const void *v,
-                             const double *w, void *p);
+     * ascending. */
+    larmor_status (*project)(void *ctx, int64_t s, int64_t count, double t, const void *v, const double *w, void *p);
     /* c [m, n, count] <- a [m, k, count] b [k, n, count], matrix by matrix. */
     larmor_status (*multiply)(void *ctx, int64_t m, int64_t n, int64_t k, int64_t count, const void *a, const void *b,
                               void *c);

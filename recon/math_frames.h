@@ -31,13 +31,10 @@ static inline LMR_DEVICE_TOO void lmr_block_place(const lmr_blocks *cut, int64_t
     }
 }
 
-/* The factor max(0, 1 - t / sqrt(w)) of a Gram matrix's eigenvalue w; 0 for one that is rounding beside the largest.
- */
-static inline LMR_DEVICE_TOO double lmr_shrunk(double w, double largest, double t, double floor)
+/* The factor max(0, 1 - t / sqrt(w)) of a Gram matrix's eigenvalue w, which rounding may have made negative. */
+static inline LMR_DEVICE_TOO double lmr_shrunk(double w, double t)
 {
-    if (!(w > floor * largest)) return 0;
-    const double size = sqrt(w);
-    return size > t ? 1 - t / size : 0;
+    return w > t * t ? 1 - t / sqrt(w) : 0;
 }
 
 #endif

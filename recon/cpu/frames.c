@@ -104,8 +104,7 @@ static larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int le
 }
 
 /* Matrix by matrix p <- sum_k f_k v_k v_k^H. */
-static larmor_status project(void *ctx, int64_t s, int64_t count, double t, double floor, const void *v_,
-                             const double *w, void *p_)
+static larmor_status project(void *ctx, int64_t s, int64_t count, double t, const void *v_, const double *w, void *p_)
 {
     const double _Complex *v = v_;
     cplx *p = p_;
@@ -116,7 +115,7 @@ static larmor_status project(void *ctx, int64_t s, int64_t count, double t, doub
         for (int64_t i = 0; i < s; i++) {
             double _Complex sum = 0;
             for (int64_t k = s - 1; k >= 0; k--) {
-                const double f = lmr_shrunk(w[k + s * b], w[s - 1 + s * b], t, floor);
+                const double f = lmr_shrunk(w[k + s * b], t);
                 if (!(f > 0)) break; /* all below are smaller */
                 sum += f * vectors[i + s * k] * conj(vectors[j + s * k]);
             }

@@ -1,15 +1,8 @@
-/* Sparsity on the processor: groups, and this topic's table for it. Complex numbers are handled as pairs so that the
- * loops vectorise. SPDX-License-Identifier: Apache-2.0 */
+/* Sparsity on the processor: groups, products and moves, and this topic's table for it. Complex numbers are handled
+ * as pairs so that the loops vectorise. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "core/cpu/cpu.h"
-#include "core/real.h"
-#include "recon/kernels_sparse.h"
-
-enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more than it brings */
-
-#define PRAGMA(text) _Pragma(#text)
-#define PARALLEL_FOR(n) PRAGMA(omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
+#include "recon/cpu/sparse.h"
 
 /* ---- groups ---- */
 
@@ -93,8 +86,86 @@ static larmor_status sum_norms(void *ctx, int64_t n, int64_t groups, const void 
     return LARMOR_OK;
 }
 
+/* ---- products and moves ---- */
+
+static larmor_status weigh(void *ctx, int64_t n, int64_t batch, const void *w_, const void *x_, void *y_)
+{
+    const real *w = w_;
+    for (int64_t b = 0; b < batch; b++) {
+        const real *x = (const real *)x_ + 2 * n * b;
+        real *y = (real *)y_ + 2 * n * b;
+        PARALLEL_FOR(n)
+        for (int64_t i = 0; i < n; i++) {
+            const real re = w[i] * x[2 * i], im = w[i] * x[2 * i + 1];
+            y[2 * i] = re, y[2 * i + 1] = im;
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status root(void *ctx, int64_t n, void *w_)
+{
+    real *w = w_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) w[i] = (real)sqrt((double)w[i]);
+    return LARMOR_OK;
+}
+
+/* One row times its own phases and a number. */
+static inline void modulate_row(int64_t count, const real *p, int conj_p, real re, real im, const real *x, real *y)
+{
+    const real sign = conj_p ? -1 : 1;
+    for (int64_t i = 0; i < count; i++) {
+        const real pr = p[2 * i] * re - p[2 * i + 1] * im, pi = sign * (p[2 * i] * im + p[2 * i + 1] * re);
+        const real xr = x[2 * i], xi = x[2 * i + 1];
+        y[2 * i] = pr * xr - pi * xi;
+        y[2 * i + 1] = pr * xi + pi * xr;
+    }
+}
+
+static larmor_status modulate(void *ctx, const int64_t dim[3], int64_t batch, const void *phases, int conj_p,
+                              double scale, const void *x, void *y)
+{
+    const cplx *p0 = phases, *p1 = p0 + dim[0], *p2 = p1 + dim[1];
+    const int64_t rows = dim[1] * dim[2] * batch;
+    PARALLEL_FOR(rows * dim[0])
+    for (int64_t r = 0; r < rows; r++) {
+        const cplx p = (real)scale * p1[r % dim[1]] * p2[r / dim[1] % dim[2]];
+        const real *parts = (const real *)&p;
+        const int64_t at = 2 * dim[0] * r;
+        modulate_row(dim[0], (const real *)p0, conj_p, parts[0], parts[1], (const real *)x + at, (real *)y + at);
+    }
+    return LARMOR_OK;
+}
+
+/* In tiles, so that each line of the cache is used whole on both sides. */
+static larmor_status transpose(void *ctx, const int64_t dim[3], const void *x_, void *y_)
+{
+    enum { TILE = 16 };
+    const int64_t a = dim[0], n = dim[1], columns = (n + TILE - 1) / TILE;
+    PARALLEL_FOR(a * n * dim[2])
+    for (int64_t t = 0; t < columns * dim[2]; t++) {
+        const int64_t first = t % columns * TILE, last = first + TILE < n ? first + TILE : n;
+        const cplx *x = (const cplx *)x_ + a * n * (t / columns);
+        cplx *y = (cplx *)y_ + a * n * (t / columns);
+        for (int64_t i0 = 0; i0 < a; i0 += TILE)
+            for (int64_t i = i0; i < a && i < i0 + TILE; i++)
+                for (int64_t j = first; j < last; j++) y[j + n * i] = x[i + a * j];
+    }
+    return LARMOR_OK;
+}
+
 const lmr_sparse_kernels R(lmr_cpu_sparse) = {
     .shrink_groups = shrink_groups,
     .project_groups = project_groups,
     .sum_norms = sum_norms,
+    .weigh = weigh,
+    .root = root,
+    .modulate = modulate,
+    .transpose = transpose,
+    .gradient = R(lmr_cpu_sparse_gradient),
+    .symmetrised = R(lmr_cpu_sparse_symmetrised),
+    .analyse = R(lmr_cpu_sparse_analyse),
+    .synthesise = R(lmr_cpu_sparse_synthesise),
+    .copy_box = R(lmr_cpu_sparse_copy_box),
 };

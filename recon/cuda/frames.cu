@@ -115,8 +115,8 @@ larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int left, con
     return LARMOR_OK;
 }
 
-template <typename T> __global__ void project_kernel(int64_t s, int64_t count, double t, double floor,
-                                                     const cx<double> *v, const double *w, cx<T> *p)
+template <typename T>
+__global__ void project_kernel(int64_t s, int64_t count, double t, const cx<double> *v, const double *w, cx<T> *p)
 {
     for (int64_t at = first_index(); at < s * s * count; at += index_stride()) {
         const int64_t i = at % s, j = at / s % s, b = at / s / s;
@@ -124,7 +124,7 @@ template <typename T> __global__ void project_kernel(int64_t s, int64_t count, d
         const double *value = w + s * b;
         cx<double> sum = {0, 0};
         for (int64_t k = s - 1; k >= 0; k--) {
-            const double f = lmr_shrunk(value[k], value[s - 1], t, floor);
+            const double f = lmr_shrunk(value[k], t);
             if (!(f > 0)) break; /* all below are smaller */
             const cx<double> q = vectors[i + s * k], u = vectors[j + s * k];
             sum.re += f * (q.re * u.re + q.im * u.im);
@@ -134,11 +134,11 @@ template <typename T> __global__ void project_kernel(int64_t s, int64_t count, d
     }
 }
 
-template <typename T> larmor_status project(void *ctx, int64_t s, int64_t count, double t, double floor,
-                                            const void *v, const double *w, void *p)
+template <typename T>
+larmor_status project(void *ctx, int64_t s, int64_t count, double t, const void *v, const double *w, void *p)
 {
     LMR_CUDA_ENTER(c, ctx);
-    project_kernel<<<blocks(s * s * count), THREADS, 0, c->stream>>>(s, count, t, floor, in<double>(v), w, out<T>(p));
+    project_kernel<<<blocks(s * s * count), THREADS, 0, c->stream>>>(s, count, t, in<double>(v), w, out<T>(p));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
