@@ -23,23 +23,21 @@ typedef struct design {
     int64_t lags, cells;
 } design;
 
-/* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in single
- * precision where that can be, or else in double, or what double precision can. */
+/* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in double
+ * precision, and no smaller than that can be. There are few samples for so many modes, so that the finest grid is the
+ * dearest part, and the smallest one the best where it will do. */
 static larmor_status choose_psf(design *d)
 {
+    const struct {
+        double tol, upsample;
+    } tries[] = {{d->opts.tol / 10, 1.25}, {d->opts.tol / 10, 0}, {d->opts.tol, 0}};
     lmr_nufft_choice choice;
     larmor_nufft_opts *p = &d->psf;
-    for (int i = 0; i < 3; i++) p->modes[i] = i < p->ndim ? 2 * d->opts.modes[i] : 1;
-    p->dtype = d->opts.dtype;
-    p->tol = d->opts.tol / 10;
-    larmor_status st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, p->dtype == LARMOR_C64, &choice);
-    if (st == LARMOR_ERR_NUMERIC && p->dtype == LARMOR_C64) {
-        p->dtype = LARMOR_C128;
-        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
-    }
-    if (st == LARMOR_ERR_NUMERIC) {
-        p->tol = d->opts.tol;
-        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, 0, 0, &choice);
+    larmor_status st = LARMOR_ERR_NUMERIC;
+    for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
+    for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
+        p->tol = tries[i].tol, p->upsample = tries[i].upsample;
+        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, p->upsample, 0, &choice);
     }
     return st;
 }
@@ -68,7 +66,8 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
             d->cells > INT64_C(1) << 54)
             return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
     }
-    d->psf = (larmor_nufft_opts){.type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1};
+    d->psf = (larmor_nufft_opts){
+        .type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1, .dtype = LARMOR_C128};
     return choose_psf(d);
 }
 
