@@ -205,7 +205,7 @@ static larmor_status set_outer_cells(int ndim, const double product[3], double u
     for (int d = 0; d < 3; d++) {
         c->outer.cells[d] = 1, c->upsample[d] = 1;
         if (d >= ndim) continue;
-        c->outer.cells[d] = good_size((int64_t)cells[d]);
+        c->outer.cells[d] = lmr_nufft_good_size((int64_t)cells[d]);
         c->upsample[d] = fmin((double)(c->outer.cells[d] - width - 1) / fmax(product[d], 1), most_upsample);
     }
     return LARMOR_OK;

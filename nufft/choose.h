@@ -28,7 +28,6 @@ typedef struct lmr_nufft_choice {
  * if the grid is too large for the address space. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
 
-<<<<<<< HEAD
 /* The narrowest window that keeps tol where it serves a continuous band of 1 / upsample of what the grid can hold;
  * upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
@@ -47,16 +46,11 @@ typedef struct lmr_type3_choice {
 larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double product[3], double targets,
                                lmr_type3_choice *choice);
 
-/* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
- * limit): they share window values, and the workspace is limited. */
-int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most);
-=======
 /* The least even 2^a 3^b 5^c 7^d >= n. */
 int64_t lmr_nufft_good_size(int64_t n);
 
-/* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes: they share window values,
- * and the workspace is limited. */
-int64_t lmr_nufft_together(int64_t batch, int64_t grid);
->>>>>>> ca6ea6b47ae4b4738aa55073847ef73ee0b600d3
+/* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
+ * limit): they share window values, and the workspace is limited. */
+int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most);
 
 #endif
