@@ -12,7 +12,7 @@
 
 typedef struct settings {
     app_texts outputs;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *device;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *device;
     int64_t memory, iters, threads, calibration, slice, contrast, phase, repetition, set;
     double tol, lambda, eps;
     int weighted, magnitude, force, json, drop_nonfinite, conjugate;
@@ -46,6 +46,9 @@ static const app_option options[] = {
            "weight the data by density in cg, too: fewer iterations, more noise"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
            .preset = "1e-5", .low = 1e-13, .high = 0.1),
+    OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
+           "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
+           .preset = "auto", .choices = "auto|on|off"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),
@@ -267,7 +270,7 @@ static int plan_memory(run_state *r)
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
     }
-    r->job.block = plan.block;
+    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz;
     char blocks[64] = "";
     if (plan.block < plan.coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
@@ -317,8 +320,8 @@ static int reconstruct(run_state *r)
             app_log("%s: %lld samples beyond the resolution of reconSpace left out", what,
                     (long long)r->last.outside);
         if (r->job.method == RECON_CG)
-            app_log("%s: %d iterations, residual %.2e, %.2f s", what, r->last.report.iters, r->last.report.residual,
-                    r->last.report.seconds);
+            app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, r->last.report.iters,
+                    r->last.toeplitz ? "Toeplitz" : "NUFFTs", r->last.report.residual, r->last.report.seconds);
     }
     return APP_DONE;
 }
@@ -373,6 +376,7 @@ static void print_report(const run_state *r)
     if (r->job.method == RECON_CG) {
         json_integer(&j, "iterations", r->last.report.iters);
         json_number(&j, "residual", r->last.report.residual);
+        json_flag(&j, "toeplitz", r->last.toeplitz);
         json_number(&j, "lambda", r->s->lambda);
         json_number(&j, "largest_eigenvalue", r->last.largest);
     }
@@ -411,6 +415,9 @@ static int run(const void *given, const app_files *files)
                         .tol = s->tol > 0 ? s->tol : -1,
                         .lambda = s->lambda,
                         .eps = s->eps,
+                        .toeplitz = !strcmp(s->toeplitz, "on")   ? 1
+                                    : strcmp(s->toeplitz, "off") ? 0
+                                                                 : -1,
                         .calibration = s->calibration,
                         .monitor = app_monitor,
                         .user = &r.progress};

@@ -154,9 +154,9 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
 {
     larmor_op *A = NULL;
     larmor_status st;
-    OR(done,
-       larmor_op_sense(job->maps,
-                       &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps, .block = job->block}, &A));
+    const larmor_sense_opts sense = {
+        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1};
+    OR(done, larmor_op_sense(job->maps, &sense, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
     OR(done, larmor_divide_by_energy(job->maps, x));
     OR(done, divide_by_voxels(x));
@@ -220,9 +220,14 @@ static larmor_status conjugate_gradients(recon_job *job, const larmor_samples *s
     larmor_status st;
     OR(done, larmor_array_convert(job->maps, precision(job), &maps));
     OR(done, larmor_array_convert(samples->kspace, precision(job), &kspace));
-    const larmor_sense_opts sense = {
-        .traj = samples->traj, .weights = weights, .nufft_tol = job->eps, .block = job->block};
+    const larmor_sense_opts sense = {.traj = samples->traj,
+                                     .weights = weights,
+                                     .nufft_tol = job->eps,
+                                     .block = job->block,
+                                     .toeplitz = job->toeplitz,
+                                     .iters = job->iters};
     OR(done, larmor_op_sense(maps, &sense, &A));
+    result->toeplitz = larmor_sense_uses_toeplitz(A);
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
     if (job->lambda > 0) OR(done, larmor_opnorm(A, 0, &result->largest));
     const larmor_solve_opts solve = {.max_iter = job->iters,

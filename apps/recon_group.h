@@ -17,6 +17,7 @@ typedef struct recon_job {
     double tol, lambda, eps; /* lambda relative to the largest eigenvalue of A^H A */
     int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
     int64_t block;           /* coils at a time, 0 for all */
+    int toeplitz;            /* as in larmor_sense_opts */
     larmor_monitor monitor;
     void *user;
 
@@ -36,6 +37,7 @@ typedef struct recon_result {
     double largest;      /* eigenvalue of A^H A; 0 if it was not needed */
     int64_t outside;     /* samples beyond the grid's k-space */
     int interrupted;     /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;        /* 1: the normal map was Toeplitz */
     int made_traj;       /* 1: the trajectory was made from the counters */
 } recon_result;
 
