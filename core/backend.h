@@ -64,6 +64,24 @@ typedef struct lmr_la {
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
 } lmr_la;
 
+/* Marks in the device's queue of work: each notes the time at which all that was queued before it is done. */
+typedef struct lmr_mark {
+    larmor_status (*create)(void *ctx, void **mark);
+    larmor_status (*put)(void *ctx, void *mark); /* at the queue's end; a second time: there and no longer here */
+    /* from and to were put in this order; waits for to */
+    larmor_status (*seconds)(void *ctx, void *from, void *to, double *seconds);
+    void (*destroy)(void *ctx, void *mark); /* NULL is fine */
+} lmr_mark;
+
+/* Recording of what is queued, to be queued again at one call. */
+typedef struct lmr_graph {
+    larmor_status (*begin)(void *ctx); /* from now on record and do not run; nothing may be allocated or waited for */
+    /* *graph is NULL on error; in either case the device runs what it is given again */
+    larmor_status (*end)(void *ctx, void **graph);
+    larmor_status (*launch)(void *ctx, void *graph);
+    void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
+} lmr_graph;
+
 typedef struct lmr_backend {
     uint32_t abi; /* first in every version, so that it can be checked */
     const char *name;
@@ -89,6 +107,8 @@ typedef struct lmr_backend {
     const lmr_fft *fft[LMR_PRECISIONS];
     const lmr_conv *conv[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];
+    const lmr_mark *mark;
+    const lmr_graph *graph; /* NULL: cannot */
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
 } lmr_backend;

@@ -12,6 +12,7 @@ struct larmor_device {
     void *ctx;
     char spec[32];
     char reason[1024];
+    int recording; /* between larmor_graph_begin and larmor_graph_end */
     atomic_int refs;
 };
 

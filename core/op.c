@@ -1,11 +1,12 @@
 /* Linear operators and their algebra. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/op.h"
+#include "core/op.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/op.h"
 #include "core/random.h"
 
 struct larmor_op {
@@ -76,6 +77,11 @@ larmor_device *larmor_op_device(const larmor_op *A)
 const char *larmor_op_name(const larmor_op *A)
 {
     return A->impl.name;
+}
+
+void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const larmor_array *x, larmor_array *y))
+{
+    return A && A->impl.forward == forward ? A->self : NULL;
 }
 
 /* ---- application ---- */

@@ -5,6 +5,15 @@
 #include "larmor/status.h"
 #include "nufft/window.h"
 
+/* What is asked of a transform. */
+typedef struct lmr_nufft_request {
+    int ndim, single; /* single: 1: values in single precision */
+    double tol;
+    double upsample; /* 0: the quickest for so many points */
+    double points;   /* 0: as many as modes */
+    double terms;    /* random terms over which errors average; 0: as many as modes */
+} lmr_nufft_request;
+
 typedef struct lmr_nufft_choice {
     lmr_window window;
     int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
@@ -15,18 +24,33 @@ typedef struct lmr_nufft_choice {
 
 /* The cheapest grid and width whose error keeps tol.
  *
- * upsample  0: chosen as if there were as many points as modes.
- * single    1: values in single precision.
- * Errors    LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG
+ * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG
  * if the grid is too large for the address space. */
-larmor_status lmr_nufft_choose(int ndim, const int64_t modes[3], double tol, double upsample, int single,
-                               lmr_nufft_choice *choice);
+larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
+
+/* The narrowest window that keeps tol where it serves a continuous band of 1 / upsample of what the grid can hold;
+ * upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
+larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
+
+/* Type 3: points onto the outer grid, from there by a type 2 with the inner one. */
+typedef struct lmr_type3_choice {
+    lmr_nufft_choice outer, inner;
+    double inner_tol;
+    double upsample[3]; /* outer cells per period of the highest frequency, halved; 1 beyond ndim */
+    double error;
+} lmr_type3_choice;
+
+/* product  of the widths of points and targets in each dimension; below 1 it counts as 1.
+ * points, targets  how many.
+ * Errors   LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY if the grids are too large for any machine. */
+larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double product[3], double targets,
+                               lmr_type3_choice *choice);
 
 /* The least even 2^a 3^b 5^c 7^d >= n. */
 int64_t lmr_nufft_good_size(int64_t n);
 
-/* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes: they share window values,
- * and the workspace is limited. */
-int64_t lmr_nufft_together(int64_t batch, int64_t grid);
+/* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
+ * limit): they share window values, and the workspace is limited. */
+int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 2
+#define LMR_NUFFT_ABI 3
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -25,8 +25,18 @@ typedef struct lmr_nufft_geometry {
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
     lmr_nufft_method method;    /* what sort prepares for */
+    int fft_order;              /* of modes in crop and pad: 1: frequency 0 first; 0: -modes / 2 first */
     const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
 } lmr_nufft_geometry;
+
+enum { LMR_NUFFT_SERIES = 40 };
+
+/* A complex number for each point x of [ndim, m]: exp(sum_d (g(scale_d e_d) + 2 pi i by_d e_d)), e = x - from, where
+ * g is a Chebyshev series in 2 v^2 - 1, |v| <= 1. All in double; phases are reduced to a turn without loss. */
+typedef struct lmr_nufft_waves {
+    int ndim, terms; /* terms 0: g is 0 */
+    double from[3], by[3], scale[3], series[LMR_NUFFT_SERIES];
+} lmr_nufft_waves;
 
 /* One table per precision. A point at x cells, 0 <= x < cells, touches cells i .. i + width - 1 (modulo the grid) in
  * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l.
@@ -51,6 +61,23 @@ typedef struct lmr_nufft_kernels {
      * fills the other frequencies with zeros. */
     larmor_status (*crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells, void *modes);
     larmor_status (*pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
+
+    /* How sorted points will be spread and interpolated; automatic where a device has no choice. */
+    void (*methods)(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
+
+    /* ---- type 3 ---- */
+
+    /* The least and the largest coordinate of [ndim, m] points in each dimension, 0 for none; *bad as for sort, and
+     * then nothing else. Waits. */
+    larmor_status (*extent)(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+                            double high[3], int64_t *bad);
+    /* to <- (points - from) scale */
+    larmor_status (*rescale)(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
+                             const double scale[3], double *to);
+    /* out, complex [m] */
+    larmor_status (*waves)(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out);
+    /* y [m, batch] <- d [m] x or conj(d) x; y may be x */
+    larmor_status (*modulate)(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x, void *y);
 } lmr_nufft_kernels;
 
 extern const lmr_nufft_kernels lmr_cpu_nufft_f32, lmr_cpu_nufft_f64;

@@ -7,10 +7,11 @@
 enum { MOST_TOGETHER = 8 };
 static const int64_t most_workspace = INT64_C(256) << 20;
 
-int64_t lmr_nufft_together(int64_t batch, int64_t grid)
+int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
 {
     int64_t together = most_workspace / grid;
     together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
+    if (most > 0) together = most;
     const int64_t passes = batch / together + (batch % together > 0);
     return batch / passes + (batch % passes > 0);
 }
@@ -45,26 +46,72 @@ static double points_bytes(int threads, const lmr_nufft_choice *choice, int ndim
            buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real);
 }
 
+/* What is known of a device and a transform before there is a plan. */
+typedef struct outline {
+    int threads, ndim;
+    size_t real;
+    int64_t batch, most;
+} outline;
+
+/* A transform of types 1 and 2; *together is how many share a pass. A GPU's FFT works beside the grids, for a whole
+ * pass and for the last, smaller one. */
+static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const double modes[3], double points,
+                         int64_t *together)
+{
+    double grid = 2 * (double)o->real, factors = 0;
+    for (int d = 0; d < o->ndim; d++) grid *= (double)choice->cells[d], factors += modes[d];
+    if (grid > 0x1p60) return grid;
+    *together = lmr_nufft_together(o->batch, (int64_t)grid, o->most);
+    const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
+    return (double)grids * grid + factors * (double)o->real +
+           points_bytes(o->threads, choice, o->ndim, points, *together, o->real);
+}
+
+/* Points and targets are sorted, scaled copies and factors of both kept beside the input. */
+static double type3_bytes(const outline *o, const lmr_type3_choice *choice, double points)
+{
+    int64_t together = 1;
+    double modes[3], outer = 2 * (double)o->real;
+    for (int d = 0; d < 3; d++) modes[d] = (double)choice->outer.cells[d], outer *= modes[d];
+    const double inner = grid_bytes(o, &choice->inner, modes, points, &together);
+    return inner + (double)together * outer +
+           points_bytes(o->threads, &choice->outer, o->ndim, points, together, o->real) +
+           points * (8.0 * o->ndim + 2 * (double)o->real * (1 + (double)together));
+}
+
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
     *bytes = 0;
     if (!dev || !opts || opts->ndim < 1 || opts->ndim > 3 || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");
-    lmr_nufft_choice choice;
-    const int threads = dev->be->threads(dev->ctx);
+    double modes[3] = {1, 1, 1}, total;
+    for (int d = 0; d < opts->ndim; d++) {
+        modes[d] = (double)opts->modes[d];
+        if (opts->modes[d] < 1)
+            return LMR_FAIL(
+                LARMOR_ERR_ARG, "nufft memory: modes[%d]: got %lld, expected %s", d, (long long)opts->modes[d],
+                opts->type == 3 ? "the widths of points and targets multiplied, at least 1" : "at least 1");
+    }
     const int single = lmr_precision(opts->dtype) == LMR_F32;
-    const size_t real = single ? sizeof(float) : sizeof(double);
-    const double tol = opts->tol > 0 ? opts->tol : 1e-5;
-    LMR_TRY(lmr_nufft_choose(opts->ndim, opts->modes, tol, opts->upsample, single, &choice));
-    double grid = 2 * (double)real, factors = 0;
-    for (int d = 0; d < opts->ndim; d++) grid *= (double)choice.cells[d], factors += (double)opts->modes[d];
-    if (grid > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
-    const int64_t batch = opts->batch > 0 ? opts->batch : 1, together = lmr_nufft_together(batch, (int64_t)grid);
-    /* a GPU's FFT works beside the grids, for a whole pass and for the last, smaller one */
-    const int64_t grids = threads ? together : 2 * together + batch % together;
-    const double total = (double)grids * grid + factors * (double)real +
-                         points_bytes(threads, &choice, opts->ndim, (double)points, together, real);
+    const outline o = {.threads = dev->be->threads(dev->ctx),
+                       .ndim = opts->ndim,
+                       .real = single ? sizeof(float) : sizeof(double),
+                       .batch = opts->batch > 0 ? opts->batch : 1,
+                       .most = opts->max_batch};
+    lmr_nufft_request request = {
+        .ndim = opts->ndim, .single = single, .tol = opts->tol > 0 ? opts->tol : 1e-5, .upsample = opts->upsample};
+    if (opts->type == 3) {
+        lmr_type3_choice choice;
+        request.points = (double)points;
+        LMR_TRY(lmr_type3_choose(&request, modes, (double)points, &choice));
+        total = type3_bytes(&o, &choice, (double)points);
+    } else {
+        lmr_nufft_choice choice;
+        int64_t together;
+        LMR_TRY(lmr_nufft_choose(&request, opts->modes, &choice));
+        total = grid_bytes(&o, &choice, modes, (double)points, &together);
+    }
     if (total > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
     *bytes = (int64_t)total;
     return LARMOR_OK;

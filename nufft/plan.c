@@ -1,31 +1,13 @@
 /* NUFFT plans: what create, set_points and execute do around the device's kernels.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/plan.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/array.h"
-#include "larmor/nufft.h"
-#include "nufft/choose.h"
-#include "nufft/kernels.h"
-
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
 static const int64_t most_modes = INT64_C(1) << 40;
-
-struct larmor_nufft {
-    larmor_device *dev;
-    larmor_nufft_opts opts; /* with all defaults filled in */
-    int precision;
-    const lmr_nufft_kernels *kernels;
-    lmr_nufft_geometry geometry;
-    void *window, *factor[3];
-    int64_t mode_count, cell_count;
-    void *fft[2];   /* for geometry.batch grids, and for the rest of the batch */
-    void *cells;    /* the fine grids, [cells..., geometry.batch] */
-    int64_t points; /* -1 before set_points */
-    void *sorted;
-    larmor_nufft_info info;
-};
 
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
@@ -34,19 +16,30 @@ static void register_kernels(void)
     lmr_cpu_register("nufft", LMR_NUFFT_ABI, &lmr_cpu_nufft_f32, &lmr_cpu_nufft_f64);
 }
 
-/* ---- create ---- */
+/* ---- options ---- */
 
-static larmor_status check_range(const larmor_nufft_opts *o)
+static const char *const method_names[] = {"auto", "GM", "GM-sort", "SM", "owner"};
+static const char *const sort_names[] = {"auto", "on", "off"};
+
+static larmor_status check_sizes(const larmor_nufft_opts *o)
 {
-    if (o->type == 3) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: type 3 is not there yet; types 1 and 2 are");
-    if (o->type != 1 && o->type != 2)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type: got %d, expected 1 or 2", o->type);
+    if (o->type < 1 || o->type > 3)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type: got %d, expected 1, 2 or 3", o->type);
     if (o->ndim < 1 || o->ndim > 3) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: ndim: got %d, expected 1 .. 3", o->ndim);
-    for (int d = 0; d < o->ndim; d++)
+    for (int d = 0; d < o->ndim && o->type != 3; d++)
         if (o->modes[d] < 1 || o->modes[d] > most_modes)
             return LMR_FAIL(LARMOR_ERR_ARG, "nufft: modes[%d]: got %lld, expected 1 .. 2^40", d,
                             (long long)o->modes[d]);
     if (o->batch < 1) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: batch: got %lld, expected >= 1", (long long)o->batch);
+    if (o->max_batch < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: max_batch: got %lld, expected >= 1, or 0 for automatic",
+                        (long long)o->max_batch);
+    return LARMOR_OK;
+}
+
+static larmor_status check_range(const larmor_nufft_opts *o)
+{
+    LMR_TRY(check_sizes(o));
     if (o->sign != 1 && o->sign != -1)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sign: got %d, expected -1 or 1", o->sign);
     if (!(o->tol > 0 && o->tol < 1))
@@ -55,21 +48,70 @@ static larmor_status check_range(const larmor_nufft_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: upsample: got %g, expected 1.15 .. 2.5 or 0", o->upsample);
     if ((unsigned)o->dtype > LARMOR_C128)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: dtype: got %d, expected LARMOR_C64 or LARMOR_C128", (int)o->dtype);
+    if ((unsigned)o->mode_order > LARMOR_MODES_FFT)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: mode_order: got %d, expected LARMOR_MODES_CENTRED or LARMOR_MODES_FFT",
+                        (int)o->mode_order);
+    if (o->spread_only != 0 && o->spread_only != 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: spread_only: got %d, expected 0 or 1", o->spread_only);
+    if ((unsigned)o->method > LARMOR_NUFFT_OWNER)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: method: got %d, expected LARMOR_NUFFT_AUTO .. LARMOR_NUFFT_OWNER",
+                        (int)o->method);
+    if ((unsigned)o->sort > LARMOR_NUFFT_SORT_OFF)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %d, expected LARMOR_NUFFT_SORT_AUTO, _ON or _OFF",
+                        (int)o->sort);
+    return LARMOR_OK;
+}
+
+/* Options that exclude each other, or that type 3 does not have. */
+static larmor_status check_pairs(const larmor_nufft_opts *o)
+{
+    const int gm = o->method == LARMOR_NUFFT_GM;
+    if (o->type == 3 && o->spread_only)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: spread_only: got 1 with type 3, expected type 1 or 2");
+    if (o->type == 3 && o->mode_order)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: mode_order: got FFT order with type 3, which has no modes");
+    if ((o->sort == LARMOR_NUFFT_SORT_OFF && o->method != LARMOR_NUFFT_AUTO && !gm) ||
+        (o->sort == LARMOR_NUFFT_SORT_ON && gm))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %s with method %s; GM alone leaves points unsorted",
+                        sort_names[o->sort], method_names[o->method]);
+    return LARMOR_OK;
+}
+
+/* What depends on the device: a processor has threads and one method, a GPU methods and no threads. */
+static larmor_status check_device(const larmor_device *dev, const larmor_nufft_opts *o)
+{
+    const int threads = dev->be->threads(dev->ctx);
+    if (o->threads < 0 || (threads && o->threads > threads))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: threads: got %d, expected 1 .. %d of %s, or 0 for all", o->threads,
+                        threads, larmor_device_spec(dev));
+    if (!threads && o->threads)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: threads: got %d, but %s is no processor; leave it 0",
+                        o->threads, larmor_device_spec(dev));
+    if (threads && o->method != LARMOR_NUFFT_AUTO)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: method: got %s, but %s has one way only; leave it 0",
+                        method_names[o->method], larmor_device_spec(dev));
+    if (threads && o->sort == LARMOR_NUFFT_SORT_OFF)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: sort: got off, but %s always sorts; use auto or on",
+                        larmor_device_spec(dev));
     return LARMOR_OK;
 }
 
 static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
 {
     if (!o.batch) o.batch = 1;
-    if (!o.sign) o.sign = o.type == 1 ? 1 : -1;
+    if (!o.sign) o.sign = o.type == 2 ? -1 : 1;
     if (o.tol == 0) o.tol = 1e-5;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
+    if (o.sort == LARMOR_NUFFT_SORT_OFF && o.method == LARMOR_NUFFT_AUTO) o.method = LARMOR_NUFFT_GM;
     return o;
 }
 
+/* ---- create ---- */
+
 /* count doubles to the device, in the plan's precision. */
-static larmor_status upload(larmor_nufft *plan, int64_t count, double *values, void **out)
+static larmor_status upload(const larmor_nufft *plan, int64_t count, double *values, void **out)
 {
     const size_t bytes = (size_t)count * (plan->precision == LMR_F64 ? sizeof(double) : sizeof(float));
     if (plan->precision == LMR_F32) {
@@ -79,21 +121,21 @@ static larmor_status upload(larmor_nufft *plan, int64_t count, double *values, v
             __builtin_memcpy(narrow + i, &value, sizeof value);
         }
     }
-    LMR_TRY(plan->dev->be->alloc(plan->dev->ctx, bytes, out));
-    return plan->dev->be->copy(plan->dev->ctx, LMR_TO_DEVICE, *out, values, bytes);
+    LMR_TRY(plan->dev->be->alloc(plan->ctx, bytes, out));
+    return plan->dev->be->copy(plan->ctx, LMR_TO_DEVICE, *out, values, bytes);
 }
 
-static larmor_status upload_window(larmor_nufft *plan, const lmr_nufft_choice *choice)
+larmor_status lmr_nufft_upload_window(const larmor_nufft *plan, const lmr_nufft_choice *choice, lmr_nufft_geometry *g,
+                                      void **out)
 {
     double piece[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)], table[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)];
-    lmr_nufft_geometry *g = &plan->geometry;
     const double unit = plan->precision == LMR_F64 ? 0x1p-53 : 0x1p-25;
     g->width = choice->window.width;
     g->degree = lmr_window_fit(&choice->window, fmax(0.03 * choice->alias / g->width, unit), piece);
     for (int l = 0; l < g->width; l++)
         for (int k = 0; k <= g->degree; k++) table[k * g->width + l] = piece[l * (g->degree + 1) + k];
-    LMR_TRY(upload(plan, g->width * (g->degree + 1), table, &plan->window));
-    g->window = plan->window;
+    LMR_TRY(upload(plan, g->width * (g->degree + 1), table, out));
+    g->window = *out;
     return LARMOR_OK;
 }
 
@@ -117,7 +159,8 @@ static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window
     return LARMOR_OK;
 }
 
-/* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. */
+/* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. Without FFT the
+ * modes are the grid. */
 static larmor_status make_workspace(larmor_nufft *plan)
 {
     lmr_nufft_geometry *g = &plan->geometry;
@@ -128,34 +171,94 @@ static larmor_status make_workspace(larmor_nufft *plan)
     if (!lmr_mul(plan->cell_count, size, &grid) || !lmr_mul(plan->mode_count, batch, &bytes))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld modes are too many", (long long)batch,
                         (long long)plan->mode_count);
-    g->batch = lmr_nufft_together(batch, grid);
+    g->batch = plan->info.together = lmr_nufft_together(batch, grid, plan->opts.max_batch);
     if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    if (plan->opts.spread_only) return LARMOR_OK;
     const lmr_fft *fft = plan->dev->be->fft[plan->precision];
-    LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));
-    if (batch % g->batch) LMR_TRY(fft->plan(plan->dev->ctx, g->ndim, g->cells, batch % g->batch, &plan->fft[1]));
-    return plan->dev->be->alloc(plan->dev->ctx, (size_t)bytes, &plan->cells);
+    LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));
+    if (batch % g->batch) LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, batch % g->batch, &plan->fft[1]));
+    return plan->dev->be->alloc(plan->ctx, (size_t)bytes, &plan->cells);
 }
 
-static larmor_status build(larmor_nufft *plan)
+/* The grid that was asked for, with a window as if it had room for the band. */
+static larmor_status choose_spreading(const larmor_nufft *plan, const lmr_nufft_request *request,
+                                      lmr_nufft_choice *choice)
+{
+    LMR_TRY(lmr_nufft_choose_window(request, choice));
+    const int width = choice->window.width;
+    for (int d = 0; d < 3; d++) {
+        choice->cells[d] = d < request->ndim ? plan->opts.modes[d] : 1;
+        if (d < request->ndim && choice->cells[d] < 2 * width)
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
+                "a larger tol",
+                d, (long long)choice->cells[d], 2 * width);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status build_grid(larmor_nufft *plan, double terms, double points)
 {
     const larmor_nufft_opts *o = &plan->opts;
+    const lmr_nufft_request request = {o->ndim, plan->precision == LMR_F32, o->tol, o->upsample, points, terms};
     lmr_nufft_choice choice;
-    plan->kernels = plan->dev->be->table("nufft", LMR_NUFFT_ABI, plan->precision);
-    if (!plan->kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu",
-                        larmor_device_spec(plan->dev));
-    LMR_TRY(lmr_nufft_choose(o->ndim, o->modes, o->tol, o->upsample, plan->precision == LMR_F32, &choice));
+    if (o->spread_only)
+        LMR_TRY(choose_spreading(plan, &request, &choice));
+    else
+        LMR_TRY(lmr_nufft_choose(&request, o->modes, &choice));
     lmr_nufft_geometry *g = &plan->geometry;
-    g->ndim = o->ndim;
-    plan->info = (larmor_nufft_info){.width = choice.window.width, .error = choice.error, .upsample = INFINITY};
+    plan->info.width = choice.window.width, plan->info.error = choice.error, plan->info.upsample = INFINITY;
     for (int d = 0; d < 3; d++) {
         g->cells[d] = choice.cells[d], g->modes[d] = d < g->ndim ? o->modes[d] : 1;
         plan->info.grid[d] = g->cells[d];
         if (d < g->ndim) plan->info.upsample = fmin(plan->info.upsample, (double)g->cells[d] / (double)g->modes[d]);
     }
-    LMR_TRY(upload_window(plan, &choice));
-    LMR_TRY(upload_factors(plan, &choice.window));
+    LMR_TRY(lmr_nufft_upload_window(plan, &choice, g, &plan->window));
+    if (!o->spread_only) LMR_TRY(upload_factors(plan, &choice.window));
     return make_workspace(plan);
+}
+
+/* Type 3 makes its grids when it knows the points; that the tolerance is within reach can be said before. */
+static larmor_status check_reach(const larmor_nufft *plan)
+{
+    const larmor_nufft_opts *o = &plan->opts;
+    const lmr_nufft_request request = {o->ndim, plan->precision == LMR_F32, o->tol, o->upsample, 1e6, 0};
+    const double product[3] = {100, 100, 100};
+    lmr_type3_choice choice;
+    return lmr_type3_choose(&request, product, 1e6, &choice);
+}
+
+static larmor_status build(larmor_nufft *plan, double terms, double points)
+{
+    const larmor_nufft_opts *o = &plan->opts;
+    larmor_device *dev = plan->dev;
+    plan->kernels = dev->be->table("nufft", LMR_NUFFT_ABI, plan->precision);
+    if (!plan->kernels)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(dev));
+    if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
+    plan->info.threads = dev->be->threads(plan->ctx);
+    plan->geometry.ndim = o->ndim, plan->geometry.method = (lmr_nufft_method)o->method;
+    plan->geometry.fft_order = o->mode_order == LARMOR_MODES_FFT;
+    return o->type == 3 ? check_reach(plan) : build_grid(plan, terms, points);
+}
+
+larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
+                             larmor_nufft **out)
+{
+    *out = NULL;
+    larmor_nufft *plan = calloc(1, sizeof *plan);
+    if (!plan) return LMR_NO_MEMORY();
+    plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
+    plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
+    plan->points = -1;
+    const larmor_status st = build(plan, terms, points);
+    if (st) {
+        larmor_nufft_free(plan);
+        return st;
+    }
+    *out = plan;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **out)
@@ -165,29 +268,23 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     const larmor_nufft_opts filled = with_defaults(*opts);
     LMR_TRY(check_range(&filled));
+    LMR_TRY(check_pairs(opts));
+    LMR_TRY(check_device(dev, opts));
     pthread_once(&registered, register_kernels);
-    larmor_nufft *plan = calloc(1, sizeof *plan);
-    if (!plan) return LMR_NO_MEMORY();
-    plan->dev = lmr_device_ref(dev), plan->opts = filled, plan->precision = lmr_precision(filled.dtype);
-    plan->points = -1;
-    const larmor_status st = build(plan);
-    if (st) {
-        larmor_nufft_free(plan);
-        return st;
-    }
-    *out = plan;
-    return LARMOR_OK;
+    return lmr_nufft_make(dev, &filled, 0, 0, out);
 }
 
 void larmor_nufft_free(larmor_nufft *plan)
 {
     if (!plan) return;
     const lmr_backend *be = plan->dev->be;
-    if (plan->kernels) plan->kernels->release(plan->dev->ctx, plan->sorted);
-    for (int i = 0; i < 2; i++) be->fft[plan->precision]->destroy(plan->dev->ctx, plan->fft[i]);
-    be->release(plan->dev->ctx, plan->cells);
-    be->release(plan->dev->ctx, plan->window);
-    for (int d = 0; d < 3; d++) be->release(plan->dev->ctx, plan->factor[d]);
+    lmr_type3_free(plan, plan->type3);
+    if (plan->kernels) plan->kernels->release(plan->ctx, plan->sorted);
+    for (int i = 0; i < 2; i++) be->fft[plan->precision]->destroy(plan->ctx, plan->fft[i]);
+    be->release(plan->ctx, plan->cells);
+    be->release(plan->ctx, plan->window);
+    for (int d = 0; d < 3; d++) be->release(plan->ctx, plan->factor[d]);
+    if (plan->ctx && plan->ctx != plan->dev->ctx) be->close(plan->ctx);
     larmor_device_free(plan->dev);
     free(plan);
 }
@@ -199,33 +296,61 @@ larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan)
 
 /* ---- points ---- */
 
+larmor_status lmr_nufft_expect_points(const larmor_nufft *plan, const char *what, const larmor_array *x,
+                                      int64_t *count)
+{
+    int64_t values;
+    if (x->dev != plan->dev || lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what,
+                        lmr_describe(x).s, plan->opts.ndim, larmor_device_spec(plan->dev));
+    *count = larmor_array_count(x) / plan->opts.ndim;
+    if (!lmr_mul(*count, plan->opts.batch * 2, &values))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld %s are too many", (long long)*count, what);
+    return LARMOR_OK;
+}
+
+/* Points as the kernels want them for a grid without FFT, whose first cell lies at -modes / 2: moved; else as they
+ * are. *moved is to be released. */
+static larmor_status move_points(const larmor_nufft *plan, const larmor_array *points, int64_t m, void **moved)
+{
+    const lmr_nufft_geometry *g = &plan->geometry;
+    double from[3], scale[3] = {1, 1, 1};
+    *moved = NULL;
+    if (!plan->opts.spread_only || g->fft_order) return LARMOR_OK;
+    for (int d = 0; d < 3; d++) from[d] = -(double)(g->modes[d] / 2);
+    LMR_TRY(plan->dev->be->alloc(plan->ctx, (size_t)(m * g->ndim) * sizeof(double), moved));
+    return plan->kernels->rescale(plan->ctx, g->ndim, m, points->dtype == LARMOR_F64, points->data, from, scale,
+                                  *moved);
+}
+
 larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points, const larmor_array *targets)
 {
     if (!plan || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
+    if (plan->opts.type == 3) return lmr_type3_set_points(plan, points, targets);
     if (targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
-    const int64_t ndim = plan->geometry.ndim;
-    if (points->dev != plan->dev || lmr_is_complex(points->dtype) || points->shape.ndim < 1 ||
-        points->shape.dim[0] != ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: points are %s, expected f32 or f64 [%lld, ...] on %s",
-                        lmr_describe(points).s, (long long)ndim, larmor_device_spec(plan->dev));
-    int64_t m, bad;
-    void *sorted;
-    m = larmor_array_count(points) / ndim;
-    if (!lmr_mul(m, plan->opts.batch * 2, &bad))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld points are too many", (long long)m);
-    LMR_TRY(plan->kernels->sort(plan->dev->ctx, &plan->geometry, m, points->dtype == LARMOR_F64, points->data, &bad,
-                                &sorted));
+    int64_t m, bad = -1;
+    void *sorted = NULL, *moved;
+    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &m));
+    larmor_status st = move_points(plan, points, m, &moved);
+    if (!st)
+        st = plan->kernels->sort(plan->ctx, &plan->geometry, m, moved || points->dtype == LARMOR_F64,
+                                 moved ? moved : points->data, &bad, &sorted);
+    plan->dev->be->release(plan->ctx, moved);
+    if (st) return st;
     if (bad >= 0)
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
                         (long long)bad);
-    plan->kernels->release(plan->dev->ctx, plan->sorted);
+    lmr_nufft_method spread, interp;
+    plan->kernels->methods(sorted, &spread, &interp);
+    plan->info.spread_method = (larmor_nufft_method)spread, plan->info.interp_method = (larmor_nufft_method)interp;
+    plan->kernels->release(plan->ctx, plan->sorted);
     plan->sorted = sorted, plan->points = m;
     return LARMOR_OK;
 }
 
 /* ---- execute ---- */
 
-static larmor_status expect_data(const larmor_nufft *plan, const char *what, const larmor_array *x, int64_t each)
+larmor_status lmr_nufft_expect(const larmor_nufft *plan, const char *what, const larmor_array *x, int64_t each)
 {
     if (x && x->dev == plan->dev && x->dtype == plan->opts.dtype && larmor_array_count(x) == each * plan->opts.batch)
         return LARMOR_OK;
@@ -234,42 +359,51 @@ static larmor_status expect_data(const larmor_nufft *plan, const char *what, con
                     (long long)plan->opts.batch, larmor_device_spec(plan->dev));
 }
 
-static larmor_status run(larmor_nufft *plan, int type, int sign, const larmor_array *in, larmor_array *out)
+larmor_status lmr_nufft_pass(const larmor_nufft *plan, int type, int sign, int64_t now, void *values, void *modes)
 {
-    if (!plan || plan->points < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
-    const larmor_array *values = type == 1 ? in : out, *modes = type == 1 ? out : in;
-    LMR_TRY(expect_data(plan, "values", values, plan->points));
-    LMR_TRY(expect_data(plan, "modes", modes, plan->mode_count));
     const lmr_nufft_geometry *g = &plan->geometry;
     const lmr_nufft_kernels *k = plan->kernels;
     const lmr_fft *fft = plan->dev->be->fft[plan->precision];
-    const size_t size = larmor_dtype_size(plan->opts.dtype);
-    void *ctx = plan->dev->ctx;
-    for (int64_t b = 0; b < plan->opts.batch; b += g->batch) {
-        const int64_t rest = plan->opts.batch - b, now = rest < g->batch ? rest : g->batch;
-        void *fft_plan = plan->fft[now < g->batch];
-        char *value = (char *)values->data + size * (size_t)(b * plan->points);
-        char *mode = (char *)modes->data + size * (size_t)(b * plan->mode_count);
-        if (type == 1) {
-            LMR_TRY(k->spread(ctx, g, plan->sorted, now, value, plan->cells));
-            LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
-            LMR_TRY(k->crop(ctx, g, now, plan->cells, mode));
-        } else {
-            LMR_TRY(k->pad(ctx, g, now, mode, plan->cells));
-            LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
-            LMR_TRY(k->interp(ctx, g, plan->sorted, now, plan->cells, value));
-        }
+    void *ctx = plan->ctx, *fft_plan = plan->fft[now < g->batch];
+    if (plan->opts.spread_only)
+        return type == 1 ? k->spread(ctx, g, plan->sorted, now, values, modes)
+                         : k->interp(ctx, g, plan->sorted, now, modes, values);
+    if (type == 1) {
+        LMR_TRY(k->spread(ctx, g, plan->sorted, now, values, plan->cells));
+        LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
+        return k->crop(ctx, g, now, plan->cells, modes);
     }
+    LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
+    LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
+    return k->interp(ctx, g, plan->sorted, now, plan->cells, values);
+}
+
+static larmor_status run(const larmor_nufft *plan, int adjoint, const larmor_array *in, larmor_array *out)
+{
+    if (!plan) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
+    if (plan->points < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
+    if (plan->opts.type == 3) return lmr_type3_run(plan, adjoint, in, out);
+    const int type = adjoint ? 3 - plan->opts.type : plan->opts.type;
+    const int sign = adjoint ? -plan->opts.sign : plan->opts.sign;
+    const larmor_array *values = type == 1 ? in : out, *modes = type == 1 ? out : in;
+    LMR_TRY(lmr_nufft_expect(plan, "values", values, plan->points));
+    LMR_TRY(lmr_nufft_expect(plan, "modes", modes, plan->mode_count));
+    const size_t size = larmor_dtype_size(plan->opts.dtype);
+    const int64_t batch = plan->opts.batch, together = plan->geometry.batch;
+    for (int64_t b = 0; b < batch; b += together)
+        LMR_TRY(lmr_nufft_pass(plan, type, sign, batch - b < together ? batch - b : together,
+                               (char *)values->data + size * (size_t)(b * plan->points),
+                               (char *)modes->data + size * (size_t)(b * plan->mode_count)));
     return LARMOR_OK;
 }
 
 larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_array *in, larmor_array *out)
 {
-    return run(plan, plan ? plan->opts.type : 1, plan ? plan->opts.sign : 1, in, out);
+    return run(plan, 0, in, out);
 }
 
 larmor_status larmor_nufft_execute_adjoint(larmor_nufft *plan, const larmor_array *in, larmor_array *out)
 {
-    return run(plan, plan ? 3 - plan->opts.type : 1, plan ? -plan->opts.sign : 1, in, out);
+    return run(plan, 1, in, out);
 }

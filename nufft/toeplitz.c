@@ -37,7 +37,8 @@ static larmor_status choose_psf(design *d)
     for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
     for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
         p->tol = tries[i].tol, p->upsample = tries[i].upsample;
-        st = lmr_nufft_choose(p->ndim, p->modes, p->tol, p->upsample, 0, &choice);
+        const lmr_nufft_request request = {.ndim = p->ndim, .tol = p->tol, .upsample = p->upsample};
+        st = lmr_nufft_choose(&request, p->modes, &choice);
     }
     return st;
 }
@@ -220,8 +221,10 @@ int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t ite
     lmr_nufft_choice pair, psf;
     if (make_design(opts, &d)) return 0;
     const int nd = d.opts.ndim, single = d.opts.dtype == LARMOR_C64;
-    if (lmr_nufft_choose(nd, d.opts.modes, d.opts.tol, d.opts.upsample, single, &pair) ||
-        lmr_nufft_choose(nd, d.psf.modes, d.psf.tol, d.psf.upsample, 0, &psf))
+    const lmr_nufft_request forward_request = {
+        .ndim = nd, .single = single, .tol = d.opts.tol, .upsample = d.opts.upsample};
+    const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
+    if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
         return 0;
     const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
     const double sort = 60, pruned = 0.7; /* a point's; what of both FFTs is left when zeros are left out */

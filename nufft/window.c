@@ -149,6 +149,7 @@ lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int
         const double leaked = relative * (far + near_aliases(window, cosine, sine, xi));
         e.alias2 += share * leaked, e.alias4 += share * leaked * leaked;
         e.gain2 += share * window->energy * relative;
+        e.edge2 = leaked;
     }
     return e;
 }
@@ -221,4 +222,18 @@ int lmr_window_fit(const lmr_window *window, double error, double *coefficients)
         for (int k = 0; k <= degree; k++) coefficients[l * (degree + 1) + k] = (double)power[k];
     }
     return degree;
+}
+
+int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, int terms, double *coefficients)
+{
+    double largest = 0;
+    for (int k = 0; k < terms; k++) coefficients[k] = 0;
+    for (int i = 0; i < terms; i++) {
+        const double angle = pi * (i + 0.5) / terms, xi = xi_max * cos(0.5 * angle);
+        const double value = log(lmr_window_transform(window, xi));
+        for (int k = 0; k < terms; k++) coefficients[k] += (k ? 2 : 1) * value * cos(k * angle) / terms;
+    }
+    for (int k = 0; k < terms; k++) largest = fmax(largest, fabs(coefficients[k]));
+    while (terms > 1 && fabs(coefficients[terms - 1]) < 0x1p-53 * largest) terms--;
+    return terms;
 }

@@ -35,9 +35,10 @@ double lmr_window_transform(const lmr_window *window, double xi);
 
 /* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the
  * modes of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi +
- * m, m != 0, against the transform at xi), and of the square of the amplification of white noise on the fine grid. */
+ * m, m != 0, against the transform at xi), and of the square of the amplification of white noise on the fine grid;
+ * edge2: the first of them at the outermost mode alone. */
 typedef struct lmr_window_error {
-    double alias2, alias4, gain2;
+    double alias2, alias4, gain2, edge2;
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 
@@ -50,5 +51,12 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
  * coefficients  [width][degree + 1], that of t^0 first; room for width * (LMR_WINDOW_DEGREE + 1).
  * returns       the degree. */
 int lmr_window_fit(const lmr_window *window, double error, double *coefficients);
+
+/* The transform's logarithm on |xi| <= xi_max < 1 / 2 as a Chebyshev series in 2 (xi / xi_max)^2 - 1, to double
+ * precision: the transform has no zero there, and its logarithm is of order 1 throughout.
+ *
+ * terms         room, and so many points of interpolation; at least 2.
+ * returns       how many coefficients matter. */
+int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, int terms, double *coefficients);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/status.h"
 
@@ -92,6 +93,17 @@ static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
 
 enum { ALIGNMENT = 64 };
 
+void lmr_cpu_large_pages(void *block, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)1 << 21, first = ((uintptr_t)block + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)block + bytes) / page * page;
+    if (block && first < end) madvise((char *)block + (first - (uintptr_t)block), end - first, MADV_HUGEPAGE);
+#else
+    (void)block, (void)bytes;
+#endif
+}
+
 /* calloc, so that large arrays get the kernel's zero pages for nothing; the block's own address is kept before it. */
 static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
 {
@@ -100,6 +112,7 @@ static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
     if (bytes > SIZE_MAX / 2) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
     char *block = calloc(1, bytes + ALIGNMENT + sizeof(void *));
     if (!block) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    lmr_cpu_large_pages(block, bytes);
     char *start = block + sizeof(void *);
     start += (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
     memcpy(start - sizeof(void *), &block, sizeof(void *));
@@ -186,5 +199,6 @@ const lmr_backend lmr_cpu_backend = {
     .fft = {&lmr_cpu_fft_f32, &lmr_cpu_fft_f64},
     .conv = {&lmr_cpu_conv_f32, &lmr_cpu_conv_f64},
     .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
+    .mark = &lmr_cpu_mark,
     .table = table,
 };

@@ -13,7 +13,10 @@ extern const lmr_vec lmr_cpu_vec_f32, lmr_cpu_vec_f64;
 extern const lmr_fft lmr_cpu_fft_f32, lmr_cpu_fft_f64;
 extern const lmr_conv lmr_cpu_conv_f32, lmr_cpu_conv_f64;
 extern const lmr_la lmr_cpu_la_f32, lmr_cpu_la_f64;
+extern const lmr_mark lmr_cpu_mark;
 
+/* Ask for large pages under a large block that nothing was written to yet: fewer page faults, fewer misses. */
+void lmr_cpu_large_pages(void *block, size_t bytes);
 /* One FFT of n contiguous numbers by the calling thread alone, from one array to another, both aligned to 64 bytes.
  */
 typedef struct lmr_cpu_line {

@@ -16,14 +16,20 @@
 struct lmr_cuda {
     int ordinal;
     cudaStream_t stream;
-    cudaMemPool_t pool;               /* the device's default one */
-    cudaDeviceProp properties;        /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
-    double *partials;                 /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
-    double *answer;                   /* host, page-locked, 2 numbers: where reductions arrive */
-    struct cublasContext *blas;       /* made at their first use, in la.cu */
-    struct cusolverDnContext *solver; /* likewise */
+    cudaMemPool_t pool;                 /* the device's default one */
+    cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
+    double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
+    double *answer;                     /* host, page-locked, 2 numbers: where reductions arrive */
+    struct cublasContext *blas;         /* made at their first use, in la.cu */
+    struct cusolverDnContext *solver;   /* likewise */
+    bool recording, spoiled;            /* a graph is recorded; what was asked for meanwhile cannot be */
+    struct lmr_cuda_released *released; /* memory to give back when the recording ends */
 };
 enum { LMR_CUDA_PARTIALS = 1024 };
+struct lmr_cuda_released {
+    void *ptr;
+    lmr_cuda_released *next;
+};
 
 /* ---- errors ---- */
 
@@ -53,10 +59,10 @@ larmor_status lmr_cuda_failed(cudaError_t code, const char *call, const char *fu
 
 /* *ptr <- bytes of device memory, not zeroed, aligned to 256 bytes, usable by what is queued from now on. If there is
  * none the pool's reserve is given back and it tries once more; then LARMOR_ERR_MEMORY, saying what was asked for and
- * is free. bytes may be 0. The device must be current. */
+ * is free. bytes may be 0. The device must be current. While a graph is recorded: LARMOR_ERR_UNSUPPORTED. */
 larmor_status lmr_cuda_alloc(lmr_cuda *c, size_t bytes, void **ptr);
 
-/* Give it back once all that is queued now is done; NULL is fine. */
+/* Give it back once all that is queued now is done, while a graph is recorded not before its end; NULL is fine. */
 void lmr_cuda_release(lmr_cuda *c, void *ptr);
 
 /* count numbers of device memory that are given back at the end of the scope, in the stream's order. */

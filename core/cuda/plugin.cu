@@ -69,6 +69,12 @@ larmor_status no_memory(lmr_cuda *c, size_t bytes)
 larmor_status lmr_cuda_alloc(lmr_cuda *c, size_t bytes, void **ptr)
 {
     *ptr = nullptr;
+    if (c->recording) { /* else the memory would be the graph's own, there only while it runs */
+        c->spoiled = true;
+        return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED,
+                             "cuda:%d: %zu bytes asked for while a graph is recorded; create and set up before",
+                             c->ordinal, bytes);
+    }
     if (!bytes) bytes = 1;
     if (bytes > c->properties.totalGlobalMem) return no_memory(c, bytes);
     cudaError_t code = cudaMallocFromPoolAsync(ptr, bytes, c->pool, c->stream);
@@ -88,6 +94,12 @@ larmor_status lmr_cuda_alloc(lmr_cuda *c, size_t bytes, void **ptr)
 void lmr_cuda_release(lmr_cuda *c, void *ptr)
 {
     if (!ptr) return;
+    if (c->recording) {
+        /* without memory for the note, the block stays with the pool */
+        auto *note = new (std::nothrow) lmr_cuda_released{ptr, c->released};
+        if (note) c->released = note;
+        return;
+    }
     /* a fault of earlier work is reported by the next call that can say so */
     if (!cudaSetDevice(c->ordinal)) (void)cudaFreeAsync(ptr, c->stream);
 }
@@ -162,6 +174,7 @@ void close_cuda(void *ctx)
     auto *c = static_cast<lmr_cuda *>(ctx);
     if (!c) return;
     if (!cudaSetDevice(c->ordinal)) {
+        lmr_cuda_stop_recording(c);
         lmr_cuda_close_la(c);
         lmr_cuda_release(c, c->partials);
         if (c->stream) (void)cudaStreamSynchronize(c->stream), (void)cudaStreamDestroy(c->stream);
@@ -267,6 +280,8 @@ const lmr_backend backend = {
     .fft = {&lmr_cuda_fft_f32, &lmr_cuda_fft_f64},
     .conv = {&lmr_cuda_conv_f32, &lmr_cuda_conv_f64},
     .la = {&lmr_cuda_la_f32, &lmr_cuda_la_f64},
+    .mark = &lmr_cuda_mark,
+    .graph = &lmr_cuda_graph,
     .table = lmr_cuda_table::find,
 };
 

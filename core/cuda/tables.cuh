@@ -8,6 +8,8 @@ extern const lmr_vec lmr_cuda_vec_f32, lmr_cuda_vec_f64;
 extern const lmr_fft lmr_cuda_fft_f32, lmr_cuda_fft_f64;
 extern const lmr_conv lmr_cuda_conv_f32, lmr_cuda_conv_f64;
 extern const lmr_la lmr_cuda_la_f32, lmr_cuda_la_f64;
+extern const lmr_mark lmr_cuda_mark;
+extern const lmr_graph lmr_cuda_graph;
 
 /* The entries convert and fill. */
 larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);
@@ -15,6 +17,9 @@ larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double valu
 
 /* A plan for the exec and destroy of lmr_cuda_fft_*: along the second dimension of one array [columns, n]. */
 template <typename T> larmor_status lmr_cuda_fft_columns(lmr_cuda *c, int64_t columns, int64_t n, void **plan);
+
+/* Leave off recording and keep nothing; the device is current. */
+void lmr_cuda_stop_recording(lmr_cuda *c);
 
 /* Give up the handles that linear algebra made; the device is current. */
 void lmr_cuda_close_la(lmr_cuda *c);

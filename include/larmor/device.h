@@ -45,6 +45,48 @@ LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
+/* A stop-watch that runs on the device: it measures queued work without waiting for it to be queued. On a GPU the
+ * time comes from events on the device's own stream, elsewhere from the monotonic clock.
+ *
+ * Errors  LARMOR_ERR_ARG if out is NULL; LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND. *out is NULL on error. */
+typedef struct larmor_timer larmor_timer; /* keeps a reference to its device */
+LARMOR_API larmor_status larmor_timer_create(larmor_device *dev, larmor_timer **out);
+LARMOR_API void larmor_timer_free(larmor_timer *timer); /* NULL is fine */
+
+/* Start when all that is queued so far is done; returns at once. Started again, a timer forgets its first start. */
+LARMOR_API larmor_status larmor_timer_start(larmor_timer *timer);
+
+/* The seconds from the start until all that is queued so far is done, for which it waits. May be asked again: the
+ * start stays.
+ *
+ * Errors  LARMOR_ERR_ARG if the timer was not started; LARMOR_ERR_BACKEND with an earlier call's fault. */
+LARMOR_API larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds);
+
+/* Record what is queued on a device once, to replay it at the cost of a single call: for loops of small transforms,
+ * in which queueing takes longer than computing.
+ *
+ * Between larmor_graph_begin and larmor_graph_end calls on the device queue nothing but are noted down: executes of
+ * plans and operators, and of the arrays' algebra all that does not wait. What must not come between is refused by
+ * the call itself or by larmor_graph_end: creating arrays, plans and operators, setting points, whatever waits for
+ * the device or moves numbers from or to the host (larmor_array_read, larmor_dot, ...). A call that was never made
+ * before may have to load its code first, so make each once before it is recorded.
+ *
+ * A replay reads and writes the same arrays as the recorded calls, with their contents of then; these arrays, and the
+ * plans and operators with their points, must be left in place as long as the graph is launched.
+ *
+ * Errors  LARMOR_ERR_UNSUPPORTED on a device that cannot record, as the processor; LARMOR_ERR_ARG for a begin while
+ *         recording and an end without; LARMOR_ERR_BACKEND or LARMOR_ERR_UNSUPPORTED from end if a call between could
+ *         not be recorded. After a failed end the device works as before. *graph is NULL on error. */
+typedef struct larmor_graph larmor_graph; /* keeps a reference to its device */
+LARMOR_API larmor_status larmor_graph_begin(larmor_device *dev);
+LARMOR_API larmor_status larmor_graph_end(larmor_device *dev, larmor_graph **graph);
+
+/* Queue all that was recorded, in its order. Errors: LARMOR_ERR_BACKEND. */
+LARMOR_API larmor_status larmor_graph_launch(larmor_graph *graph);
+
+/* NULL is fine; waits for the last launch. */
+LARMOR_API void larmor_graph_free(larmor_graph *graph);
+
 /* Bytes of the device's memory, and how many are free; 0 where that is unknown. */
 LARMOR_API larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total);
 

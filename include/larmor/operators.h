@@ -16,11 +16,187 @@ LARMOR_API larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S);
 
 /* ---- Fourier transform, masks, weights ---- */
 
+typedef struct larmor_fft_opts { /* zero means default */
+    int unitary;                 /* 1: scaled by 1/sqrt(n), n the numbers that a transform mixes; default: unscaled */
+    int centred;                 /* 1: index floor(n/2) is the origin in both domains; default: index 0 */
+} larmor_fft_opts;
+
+/* The discrete Fourier transform along some axes: y(k) = sum_i x(i) exp(-2 pi i k i / n) along each.
+ *
+ * axes    bit d for dimension d; any subset, 0 for none. In and out have this shape.
+ * opts    NULL: all defaults.
+ * Errors  LARMOR_ERR_ARG for a dimension that is not there; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                       const larmor_fft_opts *opts, larmor_op **F);
+
+/* y = m .* x, for complex arrays of m's shape.
+ *
+ * mask    real, finite and >= 0: 0 and 1, or a taper; copied.
+ * Errors  LARMOR_ERR_ARG for a mask or a dtype of another kind; LARMOR_ERR_NUMERIC for a number that is not finite.
+ */
+LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M);
+
+/* y_c = w .* x_c for every channel c of [samples..., batch].
+ *
+ * weights real [samples...], finite and >= 0; copied.
+ * batch   channels; 0 for arrays [samples...] without that dimension.
+ * Errors  as larmor_op_mask. */
+LARMOR_API larmor_status larmor_op_weights(larmor_array *weights, larmor_dtype dtype, int64_t batch, larmor_op **W);
+
 /* ---- sparsity: gradients and wavelets ---- */
+
+/* Forward differences along some axes: [shape...] to [shape..., axes], in ascending order of the axes,
+ * y_a(i) = (x(i + 1) - x(i)) / spacing_a along axis a, and 0 at its last index.
+ *
+ * axes     bit d for dimension d, at least one; e.g. the last for differences in time alone.
+ * spacing  [shape.ndim] distances of neighbours, of which those of the axes count; NULL: 1. A smaller one weighs its
+ *          axis more.
+ * Errors   LARMOR_ERR_ARG for axes or spacings that are none; LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                            const double *spacing, larmor_op **G);
+
+/* The symmetrised gradient of a vector field with d components, those of larmor_op_gradient: [shape..., d] to the
+ * symmetric tensors [shape..., d (d + 1) / 2], in the order (0,0), (0,1), (1,1), (0,2), ...
+ *
+ *     E_aa = D_a v_a,   E_ab = (D_b v_a + D_a v_b) / sqrt(2),
+ *
+ * so that the norm of the numbers stored is the tensor's Frobenius norm. The fields are those of a staggered grid,
+ * component a half a voxel further along axis a: D is a backward difference in E_aa, 0 at the first and last index of
+ * axis a, and a forward one in E_ab, 0 at the last index of either. So E of a constant field, of a rotation and of
+ * the gradient of an affine image is exactly 0, and E of a gradient is the matrix of second differences.
+ *
+ * axes, spacing, Errors  as larmor_op_gradient.
+ * Source  Bredies, Kunisch and Pock, SIAM J. Imaging Sci. 3, 492 (2010), whose differences are backward in E_ab, too;
+ *         Knoll et al., Magn. Reson. Med. 65, 480 (2011). */
+LARMOR_API larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                                        unsigned axes, const double *spacing, larmor_op **E);
+
+typedef struct larmor_wavelet_opts { /* zero means default */
+    int order;                       /* vanishing moments, 1 (Haar) to 10; default 2: Daubechies' wavelet of 4 taps */
+    int levels;                      /* at most; default: while an axis has at least max(16, 4 order) numbers */
+    unsigned axes;                   /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
+    int64_t shift[3]; /* circular shift along each of the axes, ascending; see larmor_op_wavelet_shift */
+} larmor_wavelet_opts;
+
+/* The orthonormal, separable, periodic wavelet transform with Daubechies' filters; in and out have this shape. The
+ * adjoint is the inverse, exactly.
+ *
+ * Every level splits what is left of each axis, n numbers, into n - n/2 low-pass and then n/2 high-pass numbers. If n
+ * is odd the filters act on the first n - 1, periodically, and the last one stays as the last of the low-pass. An
+ * axis is split no further when it is shorter than the filter.
+ *
+ * opts    NULL: all defaults.
+ * Errors  LARMOR_ERR_ARG for an order, levels or axes that are none; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Source  Daubechies, Ten Lectures on Wavelets, SIAM (1992), section 6.1; Mallat, IEEE Trans. Pattern Anal. Mach.
+ *         Intell. 11, 674 (1989). */
+LARMOR_API larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                           const larmor_wavelet_opts *opts, larmor_op **W);
+
+/* Changes the shift from the next call on, at no cost: W x becomes the transform of x(i + shift), which W's adjoint
+ * moves back. Random shifts between iterations average out the transform's dependence on the grid (cycle spinning).
+ *
+ * W       from larmor_op_wavelet; operators that were composed of it follow.
+ * Errors  LARMOR_ERR_ARG for another operator.
+ * Source  Coifman and Donoho, in Wavelets and Statistics, Lect. Notes Stat. 103, 125 (1995); Figueiredo and Nowak,
+ *         IEEE Trans. Image Process. 12, 906 (2003). */
+LARMOR_API larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shift[3]);
 
 /* ---- many images: frames, subspaces, blocks, stacks ---- */
 
+/* Block diagonal: an operator of its own for each frame, y_t = A_t x_t.
+ *
+ * ops     of one device, type and input shape [image...]; the same operator may stand for several frames.
+ * A       [image..., count] to [kspace..., count]. If the operators' outputs differ in shape: to one vector of all
+ *         samples, frame after frame. Its normal map is each operator's own, so that a Toeplitz normal survives.
+ * Errors  LARMOR_ERR_ARG without operators; LARMOR_ERR_SHAPE if they disagree. */
+LARMOR_API larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A);
+
+/* Frames that lie in the span of a few functions of time: y_t = sum_k basis(t, k) x_k.
+ *
+ * basis   complex [frames, coefficients]; it is taken to dev and to dtype, which may be wider than its own.
+ * B       [image..., coefficients] to [image..., frames]. Its normal map is the basis's Gram matrix: the identity
+ *         if the basis is orthonormal.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE.
+ * Source  Petzschner et al., Magn. Reson. Med. 66, 706 (2011); Tamir et al., Magn. Reson. Med. 77, 180 (2017). */
+LARMOR_API larmor_status larmor_op_subspace(larmor_device *dev, larmor_dtype dtype, larmor_shape image,
+                                            larmor_array *basis, larmor_op **B);
+
+typedef struct larmor_casorati_opts { /* zero means default */
+    int64_t block[3];                 /* voxels; default 8, and never more than the image */
+    int64_t shift[3];                 /* voxels by which the tiling is moved, around the image's edges; default 0 */
+} larmor_casorati_opts;
+
+/* A series of images cut into blocks, each a matrix of voxels and frames (Casorati matrix), for penalties of rank.
+ *
+ * shape   [nx, ny, frames] or [nx, ny, nz, frames] (or [nx, frames]).
+ * C       shape to [block voxels, frames, blocks], x fastest among voxels and blocks. Where the image is no
+ *         multiple of the block, the last blocks hold fewer voxels, and zeros. C is an isometry, C^H C = 1; C^H
+ *         drops what stands in place of those zeros.
+ * opts    may be NULL. A block of the image's size gives one matrix: global low rank.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE.
+ * Source  Trzasko and Manduca, Proc. ISMRM 19, 4371 (2011); Zhang et al., Magn. Reson. Med. 73, 655 (2015). */
+LARMOR_API larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                            const larmor_casorati_opts *opts, larmor_op **C);
+
+/* Move the tiling of a larmor_op_casorati from now on; costs nothing. Shifting at random from one iteration to the
+ * next keeps the blocks' edges out of the image (Figueiredo and Nowak, IEEE Trans. Image Process. 12, 906 (2003)). */
+LARMOR_API larmor_status larmor_op_casorati_shift(larmor_op *C, const int64_t shift[3]);
+
+/* The NUFFT of a stack of stars, spirals or any other planes: an FFT along z, and in the plane one NUFFT for all
+ * partitions that have the same set of readouts. The same map as larmor_op_nufft, to its tolerance, in less time.
+ *
+ * opts    as for larmor_op_nufft, with ndim = 3; type is ignored.
+ * traj    [3, samples, readouts], f32 or f64, cycles per field of view. kz is constant along each readout and a
+ *         whole number, both to 1e-5; it counts modulo nz. Partitions may differ in number and angles of their
+ *         readouts, and may have none; readouts come in any order. Two sets of angles are the same if their
+ *         coordinates are exactly; each distinct set takes a plan with a fine grid of its own.
+ * A       [nx, ny, nz, batch] to [samples, readouts, batch], readouts in the trajectory's order; batch dimension
+ *         absent if opts.batch is 0. y(k) = sum_r x(r) exp(-2 pi i k.r / N), r centred at floor(N / 2), unscaled.
+ * Errors  those of larmor_op_nufft; LARMOR_ERR_ARG with the first readout that is no part of a stack. */
+LARMOR_API larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts,
+                                                  const larmor_array *traj, larmor_op **A);
+
+/* Whether larmor_op_stack_of_stars takes this trajectory for nz partitions; waits.
+ *
+ * is_stack  1 or 0. 0 also for trajectories that are not [3, samples, readouts].
+ * sets      how many distinct sets of angles it has, thus plans; may be NULL. As many as partitions: nothing is
+ *           shared.
+ * Errors    LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC for a coordinate that is not finite. */
+LARMOR_API larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is_stack, int64_t *sets);
+
 /* ---- off-resonance ---- */
+
+typedef struct larmor_off_resonance_opts { /* zero means default */
+    int segments;                          /* 1 .. 512; default: the least that keep the error */
+    double error;                          /* |sum - exp(2 pi i f t)| at most; default 1e-3; ignored with segments */
+} larmor_off_resonance_opts;
+
+/* F with the phase that spins at field[r] Hz gather until times[j] s, by time segmentation:
+ *
+ *   y(k_j) = sum_r x(r) exp(-2 pi i k_j . r / N) exp(+2 pi i field(r) times(j))   for F a Fourier transform,
+ *   exp(2 pi i f t) ~ sum_l b_l(t) exp(2 pi i f tau_l),   A = sum_l diag(b_l(times)) F diag(exp(2 pi i field tau_l)),
+ *
+ * with tau_l spread evenly over all times and b_l(t), for each distinct time, the least squares fit over the
+ * frequencies that the map holds, each alike: the error that counts is that of the worst voxel.
+ *
+ * F       [image..., ...] to [samples..., ...], e.g. larmor_op_nufft, coils last; applied once for each segment.
+ * field   f32 or f64, the leading dimensions of F's input: the same map for all coils.
+ * times   f32 or f64, the leading dimensions of F's output, e.g. [samples] or [samples, readouts]; their zero is
+ *         where the phase of x is meant. Making A takes time and memory with the number of distinct ones.
+ * opts    may be NULL.
+ * A       shapes of F. Of a Fourier transform no sample is off by more than `error` times the sum of |x|. Its normal
+ *         map is the adjoint after the forward map, whatever F's own is.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that 512
+ *         segments cannot keep: least squares end at about 1e-6.
+ * Source  Noll et al., IEEE Trans. Med. Imaging 10, 629 (1991); the interpolators: Sutton, Noll and Fessler, IEEE
+ *         Trans. Med. Imaging 22, 178 (2003); sums of separable terms: Fessler et al., IEEE Trans. Signal Process.
+ *         53, 3393 (2005). */
+LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
+                                                 const larmor_off_resonance_opts *opts, larmor_op **A);
+
+/* What it took: the number of segments, and the largest error over the map's frequencies and all times. Either may be
+ * NULL. Errors: LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */
+LARMOR_API larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, double *error);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 #ifndef LARMOR_SOLVE_H
 #define LARMOR_SOLVE_H
 
-#include "larmor/op.h"
+#include "larmor/operators.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,12 +22,16 @@ typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero
 
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
-    double tol;    /* relative residual at which to stop; default: the solver's; negative: at rounding */
-    double lambda; /* Tikhonov weight, absolute; 0 for none. Of larmor_cg and larmor_lsmr */
+    double tol;                    /* at which to stop the residual; default: the solver's; negative: at rounding */
+    double lambda;                 /* Tikhonov weight, absolute; 0 for none */
     larmor_monitor monitor;
     void *user;
-    larmor_op
-        *precondition; /* larmor_cg: positive definite and self-adjoint, close to (A^H A + lambda)^-1, or NULL */
+    /* larmor_cg, larmor_admm, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A +
+     * lambda, such as larmor_precondition_circulant makes; or NULL */
+    larmor_op *precondition;
+    double largest; /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
+    int inner;      /* larmor_admm: conjugate gradient steps per iteration; default 2 */
 } larmor_solve_opts;
 
 typedef struct larmor_report {
@@ -56,6 +60,9 @@ LARMOR_API larmor_status larmor_prox_create(larmor_device *dev, const larmor_pro
                                             larmor_dtype dtype, larmor_shape shape, larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z);
 LARMOR_API larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g);
+LARMOR_API larmor_shape larmor_prox_shape(const larmor_prox *p);
+LARMOR_API larmor_dtype larmor_prox_dtype(const larmor_prox *p);
+LARMOR_API larmor_device *larmor_prox_device(const larmor_prox *p); /* no reference is taken */
 LARMOR_API larmor_prox *larmor_prox_ref(larmor_prox *p);
 LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
 
@@ -72,11 +79,139 @@ LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
 
-/* ---- proximal solvers: min_x 1/2 |A x - b|^2 + g(K x) ---- */
+/* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
+ *
+ * K        from A's domain to that of g; NULL for the identity.
+ * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
+ * opts     The residual is the relative change of the iterate, |x - x_before| / |x|. The objective is that of the
+ *          problem, at no extra application of A.
+ * report   may be NULL.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or an objective that passes 10 times its value
+ *          at the start and at 0 data: x is then the iterate with the smallest objective. LARMOR_STOPPED if the
+ *          monitor said so.
+ * A is used through larmor_op_normal, and its adjoint once, so that a Toeplitz normal map serves. */
+
+/* K the identity: accelerated proximal gradients with restart, step 1 / L. L grows where it proves too small.
+ *
+ * opts     100 iterations and tol 1e-4 by default.
+ * Source   Beck and Teboulle, SIAM J. Imaging Sci. 2, 183 (2009), section 4; restart: O'Donoghue and Candes, Found.
+ *          Comput. Math. 15, 715 (2015), gradient scheme. */
+LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
+                                      const larmor_solve_opts *opts, larmor_report *report);
+
+/* Primal-dual splitting, the data by their gradient: one normal map, one K and one K^H per iteration. The dual step
+ * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
+ *
+ * opts     200 iterations and tol 1e-4 by default.
+ * Source   Condat, J. Optim. Theory Appl. 158, 460 (2013), algorithm 3.1; Vu, Adv. Comput. Math. 38, 667 (2013);
+ *          balance: Goldstein, Li, Yuan, NIPS 2015. */
+LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
+                                     larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- preconditioners ---- */
 
 /* ---- regularisers ---- */
+
+/* Functions g of arrays x of this shape, as proximal maps.
+ *
+ * l1         weight sum_i |x_i|.
+ * l2         weight / 2 sum_i |x_i|^2.
+ * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total variation.
+ * scaled     factor g of another p, factor >= 0.
+ * stack      sum_j g_j(x_j), the x_j being ranges of the last dimension, of size 1 or more, in the order of parts.
+ * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite; LARMOR_ERR_SHAPE if the parts of a stack differ
+ *            in other dimensions. */
+LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                        larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_l2(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                        larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dtype dtype,
+                                              larmor_shape shape, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_scaled(larmor_prox *p, double factor, larmor_prox **scaled);
+LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
+
+/* weight sum_i |(W x)_i|, W the orthonormal Daubechies wavelets of an image, moved by another shift at each apply: the
+ * sequence is random, but the same in every run. The value is that at the shift of the last apply. Approximation
+ * coefficients count as well.
+ *
+ * opts    of larmor_op_wavelet, or NULL.
+ * Source  shifts: Figueiredo and Nowak, IEEE Trans. Image Process. 12, 906 (2003). */
+LARMOR_API larmor_status larmor_prox_wavelet(larmor_device *dev, double weight, larmor_dtype dtype,
+                                             larmor_shape shape, const larmor_wavelet_opts *opts, larmor_prox **p);
+
+/* weight sum_b |X_b|_*, X_b the blocks of a series of images [image..., frames] as matrices (larmor_op_casorati), moved
+ * by another shift at each apply, as above; |.|_* is the sum of the singular values.
+ *
+ * block   voxels, as of larmor_casorati_opts, or NULL.
+ * Source  Zhang, Pauly and Levesque, Magn. Reson. Med. 73, 655 (2015). */
+LARMOR_API larmor_status larmor_prox_low_rank(larmor_device *dev, double weight, larmor_dtype dtype,
+                                              larmor_shape shape, const int64_t block[3], larmor_prox **p);
+
+typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
+
+typedef struct larmor_regulariser_opts { /* zero means default */
+    double lambda;    /* relative: see larmor_regularised; default: the regulariser's own; negative: none */
+    int series;       /* 1: the last dimension counts frames, not voxels. Of tv; llr always has it */
+    double time;      /* tv: weight of a difference of frames beside that of voxels; default 1; negative: none */
+    double ratio;     /* tgv: alpha_0 / alpha_1; default 2 */
+    int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
+} larmor_regulariser_opts;
+
+/* A penalty of images by name; lambda is relative, see larmor_regularised.
+ *
+ * tv       lambda sum_i |(grad x)_i|, isotropic total variation in 1 to 3 dimensions; of a series also along time.
+ * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
+ *          symmetrised gradient.
+ * wavelet  lambda sum_i |(W x)_i|, larmor_prox_wavelet.
+ * llr      lambda sum_b |X_b|_* / (sqrt(voxels of a block) + sqrt(frames)), larmor_prox_low_rank of a series.
+ *
+ * shape    of the image, or of the series [image..., frames].
+ * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
+ *          LARMOR_ERR_SHAPE.
+ * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492 (2010);
+ *          Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58, 1182 (2007). */
+LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
+                                                   const larmor_regulariser_opts *opts, larmor_dtype dtype,
+                                                   larmor_shape shape, larmor_regulariser **r);
+LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r);
+LARMOR_API void larmor_regulariser_free(larmor_regulariser *r); /* NULL is fine */
+
+/* The name and one-line description of regulariser i, or NULL past the last. */
+LARMOR_API const char *larmor_regulariser_name(int i);
+LARMOR_API const char *larmor_regulariser_help(int i);
+
+/* What it is made of, for solvers of your own: the penalty of x is the least of weight g(K z) over all z with E z = x.
+ * The parts belong to the regulariser. */
+typedef struct larmor_penalty {
+    larmor_op *K;   /* NULL: the identity */
+    larmor_prox *g; /* at lambda = 1 */
+    larmor_op *E;   /* from an extended variable to the image; NULL: there is none, z = x */
+    double lambda;  /* relative */
+} larmor_penalty;
+LARMOR_API larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r);
+
+/* The absolute weight that a relative lambda of 1 stands for: |r|_4^2 / |r|_2 of r = A^H b, the typical magnitude of the
+ * adjoint image where there is signal. It grows with the data's scale and the number of samples, as the data term does
+ * with the image's, and empty space around the object leaves it alone. 0 if b is. */
+LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit);
+
+/* min_x 1/2 |A x - b|^2 + weight R(x), R the regulariser at lambda = 1, weight = lambda larmor_lambda_unit(A, b), by the
+ * solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it alone.
+ *
+ * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
+ * opts     iterations and tolerance: the regulariser's by default; precondition: of A. The monitor gets images.
+ * report   may be NULL.
+ * Errors   those of larmor_admm. */
+LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,
+                                            larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
+
+/* The absolute weight of the last larmor_regularised; 0 before the first. */
+LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
+
+/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, beyond A and its maps,
+ * without the image. Errors: LARMOR_ERR_ARG for an unknown name. */
+LARMOR_API larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts,
+                                                   larmor_dtype dtype, larmor_shape shape, int64_t *bytes);
 
 #ifdef __cplusplus
 }

@@ -6,14 +6,30 @@
 
 enum { SERIAL_WORK = 1 << 14 }; /* cells that are not worth a second thread */
 
-/* Index in a grid of n cells of mode i of `modes`, whose frequency is i - modes / 2. */
+/* The place among centred modes of the one that lies at i, in either order. */
+static inline int64_t centred(const lmr_nufft_geometry *g, int d, int64_t i)
+{
+    const int64_t half = g->modes[d] / 2;
+    if (!g->fft_order) return i;
+    return i < g->modes[d] - half ? i + half : i - (g->modes[d] - half);
+}
+
+/* Its inverse. */
+static inline int64_t place(const lmr_nufft_geometry *g, int d, int64_t mode)
+{
+    const int64_t half = g->modes[d] / 2;
+    if (!g->fft_order) return mode;
+    return mode < half ? mode + (g->modes[d] - half) : mode - half;
+}
+
+/* Index in a grid of n cells of centred mode i of `modes`, whose frequency is i - modes / 2. */
 static inline int64_t cell_of(int64_t i, int64_t modes, int64_t n)
 {
     const int64_t frequency = i - modes / 2;
     return frequency < 0 ? frequency + n : frequency;
 }
 
-/* The mode in cell i, or -1 if the modes do not reach there. */
+/* The centred mode in cell i, or -1 if the modes do not reach there. */
 static inline int64_t mode_of(int64_t i, int64_t modes, int64_t n)
 {
     if (i < modes - modes / 2) return i + modes / 2;
@@ -37,16 +53,17 @@ larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int6
                                     void *modes)
 {
     const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
+    const int64_t negative = 2 * place(g, 0, 0), positive = 2 * place(g, 0, low); /* where a row's halves begin */
     const real *factor = g->factor[0];
     const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t y = r % N[1], z = r / N[1] % N[2], b = r / (N[1] * N[2]);
+        const int64_t y = centred(g, 1, r % N[1]), z = centred(g, 2, r / N[1] % N[2]), b = r / (N[1] * N[2]);
         const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
         const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)cells + 2 * row * n[0];
         real *to = (real *)modes + 2 * r * N[0];
-        scale(low, factor, side, from + 2 * (n[0] - low), to);
-        scale(N[0] - low, factor + low, side, from, to + 2 * low);
+        scale(low, factor, side, from + 2 * (n[0] - low), to + negative);
+        scale(N[0] - low, factor + low, side, from, to + positive);
     }
     return LARMOR_OK;
 }
@@ -55,6 +72,7 @@ larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64
                                    void *cells)
 {
     const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = n[1] * n[2] * batch;
+    const int64_t negative = 2 * place(g, 0, 0), positive = 2 * place(g, 0, low); /* where a row's halves begin */
     const real *factor = g->factor[0];
     const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -65,11 +83,11 @@ larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64
             memset(to, 0, (size_t)(2 * n[0]) * sizeof(real));
             continue;
         }
-        const int64_t row = (r / (n[1] * n[2]) * N[2] + z) * N[1] + y;
+        const int64_t row = (r / (n[1] * n[2]) * N[2] + place(g, 2, z)) * N[1] + place(g, 1, y);
         const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)modes + 2 * row * N[0];
-        scale(N[0] - low, factor + low, side, from + 2 * low, to);
+        scale(N[0] - low, factor + low, side, from + positive, to);
         memset(to + 2 * (N[0] - low), 0, (size_t)(2 * (n[0] - N[0])) * sizeof(real));
-        scale(low, factor, side, from, to + 2 * (n[0] - low));
+        scale(low, factor, side, from + negative, to + 2 * (n[0] - low));
     }
     return LARMOR_OK;
 }

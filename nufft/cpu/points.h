@@ -12,15 +12,51 @@
 /* Rows are computed in whole vectors, of 64 bytes at most: the tables of the window are padded to that. */
 enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27 };
 
+/* A point as the inner loops need it. In an array of them, those beyond ndim of t are left out. */
+typedef struct lmr_point {
+    int64_t index; /* of its value */
+    int32_t at;    /* its first cell in the padded tile */
+    real t[3];     /* the polynomials' arguments */
+} lmr_point;
+
+static inline size_t lmr_point_size(int ndim)
+{
+    const size_t size = offsetof(lmr_point, t) + (size_t)ndim * sizeof(real);
+    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+static inline const lmr_point *lmr_point_of(const void *points, int ndim, int64_t i)
+{
+    return (const lmr_point *)((const char *)points + (size_t)i * lmr_point_size(ndim));
+}
+
+/* How a dimension of the grid is cut into tiles of nearly equal size: tile k begins at floor(cells k / tiles). All in
+ * doubles, which hold these integers exactly: vectors of them are fast. */
+typedef struct lmr_axis {
+    double scale, scale_rest; /* cells per cycle, and what double precision leaves of it */
+    double half_modes, half_width;
+    double cells, tiles;
+    double stride, tile_stride; /* of the padded tile, in cells, and of the tiles */
+} lmr_axis;
+
+enum { PLACE_BLOCK = 512 };
+
+/* Where points go: k [ndim, PLACE_BLOCK] within half_modes; tile, at and t [ndim, PLACE_BLOCK] come out. */
+typedef struct lmr_place_job {
+    int ndim, count;
+    lmr_axis axis[3];
+    double k[3][PLACE_BLOCK];
+    int32_t tile[PLACE_BLOCK], at[PLACE_BLOCK];
+    real t[3][PLACE_BLOCK];
+} lmr_place_job;
+
 /* Some points of one tile, and the padded tile that they touch. Complex data are interleaved reals. */
 typedef struct lmr_rows_job {
     int ndim, width, degree;
     const real *doubled; /* [degree + 1, DOUBLED_PITCH], every coefficient twice in a row, then zeros */
     const real *plain;   /* [degree + 1, PLAIN_PITCH] */
     int64_t count;
-    const int64_t *index; /* of the points' values */
-    const int32_t *at;    /* the points' first cells in the padded tile */
-    const real *t[3];
+    const void *points;   /* lmr_point */
     ptrdiff_t row, plane; /* strides of the padded tile, in reals */
     int64_t batch;
     real *tile;
@@ -30,8 +66,9 @@ typedef struct lmr_rows_job {
     ptrdiff_t value_pitch;
 } lmr_rows_job;
 
-/* tile += values times window; values = window times tile. Compiled for several instruction sets. */
+/* Tiles of points; tile += values times window; values = window times tile. Compiled for several instruction sets. */
 typedef struct lmr_rows {
+    void (*place)(lmr_place_job *job);
     void (*spread)(const lmr_rows_job *job);
     void (*interp)(const lmr_rows_job *job);
 } lmr_rows;
@@ -44,12 +81,9 @@ typedef struct lmr_chunk {
 typedef struct lmr_points {
     int64_t m;
     int threads;
-    int64_t *index; /* [m] */
-    int32_t *at;    /* [m] */
-    real *t[3];     /* [m] each */
+    void *points; /* lmr_point [m] */
 
     int64_t tiles[3], tile_count;
-    int64_t *start[3]; /* [tiles[d] + 1]: the first cell of a tile */
     int64_t *first;    /* [tile_count + 1]: the first point of a tile */
     int64_t extent[3]; /* of the largest padded tile */
     ptrdiff_t padded;  /* reals of a padded tile, with room for one vector at the end */
@@ -66,6 +100,12 @@ typedef struct lmr_points {
     real *doubled, *plain;
 } lmr_points;
 
+/* The first cell of tile k of a dimension; cells * tiles is below 2^52. */
+static inline int64_t lmr_tile_start(int64_t cells, int64_t tiles, int64_t k)
+{
+    return cells * k / tiles;
+}
+
 /* The range of cells of a tile, padded: origin and size, 0 and 1 beyond ndim. */
 static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p, int64_t tile, int64_t origin[3],
                                 int64_t size[3])
@@ -73,8 +113,9 @@ static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p
     for (int d = 0; d < 3; d++) {
         const int64_t k = tile % p->tiles[d];
         tile /= p->tiles[d];
-        origin[d] = p->start[d][k];
-        size[d] = d < g->ndim ? p->start[d][k + 1] - origin[d] + g->width - 1 : 1;
+        origin[d] = lmr_tile_start(g->cells[d], p->tiles[d], k);
+        const int64_t end = lmr_tile_start(g->cells[d], p->tiles[d], k + 1);
+        size[d] = d < g->ndim ? end - origin[d] + g->width - 1 : 1;
     }
 }
 
@@ -82,20 +123,17 @@ static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p
 static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_points *p, int64_t first,
                                          int64_t count)
 {
-    lmr_rows_job job = {.ndim = g->ndim,
-                        .width = g->width,
-                        .degree = g->degree,
-                        .doubled = p->doubled,
-                        .plain = p->plain,
-                        .count = count,
-                        .index = p->index + first,
-                        .at = p->at + first,
-                        .row = 2 * p->extent[0],
-                        .plane = 2 * p->extent[0] * p->extent[1],
-                        .tile_pitch = p->padded,
-                        .value_pitch = 2 * p->m};
-    for (int d = 0; d < g->ndim; d++) job.t[d] = p->t[d] + first;
-    return job;
+    return (lmr_rows_job){.ndim = g->ndim,
+                          .width = g->width,
+                          .degree = g->degree,
+                          .doubled = p->doubled,
+                          .plain = p->plain,
+                          .count = count,
+                          .points = lmr_point_of(p->points, g->ndim, first),
+                          .row = 2 * p->extent[0],
+                          .plane = 2 * p->extent[0] * p->extent[1],
+                          .tile_pitch = p->padded,
+                          .value_pitch = 2 * p->m};
 }
 
 extern const lmr_rows R(lmr_rows_base);

@@ -29,11 +29,11 @@ INLINE void window_at(const int n, int degree, const real *coefficients, const i
 }
 
 /* Window values of the second and third dimension; 1 where there is none. */
-INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int64_t p, vec *ky, vec *kz)
+INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, const lmr_point *p, vec *ky, vec *kz)
 {
     const int n = (w + LANES - 1) / LANES;
-    if (ndim > 1) window_at(n, j->degree, j->plain, PLAIN_PITCH, j->t[1][p], ky);
-    if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, j->t[2][p], kz);
+    if (ndim > 1) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[1], ky);
+    if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[2], kz);
 }
 
 INLINE real side_value(const int ndim, const vec *ky, const vec *kz, int y, int z)
@@ -45,19 +45,20 @@ INLINE real side_value(const int ndim, const vec *ky, const vec *kz, int y, int 
 INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
 {
     const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
-    for (int64_t p = 0; p < j->count; p++) {
+    for (int64_t i = 0; i < j->count; i++) {
         vec kx[MOST], kc[MOST], ky[MOST], kz[MOST];
-        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, j->t[0][p], kx);
+        const lmr_point *p = lmr_point_of(j->points, ndim, i);
+        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, p->t[0], kx);
         side_values(w, ndim, j, p, ky, kz);
         /* values lie in the caller's order: without this, waiting for them takes most of the time */
-        const int64_t soon = j->index[p + AHEAD < j->count ? p + AHEAD : p];
+        const int64_t soon = lmr_point_of(j->points, ndim, i + AHEAD < j->count ? i + AHEAD : i)->index;
         for (int64_t b = 0; b < j->batch; b++) {
-            const real *values = j->from + b * j->value_pitch, *value = values + 2 * j->index[p];
+            const real *values = j->from + b * j->value_pitch, *value = values + 2 * p->index;
             __builtin_prefetch(values + 2 * soon);
             vec c;
-            UNROLL for (int i = 0; i < LANES; i++) c[i] = value[i % 2];
+            UNROLL for (int l = 0; l < LANES; l++) c[l] = value[l % 2];
             UNROLL for (int v = 0; v < n; v++) kc[v] = kx[v] * c;
-            real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)j->at[p];
+            real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)p->at;
             for (int z = 0; z < planes; z++)
                 for (int y = 0; y < rows; y++) {
                     const real side = side_value(ndim, ky, kz, y, z);
@@ -71,12 +72,13 @@ INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
 INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
 {
     const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
-    for (int64_t p = 0; p < j->count; p++) {
+    for (int64_t i = 0; i < j->count; i++) {
         vec kx[MOST], sum[MOST], ky[MOST], kz[MOST];
-        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, j->t[0][p], kx);
+        const lmr_point *p = lmr_point_of(j->points, ndim, i);
+        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, p->t[0], kx);
         side_values(w, ndim, j, p, ky, kz);
         for (int64_t b = 0; b < j->batch; b++) {
-            const real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)j->at[p];
+            const real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)p->at;
             UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
             for (int z = 0; z < planes; z++)
                 for (int y = 0; y < rows; y++) {
@@ -87,8 +89,8 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
             vec total = sum[0] * kx[0];
             UNROLL for (int v = 1; v < n; v++) total += sum[v] * kx[v];
             real re = 0, im = 0;
-            UNROLL for (int i = 0; i < LANES; i += 2) re += total[i], im += total[i + 1];
-            real *value = j->to + b * j->value_pitch + 2 * j->index[p];
+            UNROLL for (int l = 0; l < LANES; l += 2) re += total[l], im += total[l + 1];
+            real *value = j->to + b * j->value_pitch + 2 * p->index;
             value[0] = re, value[1] = im;
         }
     }
@@ -111,9 +113,10 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     switch (j->width) {                                                                                              \
         DIMENSIONS(body, 2)                                                                                          \
         DIMENSIONS(body, 3)                                                                                          \
-        DIMENSIONS(body, 4) DIMENSIONS(body, 5) DIMENSIONS(body, 6) DIMENSIONS(body, 7) DIMENSIONS(body, 8)          \
-            DIMENSIONS(body, 9) DIMENSIONS(body, 10) DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13)  \
-                DIMENSIONS(body, 14) DIMENSIONS(body, 15) DIMENSIONS(body, 16) default : break;                      \
+        DIMENSIONS(body, 4)                                                                                          \
+        DIMENSIONS(body, 5) DIMENSIONS(body, 6) DIMENSIONS(body, 7) DIMENSIONS(body, 8) DIMENSIONS(body, 9)          \
+            DIMENSIONS(body, 10) DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13) DIMENSIONS(body, 14) \
+                DIMENSIONS(body, 15) DIMENSIONS(body, 16) default : break;                                           \
     }
 #endif
 
@@ -122,9 +125,45 @@ static void spread(const lmr_rows_job *j)
     WIDTHS(spread_width)
 }
 
-static void interp(const lmr_rows_job *j)
+static void interp(const lmr_rows_job *j){WIDTHS(interp_width)}
+
+/* ---- where points go ---- */
+
+/* x = k scale, split into a double and a small rest, so that the position within a cell keeps all bits of `real`. */
+INLINE double cells_of(const lmr_axis *a, double k, double *rest)
 {
-    WIDTHS(interp_width)
+    const double x = k * a->scale;
+#if LMR_REAL == 32
+    *rest = 0;
+#elif defined(__FMA__)
+    *rest = __builtin_fma(k, a->scale, -x) + k * a->scale_rest;
+#else
+    *rest = (double)((long double)k * ((long double)a->scale + (long double)a->scale_rest) - (long double)x);
+#endif
+    return x;
 }
 
-const lmr_rows LMR_ROWS = {spread, interp};
+/* Quotients of integers below 2^52 round to the right side of every integer, so floor and ceil of them are exact. */
+INLINE void place_axis(const lmr_axis *a, int count, const double *restrict k, double *restrict tile,
+                       double *restrict at, real *restrict t)
+{
+    for (int i = 0; i < count; i++) {
+        double rest;
+        const double x = cells_of(a, k[i], &rest);
+        double cell = __builtin_ceil(x - a->half_width);
+        t[i] = (real)(2 * (cell + a->half_width - x - rest) - 1);
+        cell += cell < 0 ? a->cells : 0;
+        const double side = __builtin_ceil((cell + 1) * a->tiles / a->cells) - 1;
+        tile[i] += a->tile_stride * side;
+        at[i] += a->stride * (cell - __builtin_floor(side * a->cells / a->tiles));
+    }
+}
+
+static void place(lmr_place_job *j)
+{
+    double tile[PLACE_BLOCK] = {0}, at[PLACE_BLOCK] = {0};
+    for (int d = 0; d < j->ndim; d++) place_axis(&j->axis[d], j->count, j->k[d], tile, at, j->t[d]);
+    for (int i = 0; i < j->count; i++) j->tile[i] = (int32_t)tile[i], j->at[i] = (int32_t)at[i];
+}
+
+const lmr_rows LMR_ROWS = {place, spread, interp};

@@ -4,62 +4,76 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/cpu/cpu.h"
 #include "core/status.h"
 #include "nufft/cpu/points.h"
 #include "nufft/cpu/tiles.h"
-
-/* Precise enough that folding and scaling a coordinate costs nothing against the arithmetic of `real`. */
-#if LMR_REAL == 32
-typedef double wide;
-#else
-typedef long double wide;
-#endif
+#include "nufft/cpu/type3.h"
 
 enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
 
-/* ---- where a point goes ---- */
-
-typedef struct axis {
-    wide scale;                                       /* cells per cycle */
-    double modes, half_modes, half_width, tile_ratio; /* the last: tiles per cell */
-    int64_t cells, stride, tile_stride;               /* strides of the padded tile and of the tiles */
-    const int64_t *start;
-} axis;
+/* ---- where points go ---- */
 
 typedef struct sorter {
     lmr_points *p;
-    int ndim, double_points;
+    int double_points;
     const void *points;
-    axis axes[3];
+    lmr_place_job job; /* without points: what every thread begins with */
 } sorter;
 
-/* The tile of point j, its first cell there and the polynomials' arguments; -1 if it is not finite. */
-static inline int64_t place_point(const sorter *s, int64_t j, int64_t *at, real t[3])
+/* Coordinate d of points first .. first + count - 1, folded to the grid. Returns the first that is not finite, or -1.
+ */
+static int load_axis(const sorter *s, int d, int64_t first, int count, double *k)
 {
-    int64_t tile = 0;
-    *at = 0;
-    for (int d = 0; d < s->ndim; d++) {
-        const axis *a = &s->axes[d];
-        const int64_t i = j * s->ndim + d;
-        double k = s->double_points ? ((const double *)s->points)[i] : (double)((const float *)s->points)[i];
-        if (!(fabs(k) <= a->half_modes)) {
-            if (!isfinite(k)) return -1;
-            k = remainder(k, a->modes);
-        }
-        const wide x = (wide)k * a->scale;
-        const double left = (double)x - a->half_width;
-        int64_t cell = (int64_t)left;
-        cell += left > (double)cell;
-        t[d] = (real)(2 * ((wide)((double)cell + a->half_width) - x) - 1);
-        cell += (cell >> 63) & a->cells; /* without a branch, which would be a coin toss */
-        int64_t side = (int64_t)((double)cell * a->tile_ratio);
-        side -= cell < a->start[side];
-        side += cell >= a->start[side + 1];
-        tile += a->tile_stride * side;
-        *at += a->stride * (cell - a->start[side]);
+    const int ndim = s->job.ndim;
+    const double half = s->job.axis[d].half_modes;
+    int outside = 0;
+    if (s->double_points) {
+        const double *from = (const double *)s->points + first * ndim + d;
+        for (int i = 0; i < count; i++) k[i] = from[i * ndim];
+    } else {
+        const float *from = (const float *)s->points + first * ndim + d;
+        for (int i = 0; i < count; i++) k[i] = (double)from[i * ndim];
     }
-    return tile;
+    for (int i = 0; i < count; i++) outside |= !(fabs(k[i]) <= half);
+    for (int i = 0; outside && i < count; i++) {
+        if (!isfinite(k[i])) return i;
+        if (fabs(k[i]) > half) k[i] = remainder(k[i], 2 * half);
+    }
+    return -1;
+}
+
+/* Tiles, first cells and arguments of some points; the index among them of the first that is not finite, or -1. */
+static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
+{
+    int bad = count;
+    job->count = count;
+    for (int d = 0; d < job->ndim; d++) {
+        const int i = load_axis(s, d, first, count, job->k[d]);
+        if (i >= 0 && i < bad) bad = i;
+    }
+    if (bad < count) return bad;
+    s->p->rows->place(job);
+    return -1;
+}
+
+static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int double_points, const void *points)
+{
+    sorter s = {.p = p, .double_points = double_points, .points = points, .job.ndim = g->ndim};
+    int64_t stride = 1, tile_stride = 1;
+    for (int d = 0; d < g->ndim; d++) {
+        const long double scale = (long double)g->cells[d] / (long double)g->modes[d];
+        s.job.axis[d] = (lmr_axis){.scale = (double)scale,
+                                   .scale_rest = (double)(scale - (long double)(double)scale),
+                                   .half_modes = 0.5 * (double)g->modes[d],
+                                   .half_width = 0.5 * g->width,
+                                   .cells = (double)g->cells[d],
+                                   .tiles = (double)p->tiles[d],
+                                   .stride = (double)stride,
+                                   .tile_stride = (double)tile_stride};
+        stride *= p->extent[d], tile_stride *= p->tiles[d];
+    }
+    return s;
 }
 
 /* ---- the counting sort ---- */
@@ -69,31 +83,38 @@ static int64_t block_start(int64_t m, int blocks, int block)
     return m / blocks * block + (block < m % blocks ? block : m % blocks);
 }
 
-/* Tiles of all points and, per block of points, how many lie in each tile; returns the first bad point or -1. */
-static int64_t count_points(const sorter *s, int blocks, int32_t *tile_of, int64_t *counts)
+/* Points of a block that are placed at once. */
+static int some(int64_t from, int64_t end)
 {
-    lmr_points *p = s->p;
-    int64_t bad = INT64_MAX;
-#pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : bad)
-    for (int b = 0; b < blocks; b++) {
-        int64_t *count = counts + b * p->tile_count, at;
-        real t[3];
-        for (int64_t j = block_start(p->m, blocks, b); j < block_start(p->m, blocks, b + 1); j++) {
-            const int64_t tile = place_point(s, j, &at, t);
-            if (tile < 0) {
-                bad = j;
-                break;
-            }
-            tile_of[j] = (int32_t)tile;
-            count[tile]++;
-        }
-    }
-    return bad == INT64_MAX ? -1 : bad;
+    return end - from < PLACE_BLOCK ? (int)(end - from) : PLACE_BLOCK;
 }
 
-static void place_points(const sorter *s, int blocks, const int32_t *tile_of, int64_t *counts)
+/* Per block of points, how many lie in each tile; returns the first bad point or -1. */
+static int64_t count_points(const sorter *s, int blocks, int64_t *counts)
 {
     lmr_points *p = s->p;
+    int64_t first_bad = INT64_MAX;
+#pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : first_bad)
+    for (int b = 0; b < blocks; b++) {
+        lmr_place_job job = s->job;
+        int64_t *count = counts + b * p->tile_count;
+        const int64_t end = block_start(p->m, blocks, b + 1);
+        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
+            const int bad = place_block(s, j, some(j, end), &job);
+            if (bad >= 0) {
+                first_bad = j + bad;
+                break;
+            }
+            for (int i = 0; i < job.count; i++) count[job.tile[i]]++;
+        }
+    }
+    return first_bad == INT64_MAX ? -1 : first_bad;
+}
+
+static void place_points(const sorter *s, int blocks, int64_t *counts)
+{
+    lmr_points *p = s->p;
+    const int ndim = s->job.ndim;
     int64_t sum = 0;
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         p->first[tile] = sum;
@@ -106,13 +127,16 @@ static void place_points(const sorter *s, int blocks, const int32_t *tile_of, in
     p->first[p->tile_count] = sum;
 #pragma omp parallel for num_threads(blocks) schedule(static, 1)
     for (int b = 0; b < blocks; b++) {
-        int64_t *next = counts + b * p->tile_count, at;
-        real t[3];
-        for (int64_t j = block_start(p->m, blocks, b); j < block_start(p->m, blocks, b + 1); j++) {
-            place_point(s, j, &at, t);
-            const int64_t to = next[tile_of[j]]++;
-            p->index[to] = j, p->at[to] = (int32_t)at;
-            for (int d = 0; d < s->ndim; d++) p->t[d][to] = t[d];
+        lmr_place_job job = s->job;
+        int64_t *next = counts + b * p->tile_count;
+        const int64_t end = block_start(p->m, blocks, b + 1);
+        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
+            place_block(s, j, some(j, end), &job);
+            for (int i = 0; i < job.count; i++) {
+                lmr_point *to = (lmr_point *)((char *)p->points + (size_t)next[job.tile[i]]++ * lmr_point_size(ndim));
+                to->index = j + i, to->at = job.at[i];
+                for (int d = 0; d < ndim; d++) to->t[d] = job.t[d][i];
+            }
         }
     }
 }
@@ -124,15 +148,12 @@ static larmor_status order(const sorter *s, int64_t *bad)
     const int blocks = most < p->threads ? (int)most : p->threads;
     int64_t count;
     if (!lmr_mul(p->tile_count, blocks, &count)) return LMR_NO_MEMORY();
-    int32_t *tile_of = malloc(((size_t)p->m + 1) * sizeof *tile_of);
     int64_t *counts = calloc((size_t)count, sizeof *counts);
-    larmor_status st = LARMOR_OK;
-    if (!tile_of || !counts)
-        st = LMR_NO_MEMORY();
-    else if ((*bad = count_points(s, blocks, tile_of, counts)) < 0)
-        place_points(s, blocks, tile_of, counts);
-    free(counts), free(tile_of);
-    return st;
+    if (!counts) return LMR_NO_MEMORY();
+    *bad = count_points(s, blocks, counts);
+    if (*bad < 0) place_points(s, blocks, counts);
+    free(counts);
+    return LARMOR_OK;
 }
 
 /* ---- the work ahead ---- */
@@ -206,9 +227,8 @@ static void release(void *ctx, void *sorted)
     (void)ctx;
     lmr_points *p = sorted;
     if (!p) return;
-    free(p->index), free(p->at), free(p->first), free(p->light), free(p->heavy), free(p->chunks), free(p->buffer);
+    free(p->points), free(p->first), free(p->light), free(p->heavy), free(p->chunks), free(p->buffer);
     free(p->doubled), free(p->plain);
-    for (int d = 0; d < 3; d++) free(p->t[d]), free(p->start[d]);
     free(p);
 }
 
@@ -218,14 +238,14 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
     p->tile_count = 1, p->padded = 2;
     for (int d = 0; d < 3; d++) {
         const int64_t side = tile_sides[g->ndim - 1][d], cells = g->cells[d];
-        const int64_t tiles = p->tiles[d] = d < g->ndim && cells > side ? cells / side : 1;
-        p->start[d] = malloc((size_t)(tiles + 1) * sizeof *p->start[d]);
-        if (!p->start[d]) return LMR_NO_MEMORY();
-        for (int64_t k = 0; k <= tiles; k++) p->start[d][k] = cells / tiles * k + cells % tiles * k / tiles;
+        int64_t tiles = d < g->ndim && cells > side ? cells / side : 1;
+        if (tiles > (INT64_C(1) << 51) / cells) tiles = (INT64_C(1) << 51) / cells; /* of a line of 2^31 cells */
+        p->tiles[d] = tiles;
         p->extent[d] = d < g->ndim ? (cells + tiles - 1) / tiles + g->width - 1 : 1;
         p->tile_count *= tiles, p->padded *= p->extent[d];
     }
-    if (p->tile_count > INT32_MAX) return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grid is too large for this device");
+    if (p->tile_count > INT32_MAX || p->padded > INT32_MAX)
+        return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grid is too large for this device");
     p->padded = (p->padded + 2 * DOUBLED_PITCH) / DOUBLED_PITCH * DOUBLED_PITCH;
     return LARMOR_OK;
 }
@@ -261,33 +281,12 @@ static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
 {
     LMR_TRY(make_tiles(g, p));
     LMR_TRY(make_window(g, p));
-    const size_t m = (size_t)p->m + 1;
     p->first = malloc(((size_t)p->tile_count + 1) * sizeof *p->first);
-    p->index = malloc(m * sizeof *p->index);
-    p->at = malloc(m * sizeof *p->at);
-    if (!p->first || !p->index || !p->at) return LMR_NO_MEMORY();
-    for (int d = 0; d < g->ndim; d++)
-        if (!(p->t[d] = malloc(m * sizeof *p->t[d]))) return LMR_NO_MEMORY();
+    const size_t bytes = ((size_t)p->m + 1) * lmr_point_size(g->ndim);
+    p->points = malloc(bytes);
+    if (!p->first || !p->points) return LMR_NO_MEMORY();
+    lmr_cpu_large_pages(p->points, bytes);
     return LARMOR_OK;
-}
-
-static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int double_points, const void *points)
-{
-    sorter s = {.p = p, .ndim = g->ndim, .double_points = double_points, .points = points};
-    int64_t stride = 1, tile_stride = 1;
-    for (int d = 0; d < g->ndim; d++) {
-        s.axes[d] = (axis){.scale = (wide)g->cells[d] / (wide)g->modes[d],
-                           .modes = (double)g->modes[d],
-                           .half_modes = 0.5 * (double)g->modes[d],
-                           .half_width = 0.5 * g->width,
-                           .tile_ratio = (double)p->tiles[d] / (double)g->cells[d],
-                           .cells = g->cells[d],
-                           .stride = stride,
-                           .tile_stride = tile_stride,
-                           .start = p->start[d]};
-        stride *= p->extent[d], tile_stride *= p->tiles[d];
-    }
-    return s;
 }
 
 static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide_points, const void *points,
@@ -320,4 +319,9 @@ const lmr_nufft_kernels R(lmr_cpu_nufft) = {
     .interp = R(lmr_cpu_nufft_interp),
     .crop = R(lmr_cpu_nufft_crop),
     .pad = R(lmr_cpu_nufft_pad),
+    .methods = R(lmr_cpu_nufft_methods),
+    .extent = R(lmr_cpu_nufft_extent),
+    .rescale = R(lmr_cpu_nufft_rescale),
+    .waves = R(lmr_cpu_nufft_waves),
+    .modulate = R(lmr_cpu_nufft_modulate),
 };

@@ -54,6 +54,17 @@ larmor_status lmr_cuda_crop(void *ctx, const lmr_nufft_geometry *g, int64_t batc
 template <typename T>
 larmor_status lmr_cuda_pad(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
 
+/* methods and type 3's part of the table. */
+void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
+larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+                              double high[3], int64_t *bad);
+larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
+                               const double scale[3], double *to);
+template <typename T>
+larmor_status lmr_cuda_waves(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out);
+template <typename T> larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void *d, int conj,
+                                                      const void *x, void *y);
+
 namespace
 {
 

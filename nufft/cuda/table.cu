@@ -39,6 +39,11 @@ template <typename T> constexpr lmr_nufft_kernels kernels = {
     .interp = interp<T>,
     .crop = lmr_cuda_crop<T>,
     .pad = lmr_cuda_pad<T>,
+    .methods = lmr_cuda_methods,
+    .extent = lmr_cuda_extent,
+    .rescale = lmr_cuda_rescale,
+    .waves = lmr_cuda_waves<T>,
+    .modulate = lmr_cuda_modulate<T>,
 };
 
 const lmr_cuda_table table("nufft", LMR_NUFFT_ABI, &kernels<float>, &kernels<double>);

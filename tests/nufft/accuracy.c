@@ -24,6 +24,26 @@ static void table(int ndim, larmor_dtype dtype, double upsample, int steps)
     sweep_free(&s);
 }
 
+static void table3(int ndim, larmor_dtype dtype, double upsample, int steps)
+{
+    sweep3 s = sweep3_create(ndim, dtype);
+    printf("\n%dD, type 3, %s, M = 500, %lld targets\n\n", ndim, larmor_dtype_name(dtype), (long long)s.n);
+    printf("| tol | sigma | width | inner width | expected | type 3 | adjoint |\n|---|---|---|---|---|---|---|\n");
+    for (int k = steps; k <= 16 * steps; k++) {
+        const double tol = pow(10, -(double)k / steps);
+        larmor_nufft_info info;
+        double error[2];
+        if (sweep3_run(&s, tol, upsample, &info, error)) {
+            printf("\nPast it: `%s`.\n", larmor_last_error());
+            break;
+        }
+        printf("| %.1e | %.3f | %d | %d | %.1e | %.1e%s | %.1e%s |\n", tol, info.upsample, info.width,
+               info.inner_width, info.error, error[0], error[0] <= tol ? "" : " (!)", error[1],
+               error[1] <= tol ? "" : " (!)");
+    }
+    sweep3_free(&s);
+}
+
 int main(int argc, char **argv)
 {
     const double upsample = argc > 1 ? atof(argv[1]) : 0;
@@ -31,6 +51,8 @@ int main(int argc, char **argv)
     if (open_test_device()) return 1;
     for (int precision = 0; precision < 2; precision++)
         for (int ndim = 1; ndim <= 3; ndim++) table(ndim, precision ? LARMOR_C128 : LARMOR_C64, upsample, steps);
+    for (int precision = 0; precision < 2; precision++)
+        for (int ndim = 1; ndim <= 3; ndim++) table3(ndim, precision ? LARMOR_C128 : LARMOR_C64, upsample, steps);
     larmor_device_free(dev);
     return 0;
 }

@@ -53,6 +53,33 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     free(sum), free(e);
 }
 
+/* s x less the nearest whole number of turns; the product of two doubles is exact in 128 bits. */
+static inline long double direct_turns(double s, double x)
+{
+    const __float128 product = (__float128)s * x;
+    return (long double)(product - (__float128)(long long)product);
+}
+
+/* out[n] = sum_j in[j] exp(sign 2 pi i s_k . x_j); adjoint: out[m] = sum_k in[k] times the conjugates. points [ndim,
+ * m], targets [ndim, n]. */
+static inline void direct_type3(int adjoint, int sign, int ndim, int64_t m, const double *points, int64_t n,
+                                const double *targets, const double _Complex *in, double _Complex *out)
+{
+    const int64_t rows = adjoint ? m : n, columns = adjoint ? n : m;
+    const double *row = adjoint ? points : targets, *column = adjoint ? targets : points;
+    const double turn = 6.283185307179586476925286766559 * (adjoint ? -sign : sign);
+    for (int64_t k = 0; k < rows; k++) {
+        direct_cplx sum = 0;
+        for (int64_t j = 0; j < columns; j++) {
+            long double turns = 0;
+            for (int d = 0; d < ndim; d++) turns += direct_turns(row[k * ndim + d], column[j * ndim + d]);
+            const double angle = turn * (double)(turns - rintl(turns));
+            sum += in[j] * (cos(angle) + sin(angle) * I);
+        }
+        out[k] = (double _Complex)sum;
+    }
+}
+
 static inline double relative_l2(int64_t n, const double _Complex *x, const double _Complex *truth)
 {
     double error = 0, norm = 0;
@@ -161,6 +188,73 @@ static inline larmor_status sweep_run(const sweep *s, double tol, double upsampl
     }
     larmor_nufft_free(plan);
     return LARMOR_OK;
+}
+
+/* ---- type 3 ---- */
+
+/* The sweep's points in a box of side 1 about 0.3, and as many targets as it has modes over a width of N about 1.7.
+ */
+typedef struct sweep3 {
+    larmor_dtype dtype;
+    int ndim;
+    int64_t m, n;
+    double *points, *targets;
+    double _Complex *values[2], *truth[2]; /* of execute and of its adjoint */
+    larmor_array *on_device[2], *input[2];
+} sweep3;
+
+static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
+{
+    static const int64_t sizes[3][3] = {{50, 1, 1}, {25, 40, 1}, {10, 11, 12}};
+    uint64_t state = 20240711 + (uint64_t)ndim;
+    sweep3 s = {.dtype = dtype, .ndim = ndim, .m = 500, .n = 1};
+    for (int d = 0; d < 3; d++) s.n *= sizes[ndim - 1][d];
+    s.points = malloc((size_t)(s.m * ndim) * sizeof *s.points);
+    s.targets = malloc((size_t)(s.n * ndim) * sizeof *s.targets);
+    for (int64_t i = 0; i < s.m * ndim; i++) s.points[i] = 0.3 + 0.5 * test_random(&state);
+    for (int64_t i = 0; i < s.n * ndim; i++)
+        s.targets[i] = 1.7 + 0.5 * (double)sizes[ndim - 1][i % ndim] * test_random(&state);
+    s.on_device[0] = points_on_device(ndim, s.m, s.points), s.on_device[1] = points_on_device(ndim, s.n, s.targets);
+    for (int i = 0; i < 2; i++) {
+        const int64_t from = i ? s.n : s.m, to = i ? s.m : s.n;
+        s.values[i] = random_values(from, dtype, &state);
+        s.truth[i] = malloc((size_t)to * sizeof *s.truth[i]);
+        direct_type3(i, 1, ndim, s.m, s.points, s.n, s.targets, s.values[i], s.truth[i]);
+        s.input[i] = to_device(dtype, from, s.values[i]);
+    }
+    return s;
+}
+
+static inline void sweep3_free(sweep3 *s)
+{
+    for (int i = 0; i < 2; i++) {
+        free(s->values[i]), free(s->truth[i]);
+        larmor_array_free(s->on_device[i]), larmor_array_free(s->input[i]);
+    }
+    free(s->points), free(s->targets);
+}
+
+/* Errors of execute and of its adjoint; LARMOR_ERR_NUMERIC if tol is out of reach. */
+static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsample, larmor_nufft_info *info,
+                                       double error[2])
+{
+    const larmor_nufft_opts opts = {.type = 3, .ndim = s->ndim, .tol = tol, .upsample = upsample, .dtype = s->dtype};
+    larmor_nufft *plan;
+    larmor_status st = larmor_nufft_create(dev, &opts, &plan);
+    if (!st) st = larmor_nufft_set_points(plan, s->on_device[0], s->on_device[1]);
+    for (int i = 0; i < 2 && !st; i++) {
+        const int64_t to = i ? s->m : s->n;
+        larmor_array *y;
+        double _Complex *out = malloc((size_t)to * sizeof *out);
+        assert_ok(larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
+        assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s->input[i], y));
+        to_host(y, out);
+        error[i] = relative_l2(to, out, s->truth[i]);
+        larmor_array_free(y), free(out);
+    }
+    if (!st) *info = larmor_nufft_describe(plan);
+    larmor_nufft_free(plan);
+    return st;
 }
 
 #endif

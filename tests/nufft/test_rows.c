@@ -11,9 +11,9 @@ enum { POINTS = 5, BATCH = 3, SIDE = 20, CELLS = SIDE * SIDE * SIDE };
 
 typedef struct problem {
     lmr_rows_job job;
-    int64_t index[POINTS];
-    int32_t at[POINTS];
-    real t[3][POINTS], doubled[DEGREES * DOUBLED_PITCH], plain[DEGREES * PLAIN_PITCH];
+    lmr_point point[POINTS];
+    int64_t packed[POINTS * sizeof(lmr_point) / sizeof(int64_t)]; /* the same as the inner loops see them */
+    real doubled[DEGREES * DOUBLED_PITCH], plain[DEGREES * PLAIN_PITCH];
     real values[2 * BATCH * POINTS], cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
 } problem;
 
@@ -27,9 +27,7 @@ static problem *make_problem(int ndim, int width, int degree)
                             .doubled = p->doubled,
                             .plain = p->plain,
                             .count = POINTS,
-                            .index = p->index,
-                            .at = p->at,
-                            .t = {p->t[0], ndim > 1 ? p->t[1] : NULL, ndim > 2 ? p->t[2] : NULL},
+                            .points = p->packed,
                             .row = 2 * SIDE,
                             .plane = 2 * SIDE * SIDE,
                             .batch = BATCH,
@@ -39,11 +37,13 @@ static problem *make_problem(int ndim, int width, int degree)
                             .to = p->values,
                             .value_pitch = 2 * POINTS};
     for (int i = 0; i < POINTS; i++) {
-        p->index[i] = (3 * i + 1) % POINTS;
+        lmr_point *point = &p->point[i];
+        point->index = (3 * i + 1) % POINTS;
         for (int d = 0, stride = 1; d < ndim; d++, stride *= SIDE) {
-            p->t[d][i] = (real)test_random(&state);
-            p->at[i] += (int)((test_random(&state) + 1) * 0.5 * (SIDE - width + 1)) * stride;
+            point->t[d] = (real)test_random(&state);
+            point->at += (int)((test_random(&state) + 1) * 0.5 * (SIDE - width + 1)) * stride;
         }
+        memcpy((char *)p->packed + (size_t)i * lmr_point_size(ndim), point, lmr_point_size(ndim));
     }
     for (int k = 0; k <= degree; k++)
         for (int l = 0; l < width; l++)
@@ -58,7 +58,7 @@ static double window_value(const problem *p, int d, int i, int l)
 {
     if (d >= p->job.ndim) return 1;
     double value = 0;
-    for (int k = p->job.degree; k >= 0; k--) value = value * p->t[d][i] + p->plain[k * PLAIN_PITCH + l];
+    for (int k = p->job.degree; k >= 0; k--) value = value * p->point[i].t[d] + p->plain[k * PLAIN_PITCH + l];
     return value;
 }
 
@@ -68,15 +68,15 @@ static void plain_rows(const problem *p, int interp, double *values, double *cel
     const int ndim = p->job.ndim, w = p->job.width;
     for (int b = 0; b < BATCH; b++)
         for (int i = 0; i < POINTS; i++) {
-            double *value = values + 2 * (b * POINTS + p->index[i]), sum[2] = {0};
+            double *value = values + 2 * (b * POINTS + p->point[i].index), sum[2] = {0};
             for (int z = 0; z < (ndim > 2 ? w : 1); z++)
                 for (int y = 0; y < (ndim > 1 ? w : 1); y++)
                     for (int x = 0; x < w; x++)
                         for (int part = 0; part < 2; part++) {
                             const double k =
                                 window_value(p, 0, i, x) * window_value(p, 1, i, y) * window_value(p, 2, i, z);
-                            double *cell =
-                                cells + b * p->job.tile_pitch + 2 * (p->at[i] + x + SIDE * (y + SIDE * z)) + part;
+                            double *cell = cells + b * p->job.tile_pitch +
+                                           2 * (p->point[i].at + x + SIDE * (y + SIDE * z)) + part;
                             if (interp)
                                 sum[part] += k * *cell;
                             else
@@ -107,16 +107,63 @@ static void check_rows(const lmr_rows *rows, int interp)
         }
 }
 
-static void check_both(const lmr_rows *rows)
+/* Positions with all their bits: at and next to the edges of cells and tiles, and anywhere. */
+static double position(int i, int64_t cells, int64_t modes, int width, uint64_t *state)
+{
+    const double half = 0.5 * (double)modes;
+    if (i % 3 == 0) return test_random(state) * half;
+    const double edge = (double)(i - 200) + 0.5 * width,
+                 k = fmin(half, fmax(-half, edge * (double)modes / (double)cells));
+    return i % 3 == 1 ? k : fmin(half, nextafter(k, 1e300));
+}
+
+/* A point's first cell c is the least with c >= x - w / 2, up to the rounding of x to a double; t says where it lies.
+ */
+static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int64_t tiles, int width)
+{
+    uint64_t state = 3;
+    lmr_place_job *job = calloc(1, sizeof *job);
+    const long double scale = (long double)cells / (long double)modes, half = 0.5L * width;
+    job->ndim = 1, job->count = PLACE_BLOCK;
+    job->axis[0] = (lmr_axis){.scale = (double)scale,
+                              .scale_rest = (double)(scale - (long double)(double)scale),
+                              .half_modes = 0.5 * (double)modes,
+                              .half_width = 0.5 * width,
+                              .cells = (double)cells,
+                              .tiles = (double)tiles,
+                              .stride = 1,
+                              .tile_stride = 1};
+    for (int i = 0; i < PLACE_BLOCK; i++) job->k[0][i] = position(i, cells, modes, width, &state);
+    rows->place(job);
+    for (int i = 0; i < PLACE_BLOCK; i++) {
+        const int64_t start = lmr_tile_start(cells, tiles, job->tile[i]), cell = start + job->at[i];
+        assert_in_range(job->tile[i], 0, tiles - 1);
+        assert_in_range(cell, start, lmr_tile_start(cells, tiles, job->tile[i] + 1) - 1);
+        long double away = (long double)cell - (long double)job->k[0][i] * scale + half; /* 0 .. 1, modulo the grid */
+        away -= (long double)cells * roundl((away - 0.5L) / (long double)cells);
+        const double unit = LMR_REAL == 32 ? 0x1p-24 : 0x1p-53;
+        assert_at_most(fabs((double)(away - 0.5L)), 0.5 + (double)cells * 0x1p-53);
+        assert_at_most(fabs((double)(2 * away - 1 - (long double)job->t[0][i])),
+                       4 * unit + (double)cells * 0x1p-62); /* the last: of long double here */
+    }
+    free(job);
+}
+
+static void check_all(const lmr_rows *rows)
 {
     check_rows(rows, 0);
     check_rows(rows, 1);
+    for (int width = 2; width <= 16; width++) {
+        check_place(rows, 400, 320, 12, width);
+        check_place(rows, 162, 101, 5, width);
+        check_place(rows, 1 << 21, 1000003, 1023, width);
+    }
 }
 
 static void the_portable_rows_are_the_definition(void **state)
 {
     (void)state;
-    check_both(&R(lmr_rows_base));
+    check_all(&R(lmr_rows_base));
 }
 
 static void the_avx2_rows_are_the_definition(void **state)
@@ -124,7 +171,7 @@ static void the_avx2_rows_are_the_definition(void **state)
     (void)state;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        check_both(&R(lmr_rows_avx2));
+        check_all(&R(lmr_rows_avx2));
         return;
     }
 #endif
@@ -137,7 +184,7 @@ static void the_avx512_rows_are_the_definition(void **state)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq")) {
-        check_both(&R(lmr_rows_avx512));
+        check_all(&R(lmr_rows_avx512));
         return;
     }
 #endif

@@ -34,6 +34,11 @@ static lmr_points *sort_points(const lmr_nufft_geometry *g, int64_t m, const dou
     return sorted;
 }
 
+static const lmr_point *point(const lmr_nufft_geometry *g, const lmr_points *p, int64_t k)
+{
+    return lmr_point_of(p->points, g->ndim, k);
+}
+
 static const struct {
     int ndim, width;
     int64_t cells[3];
@@ -90,17 +95,18 @@ static void every_point_is_in_its_tile_in_its_old_order_and_at_its_place(void **
         assert_int_equal(p->first[p->tile_count], m);
         for (int64_t tile = 0; tile < p->tile_count; tile++)
             for (int64_t k = p->first[tile]; k < p->first[tile + 1]; k++) {
-                int64_t origin[3], size[3], at = p->at[k];
-                if (k > p->first[tile]) assert_true(p->index[k] > p->index[k - 1]);
-                seen[p->index[k]]++;
+                int64_t origin[3], size[3], at = point(&g, p, k)->at;
+                const int64_t index = point(&g, p, k)->index;
+                if (k > p->first[tile]) assert_true(index > point(&g, p, k - 1)->index);
+                seen[index]++;
                 lmr_tile_box(&g, p, tile, origin, size);
                 for (int d = 0; d < g.ndim; d++, at /= p->extent[d - 1]) {
                     const int64_t local = at % p->extent[d], n = g.cells[d];
                     assert_in_range(local, 0, size[d] - g.width);
-                    assert_true(fabs(p->t[d][k]) <= 1 + 1e-12);
+                    assert_true(fabs(point(&g, p, k)->t[d]) <= 1 + 1e-12);
                     /* t = 2 (first cell - x + width / 2) - 1, solved for x */
-                    const double x = (double)(origin[d] + local) + 0.5 * g.width - 0.5 * (p->t[d][k] + 1);
-                    const double k_cycles = points[p->index[k] * g.ndim + d];
+                    const double x = (double)(origin[d] + local) + 0.5 * g.width - 0.5 * (point(&g, p, k)->t[d] + 1);
+                    const double k_cycles = points[index * g.ndim + d];
                     const double wanted = k_cycles * (double)n / (double)g.modes[d];
                     assert_at_most(fabs(remainder(x - wanted, (double)n)), 1e-12 * (double)n);
                 }

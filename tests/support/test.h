@@ -57,11 +57,13 @@ static inline int close_after(int failures)
     return failures ? 1 : 0;
 }
 
-/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[] */
+/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[]. Of them run those whose name fits
+ * the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too long. */
 #define RUN_TESTS(tests)                                                      \
     do {                                                                      \
         const int cannot_run_ = open_test_device();                           \
         if (cannot_run_) return cannot_run_;                                  \
+        cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));                 \
         return close_after(cmocka_run_group_tests(tests, NULL, NULL));        \
     } while (0)
 

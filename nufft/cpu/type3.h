@@ -1,0 +1,18 @@
+/* The kernels of type 3, for the processor's table. Included with core/real.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_CPU_TYPE3_H
+#define LMR_NUFFT_CPU_TYPE3_H
+
+#include "core/real.h"
+#include "nufft/kernels.h"
+
+void R(lmr_cpu_nufft_methods)(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
+larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+                                      double high[3], int64_t *bad);
+larmor_status R(lmr_cpu_nufft_rescale)(void *ctx, int ndim, int64_t m, int wide, const void *points,
+                                       const double from[3], const double scale[3], double *to);
+larmor_status R(lmr_cpu_nufft_waves)(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points,
+                                     void *out);
+larmor_status R(lmr_cpu_nufft_modulate)(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x,
+                                        void *y);
+
+#endif

@@ -1,0 +1,183 @@
+/* What type 3 needs beside the other types' kernels, on the GPU. One thread per point, each a pass over its bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/cuda/points.cuh"
+#include "nufft/waves.h"
+
+namespace
+{
+
+enum { THREADS = 256, PARTS = 1024 };
+
+__device__ double coordinate(bool wide, const void *points, int64_t i)
+{
+    return wide ? static_cast<const double *>(points)[i] : (double)static_cast<const float *>(points)[i];
+}
+
+/* ---- extent ---- */
+
+/* The least and the largest coordinates, and the first index that is not finite. */
+struct span {
+    double low[3], high[3];
+    int64_t bad;
+};
+
+__device__ span join(span a, const span &b)
+{
+    for (int d = 0; d < 3; d++) a.low[d] = fmin(a.low[d], b.low[d]), a.high[d] = fmax(a.high[d], b.high[d]);
+    a.bad = a.bad < b.bad ? a.bad : b.bad;
+    return a;
+}
+
+__device__ span nothing()
+{
+    span s;
+    for (int d = 0; d < 3; d++) s.low[d] = INFINITY, s.high[d] = -INFINITY;
+    s.bad = INT64_MAX;
+    return s;
+}
+
+/* The block's spans into thread 0's. */
+__device__ span join_block(span own, span *shared)
+{
+    shared[threadIdx.x] = own;
+    for (int half = THREADS / 2; half; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
+    }
+    return shared[0];
+}
+
+__global__ void extent_kernel(int ndim, int64_t m, bool wide, const void *points, span *part)
+{
+    __shared__ span shared[THREADS];
+    span own = nothing();
+    for (int64_t j = first_index(); j < m; j += index_stride())
+        for (int d = 0; d < 3; d++) {
+            if (d >= ndim) continue;
+            const double x = coordinate(wide, points, j * ndim + d);
+            if (!isfinite(x) && j < own.bad) own.bad = j;
+            own.low[d] = fmin(own.low[d], x), own.high[d] = fmax(own.high[d], x);
+        }
+    const span all = join_block(own, shared);
+    if (threadIdx.x == 0) part[blockIdx.x] = all;
+}
+
+__global__ void join_kernel(int parts, span *part)
+{
+    __shared__ span shared[THREADS];
+    span own = nothing();
+    for (int i = (int)threadIdx.x; i < parts; i += THREADS) own = join(own, part[i]);
+    const span all = join_block(own, shared);
+    if (threadIdx.x == 0) part[0] = all;
+}
+
+/* ---- points and values ---- */
+
+struct scaling {
+    double from[3], by[3];
+};
+
+__global__ void rescale_kernel(int ndim, int64_t numbers, bool wide, const void *points,
+                               const __grid_constant__ scaling s, double *to)
+{
+    for (int64_t i = first_index(); i < numbers; i += index_stride()) {
+        const int d = (int)(i % ndim);
+        to[i] = (coordinate(wide, points, i) - s.from[d]) * s.by[d];
+    }
+}
+
+template <typename T> __global__ void waves_kernel(const __grid_constant__ lmr_nufft_waves w, int64_t m, bool wide,
+                                                   const void *points, cx<T> *out)
+{
+    for (int64_t j = first_index(); j < m; j += index_stride()) {
+        double x[3] = {}, turns, sine, cosine;
+        for (int d = 0; d < 3; d++)
+            if (d < w.ndim) x[d] = coordinate(wide, points, j * w.ndim + d);
+        const double size = lmr_waves_at(&w, x, &turns);
+        sincospi(2 * turns, &sine, &cosine);
+        out[j] = {(T)(size * cosine), (T)(size * sine)};
+    }
+}
+
+/* One factor for all transforms of a point. */
+template <typename T>
+__global__ void modulate_kernel(int64_t m, int64_t batch, const cx<T> *d, T flip, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t j = first_index(); j < m; j += index_stride()) {
+        const cx<T> f = {d[j].re, flip * d[j].im};
+        for (int64_t i = j; i < m * batch; i += m) {
+            const cx<T> v = x[i];
+            y[i] = {f.re * v.re - f.im * v.im, f.re * v.im + f.im * v.re};
+        }
+    }
+}
+
+} // namespace
+
+void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp)
+{
+    const auto *p = static_cast<const lmr_cuda_points *>(sorted);
+    *spread = (lmr_nufft_method)p->spread, *interp = (lmr_nufft_method)p->interp;
+}
+
+larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+                              double high[3], int64_t *bad)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    *bad = -1;
+    for (int d = 0; d < ndim; d++) low[d] = high[d] = 0;
+    if (m == 0) return LARMOR_OK;
+    const int parts = (int)std::min<int64_t>(blocks(m, THREADS), PARTS);
+    lmr_cuda_scratch<span> part;
+    span all;
+    LMR_TRY(part.allocate(c, parts));
+    extent_kernel<<<parts, THREADS, 0, c->stream>>>(ndim, m, wide != 0, points, part.get());
+    CUDA_TRY(cudaGetLastError());
+    join_kernel<<<1, THREADS, 0, c->stream>>>(parts, part.get());
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpyAsync(&all, part.get(), sizeof all, cudaMemcpyDeviceToHost, c->stream));
+    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    for (int d = 0; d < ndim; d++) low[d] = all.low[d], high[d] = all.high[d];
+    if (all.bad < m) *bad = all.bad;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
+                               const double scale[3], double *to)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (m == 0) return LARMOR_OK;
+    scaling s = {};
+    for (int d = 0; d < ndim; d++) s.from[d] = from[d], s.by[d] = scale[d];
+    rescale_kernel<<<blocks(m * ndim, THREADS), THREADS, 0, c->stream>>>(ndim, m * ndim, wide != 0, points, s, to);
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T>
+larmor_status lmr_cuda_waves(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (m == 0) return LARMOR_OK;
+    waves_kernel<T>
+        <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(*w, m, wide != 0, points, static_cast<cx<T> *>(out));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T>
+larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    if (m == 0 || batch == 0) return LARMOR_OK;
+    modulate_kernel<T>
+        <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(m, batch, static_cast<const cx<T> *>(d), conj ? (T)-1 : (T)1,
+                                                        static_cast<const cx<T> *>(x), static_cast<cx<T> *>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template larmor_status lmr_cuda_waves<float>(void *, const lmr_nufft_waves *, int64_t, int, const void *, void *);
+template larmor_status lmr_cuda_waves<double>(void *, const lmr_nufft_waves *, int64_t, int, const void *, void *);
+template larmor_status lmr_cuda_modulate<float>(void *, int64_t, int64_t, const void *, int, const void *, void *);
+template larmor_status lmr_cuda_modulate<double>(void *, int64_t, int64_t, const void *, int, const void *, void *);

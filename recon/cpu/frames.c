@@ -1,0 +1,255 @@
+/* Blocks of low rank, stacks and off-resonance on the processor. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+#include "core/real.h"
+#include "core/status.h"
+#include "recon/math_frames.h"
+
+#define THREADS(ctx) ((lmr_cpu *)(ctx))->threads
+
+static int64_t product(const int64_t n[3])
+{
+    return n[0] * n[1] * n[2];
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- blocks of low rank ---- */
+
+static larmor_status blocks(void *ctx, const lmr_blocks *cut, const void *x_, void *y_)
+{
+    const cplx *x = x_;
+    cplx *y = y_;
+    const int64_t inside = product(cut->block), voxels = product(cut->dim), n = product(cut->count);
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t b = 0; b < n; b++)
+        for (int64_t v = 0; v < inside; v++) {
+            const int64_t source = lmr_block_source(cut, v, b);
+            for (int64_t t = 0; t < cut->frames; t++)
+                y[v + inside * (t + cut->frames * b)] = source < 0 ? 0 : x[source + voxels * t];
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status unblocks(void *ctx, const lmr_blocks *cut, const void *y_, void *x_)
+{
+    const cplx *y = y_;
+    cplx *x = x_;
+    const int64_t inside = product(cut->block), voxels = product(cut->dim), n = product(cut->count);
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t b = 0; b < n; b++)
+        for (int64_t v = 0; v < inside; v++) {
+            const int64_t target = lmr_block_source(cut, v, b);
+            if (target < 0) continue;
+            for (int64_t t = 0; t < cut->frames; t++) x[target + voxels * t] = y[v + inside * (t + cut->frames * b)];
+        }
+    return LARMOR_OK;
+}
+
+enum { STRIP = 16, DEPTH = 32 }; /* columns of a Gram matrix at a time, and terms of its sums */
+
+/* Columns first .. last-1 of sum_r conj(v_r) v_r^T above the diagonal, v_r [s] number r of depth vectors: the rows of
+ * x [m, n], or the conjugates of its columns. work: 2 s (STRIP + DEPTH) doubles. */
+static void gram_strip(int64_t m, int64_t s, int64_t depth, int left, int64_t first, int64_t last, const cplx *x,
+                       double *work, double _Complex *g)
+{
+    double *re = work, *im = re + STRIP * s, *vr = im + STRIP * s, *vi = vr + DEPTH * s;
+    memset(work, 0, sizeof *work * (size_t)(2 * STRIP * s));
+    for (int64_t r0 = 0; r0 < depth; r0 += DEPTH) {
+        const int64_t count = least(DEPTH, depth - r0);
+        for (int64_t i = 0; i < last; i++)
+            for (int64_t r = 0; r < count; r++) {
+                const double _Complex v = left ? conj((double _Complex)x[i + m * (r0 + r)]) : x[r0 + r + m * i];
+                vr[i + s * r] = creal(v), vi[i + s * r] = cimag(v);
+            }
+        for (int64_t j = first; j < last; j++) {
+            double *sum_re = re + s * (j - first), *sum_im = im + s * (j - first);
+            for (int64_t r = 0; r < count; r++) {
+                const double *ar = vr + s * r, *ai = vi + s * r, br = ar[j], bi = ai[j];
+                for (int64_t i = 0; i <= j; i++) {
+                    sum_re[i] += ar[i] * br + ai[i] * bi;
+                    sum_im[i] += ar[i] * bi - ai[i] * br;
+                }
+            }
+        }
+    }
+    for (int64_t j = first; j < last; j++)
+        for (int64_t i = 0; i <= j; i++) g[i + s * j] = CMPLX(re[i + s * (j - first)], im[i + s * (j - first)]);
+}
+
+static larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int left, const void *x_, void *g_)
+{
+    const cplx *x = x_;
+    double _Complex *g = g_;
+    const int64_t s = left ? m : n, depth = left ? n : m, strips = (s + STRIP - 1) / STRIP;
+    int failed = 0;
+#pragma omp parallel num_threads(THREADS(ctx)) reduction(| : failed)
+    {
+        double *work = malloc(sizeof *work * (size_t)(2 * (STRIP + DEPTH) * s + 1));
+        failed |= !work;
+#pragma omp for schedule(dynamic)
+        for (int64_t at = 0; at < count * strips; at++) {
+            const int64_t b = at / strips, first = at % strips * STRIP;
+            if (work)
+                gram_strip(m, s, depth, left, first, least(first + STRIP, s), x + m * n * b, work, g + s * s * b);
+        }
+        free(work);
+    }
+    return failed ? LMR_NO_MEMORY() : LARMOR_OK;
+}
+
+/* Matrix by matrix p <- sum_k f_k v_k v_k^H. */
+static larmor_status project(void *ctx, int64_t s, int64_t count, double t, const void *v_, const double *w, void *p_)
+{
+    const double _Complex *v = v_;
+    cplx *p = p_;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < s * count; at++) {
+        const int64_t b = at / s, j = at % s;
+        const double _Complex *vectors = v + s * s * b;
+        for (int64_t i = 0; i < s; i++) {
+            double _Complex sum = 0;
+            for (int64_t k = s - 1; k >= 0; k--) {
+                const double f = lmr_shrunk(w[k + s * b], t);
+                if (!(f > 0)) break; /* all below are smaller */
+                sum += f * vectors[i + s * k] * conj(vectors[j + s * k]);
+            }
+            p[i + s * at] = (cplx)sum;
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status multiply(void *ctx, int64_t m, int64_t n, int64_t k, int64_t count, const void *a_,
+                              const void *b_, void *c_)
+{
+    const cplx *a = a_, *b = b_;
+    cplx *c = c_;
+    const int64_t strip = 1024, strips = (m + strip - 1) / strip;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < count * strips; at++) {
+        const int64_t matrix = at / strips, first = at % strips * strip, rows = least(strip, m - first);
+        for (int64_t j = 0; j < n; j++) {
+            cplx *to = c + first + m * (j + n * matrix);
+            memset(to, 0, sizeof *to * (size_t)rows);
+            for (int64_t l = 0; l < k; l++) {
+                const cplx *from = a + first + m * (l + k * matrix), by = b[l + k * (j + n * matrix)];
+                for (int64_t i = 0; i < rows; i++) to[i] += by * from[i];
+            }
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* ---- stacks ---- */
+
+static larmor_status planes(void *ctx, int64_t n, int64_t voxels, int64_t count, int64_t batch, const int64_t *index,
+                            const void *factor_, const void *x_, void *y_)
+{
+    const cplx *factor = factor_, *x = x_;
+    cplx *y = y_;
+    const int64_t strip = 64, strips = (voxels + strip - 1) / strip; /* a strip's lines stay in the cache */
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < batch * strips; at++) {
+        const int64_t b = at / strips, first = at % strips * strip, last = least(first + strip, voxels);
+        for (int64_t p = 0; p < count; p++) {
+            const int64_t z = index ? index[p] : p;
+            const cplx f = factor ? factor[p] : 1;
+            for (int64_t v = first; v < last; v++) y[v + voxels * (p + count * b)] = f * x[z + n * (v + voxels * b)];
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status lines(void *ctx, int64_t n, int64_t voxels, int64_t count, int64_t batch, const int64_t *index,
+                           const void *factor_, const void *y_, void *x_)
+{
+    const cplx *factor = factor_, *y = y_;
+    cplx *x = x_;
+    const int64_t strip = 64, strips = (voxels + strip - 1) / strip;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < batch * strips; at++) {
+        const int64_t b = at / strips, first = at % strips * strip, last = least(first + strip, voxels);
+        for (int64_t p = 0; p < count; p++) {
+            const int64_t z = index ? index[p] : p;
+            const cplx f = factor ? (cplx)conj((double _Complex)factor[p]) : 1;
+            for (int64_t v = first; v < last; v++) x[z + n * (v + voxels * b)] = f * y[v + voxels * (p + count * b)];
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status deal(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
+                          const void *x_, void *y_)
+{
+    const cplx *x = x_;
+    cplx *y = y_;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < count * batch; at++)
+        memcpy(y + m * (index[at % count] + total * (at / count)), x + m * at, sizeof *x * (size_t)m);
+    return LARMOR_OK;
+}
+
+static larmor_status collect(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
+                             const void *y_, void *x_)
+{
+    const cplx *y = y_;
+    cplx *x = x_;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t at = 0; at < count * batch; at++)
+        memcpy(x + m * at, y + m * (index[at % count] + total * (at / count)), sizeof *x * (size_t)m);
+    return LARMOR_OK;
+}
+
+/* ---- off-resonance ---- */
+
+static larmor_status evolve(void *ctx, int64_t n, int64_t batch, double time, const double *f, int add,
+                            const void *x_, void *y_)
+{
+    const cplx *x = x_;
+    cplx *y = y_;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t i = 0; i < n; i++) {
+        const double turns = time * f[i];
+        const real angle = (real)(2 * LMR_PI * (turns - rint(turns)));
+#if LMR_REAL == 32
+        const cplx turn = CMPLXF(cosf(angle), sinf(angle));
+#else
+        const cplx turn = CMPLX(cos(angle), sin(angle));
+#endif
+        for (int64_t at = i; at < n * batch; at += n) y[at] = add ? y[at] + turn * x[at] : turn * x[at];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status weigh(void *ctx, int64_t m, int64_t batch, const int64_t *index, const void *b_, int conjugate,
+                           int add, const void *x_, void *y_)
+{
+    const cplx *b = b_, *x = x_;
+    cplx *y = y_;
+#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+    for (int64_t j = 0; j < m; j++) {
+        const cplx by = conjugate ? (cplx)conj((double _Complex)b[index[j]]) : b[index[j]];
+        for (int64_t at = j; at < m * batch; at += m) y[at] = add ? y[at] + by * x[at] : by * x[at];
+    }
+    return LARMOR_OK;
+}
+
+const lmr_frames_kernels R(lmr_cpu_frames) = {
+    .blocks = blocks,
+    .unblocks = unblocks,
+    .gram = gram,
+    .project = project,
+    .multiply = multiply,
+    .planes = planes,
+    .lines = lines,
+    .deal = deal,
+    .collect = collect,
+    .evolve = evolve,
+    .weigh = weigh,
+};

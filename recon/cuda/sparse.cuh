@@ -1,0 +1,44 @@
+/* What the CUDA files of sparsity share. Only for .cu files. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CUDA_SPARSE_CUH
+#define LMR_CUDA_SPARSE_CUH
+
+#include "core/cuda/cuda.cuh"
+#include "recon/kernels_sparse.h"
+
+/* Their parts of the table; T is float or double. */
+template <typename T> larmor_status lmr_cuda_sparse_gradient(void *ctx, int64_t n, int64_t row, const lmr_axes *axes,
+                                                             int adjoint, const void *x, void *y);
+template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64_t n, int64_t row,
+                                                                const lmr_axes *axes, int adjoint, const void *x,
+                                                                void *y);
+template <typename T> larmor_status lmr_cuda_sparse_analyse(void *ctx, const lmr_box *box, int axis,
+                                                            const lmr_filter *filter, int64_t shift, const void *from,
+                                                            void *to);
+template <typename T> larmor_status lmr_cuda_sparse_synthesise(void *ctx, const lmr_box *box, int axis,
+                                                               const lmr_filter *filter, int64_t shift,
+                                                               const void *from, void *to);
+template <typename T>
+larmor_status lmr_cuda_sparse_copy_box(void *ctx, const lmr_box *box, const void *from, void *to);
+
+namespace
+{
+
+enum { THREADS = 256 };
+
+/* An array as a kernel's argument. */
+struct three {
+    int64_t v[3];
+};
+
+template <typename T> const cx<T> *in(const void *x)
+{
+    return static_cast<const cx<T> *>(x);
+}
+template <typename T> cx<T> *out(void *y)
+{
+    return static_cast<cx<T> *>(y);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,83 @@
+/* Stacks of matrices of low rank, and the kernels for many images. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/frames.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+static void register_kernels(void)
+{
+    lmr_cpu_register("frames", LMR_FRAMES_ABI, &lmr_cpu_frames_f32, &lmr_cpu_frames_f64);
+}
+
+larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_frames_kernels **kernels)
+{
+    pthread_once(&registered, register_kernels);
+    *kernels = dev->be->table("frames", LMR_FRAMES_ABI, lmr_precision(dtype));
+    if (*kernels) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for series of images; use cpu",
+                    larmor_device_spec(dev));
+}
+
+/* The sum of the roots of eigenvalues w [s, count], without those that are rounding beside their matrix's largest. */
+static larmor_status sum_roots(const larmor_array *w, double *sum)
+{
+    const int64_t s = w->shape.dim[0], count = w->shape.dim[1];
+    const double floor = (double)s * DBL_EPSILON;
+    double *host = malloc(larmor_array_bytes(w) + 1);
+    if (!host) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(w, host, larmor_array_bytes(w));
+    for (int64_t i = 0; !st && i < s * count; i++)
+        if (host[i] > floor * host[s - 1 + i / s * s]) *sum += sqrt(host[i]);
+    free(host);
+    return st;
+}
+
+/* Eigenvalues w [s, count] and vectors g [s, s, count] of the smaller Gram matrices of x. */
+static larmor_status decompose(const larmor_array *x, int left, larmor_array **g, larmor_array **w)
+{
+    const lmr_frames_kernels *kernels;
+    const int64_t m = x->shape.dim[0], n = x->shape.dim[1], count = x->shape.dim[2], s = left ? m : n;
+    LMR_TRY(lmr_frames_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(s, s, count), g));
+    LMR_TRY(larmor_array_create(x->dev, LARMOR_F64, LARMOR_SHAPE(s, count), w));
+    LMR_TRY(kernels->gram(x->dev->ctx, m, n, count, left, x->data, (*g)->data));
+    return x->dev->be->la[LMR_F64]->heev(x->dev->ctx, s, count, (*g)->data, (*w)->data);
+}
+
+larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array *y, double *sum)
+{
+    if (sum) *sum = 0;
+    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "singular values: got %s, expected complex [m, n, count]",
+                        lmr_describe(x).s);
+    if (y) LMR_TRY(lmr_expect("singular values", "output", y, x->dev, x->dtype, x->shape));
+    if (!(t >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "singular values: threshold is %g, expected at least 0", t);
+    const int64_t m = x->shape.dim[0], n = x->shape.dim[1], count = x->shape.dim[2], s = m < n ? m : n;
+    const int left = m < n;
+    if (!larmor_array_count(x)) return LARMOR_OK;
+    if (t == 0 && !sum) return y ? larmor_copy(x, y) : LARMOR_OK;
+    const lmr_frames_kernels *kernels;
+    larmor_array *g = NULL, *w = NULL, *p = NULL;
+    larmor_status st;
+    LMR_OR(done, decompose(x, left, &g, &w));
+    if (sum) LMR_OR(done, sum_roots(w, sum));
+    if (!y) goto done;
+    if (t == 0) {
+        st = larmor_copy(x, y);
+        goto done;
+    }
+    LMR_OR(done, lmr_frames_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, g->shape, &p));
+    LMR_OR(done, kernels->project(x->dev->ctx, s, count, t, g->data, w->data, p->data));
+    if (left)
+        st = kernels->multiply(x->dev->ctx, m, n, m, count, p->data, x->data, y->data);
+    else
+        st = kernels->multiply(x->dev->ctx, m, n, n, count, x->data, p->data, y->data);
+done:
+    larmor_array_free(p), larmor_array_free(w), larmor_array_free(g);
+    return st;
+}

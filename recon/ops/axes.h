@@ -1,0 +1,17 @@
+/* Some dimensions of an array, as a bit mask. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_AXES_H
+#define LMR_AXES_H
+
+#include "core/array.h"
+
+/* Errors: LARMOR_ERR_ARG without a device, with a dtype that is not complex or with a bit for a dimension that shape
+ * has not; LARMOR_ERR_SHAPE for a shape that is none. */
+larmor_status lmr_check_axes(const char *who, const larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                             unsigned axes);
+
+static inline int lmr_has_axis(unsigned axes, int d)
+{
+    return (int)(axes >> d & 1);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* Differences of images, and of the vector fields that they are. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "larmor/operators.h"
+#include "recon/ops/axes.h"
+#include "recon/sparse.h"
+
+typedef struct gradient {
+    const lmr_sparse_kernels *kernels;
+    int64_t n, row;
+    lmr_axes axes;
+} gradient;
+
+static larmor_status gradient_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const gradient *g = self;
+    return g->kernels->gradient(x->dev->ctx, g->n, g->row, &g->axes, 0, x->data, y->data);
+}
+
+static larmor_status gradient_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const gradient *g = self;
+    return g->kernels->gradient(x->dev->ctx, g->n, g->row, &g->axes, 1, y->data, x->data);
+}
+
+static larmor_status symmetrised_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const gradient *g = self;
+    return g->kernels->symmetrised(x->dev->ctx, g->n, g->row, &g->axes, 0, x->data, y->data);
+}
+
+static larmor_status symmetrised_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const gradient *g = self;
+    return g->kernels->symmetrised(x->dev->ctx, g->n, g->row, &g->axes, 1, y->data, x->data);
+}
+
+static const larmor_op_impl gradient_impl = {"gradient", gradient_forward, gradient_adjoint, NULL, free};
+static const larmor_op_impl symmetrised_impl = {"symmetrised gradient", symmetrised_forward, symmetrised_adjoint,
+                                                NULL, free};
+
+/* The first dimension longer than 1 is the row. */
+static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axes, const double *spacing, gradient *g)
+{
+    int64_t step = 1;
+    g->n = larmor_shape_count(shape), g->row = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        const int64_t length = shape.dim[d];
+        if (g->row == 1) g->row = length;
+        if (lmr_has_axis(axes, d)) {
+            const double h = spacing ? spacing[d] : 1;
+            if (!(h > 0) || !isfinite(h))
+                return LMR_FAIL(LARMOR_ERR_ARG, "%s: spacing is %g along axis %d, expected a finite number > 0", who,
+                                h, d);
+            const int a = g->axes.count++;
+            g->axes.step[a] = length == 1 ? g->n : step; /* one place has no neighbour, wherever */
+            g->axes.length[a] = length, g->axes.weight[a] = 1 / h;
+        }
+        step *= length;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status create(const larmor_op_impl *impl, larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                            unsigned axes, const double *spacing, larmor_op **op)
+{
+    *op = NULL;
+    LMR_TRY(lmr_check_axes(impl->name, dev, dtype, shape, axes));
+    if (!axes) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no axes given, expected at least one", impl->name);
+    if (shape.ndim == LARMOR_MAX_DIMS)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has %d dimensions, expected at most %d", impl->name,
+                        shape.ndim, LARMOR_MAX_DIMS - 1);
+    gradient *g = calloc(1, sizeof *g);
+    if (!g) return LMR_NO_MEMORY();
+    larmor_status st;
+    LMR_OR(fail, find_axes(impl->name, shape, axes, spacing, g));
+    LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &g->kernels));
+    const int d = g->axes.count;
+    const larmor_shape field = larmor_shape_append(shape, d), tensor = larmor_shape_append(shape, d * (d + 1) / 2);
+    if (impl == &gradient_impl)
+        LMR_OR(fail, larmor_op_create(dev, impl, g, dtype, shape, field, op));
+    else
+        LMR_OR(fail, larmor_op_create(dev, impl, g, dtype, field, tensor, op));
+    return LARMOR_OK;
+fail:
+    free(g);
+    return st;
+}
+
+larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                 const double *spacing, larmor_op **G)
+{
+    return create(&gradient_impl, dev, dtype, shape, axes, spacing, G);
+}
+
+larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                             unsigned axes, const double *spacing, larmor_op **E)
+{
+    return create(&symmetrised_impl, dev, dtype, shape, axes, spacing, E);
+}

@@ -1,0 +1,399 @@
+/* The NUFFT of a stack of planes: an FFT along z and, of each set of angles, one NUFFT in the plane for all
+ * partitions that have it. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "larmor/operators.h"
+#include "recon/frames.h"
+#include "recon/inputs.h"
+
+/* ---- what a trajectory is made of ---- */
+
+typedef struct readout {
+    const double *k; /* [3, samples] */
+    int64_t samples, partition, number;
+} readout;
+
+typedef struct layers {
+    double *k;     /* [3, samples, readouts] */
+    readout *list; /* by partition, then by place in the plane */
+    int64_t readouts;
+    int64_t *first; /* partition p has list[first[p]] .. list[first[p + 1] - 1] */
+    int64_t *set;   /* of angles of partition p, -1 without readouts */
+    int64_t nz, sets;
+} layers;
+
+static void free_layers(layers *a)
+{
+    free(a->k), free(a->list), free(a->first), free(a->set);
+}
+
+/* -1, 0, 1 in the order of the samples' kx and ky. */
+static int compare_in_plane(const readout *a, const readout *b)
+{
+    for (int64_t i = 0; i < a->samples; i++)
+        for (int d = 0; d < 2; d++) {
+            const double p = a->k[3 * i + d], q = b->k[3 * i + d];
+            if (p != q) return p < q ? -1 : 1;
+        }
+    return 0;
+}
+
+static int compare(const void *a_, const void *b_)
+{
+    const readout *a = a_, *b = b_;
+    if (a->partition != b->partition) return a->partition < b->partition ? -1 : 1;
+    const int order = compare_in_plane(a, b);
+    return order ? order : a->number < b->number ? -1 : a->number > b->number;
+}
+
+static const double whole = 1e-5; /* of a cycle: what reading and changing units may leave of an integer */
+
+/* 0 for a readout that is at one integer kz, which is told modulo nz; else the sample that is not is told. */
+static int find_partition(readout *r, int64_t nz, int64_t *sample)
+{
+    const double kz = rint(r->samples ? r->k[2] : 0);
+    for (int64_t i = 0; i < r->samples; i++)
+        if (!(fabs(r->k[3 * i + 2] - kz) <= whole)) {
+            *sample = i;
+            return 1;
+        }
+    const double rest = fmod(kz, (double)nz);
+    r->partition = (int64_t)(rest < 0 ? rest + (double)nz : rest);
+    return 0;
+}
+
+static int same_set(const layers *a, int64_t p, int64_t q)
+{
+    const int64_t count = a->first[p + 1] - a->first[p];
+    if (count != a->first[q + 1] - a->first[q]) return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (compare_in_plane(&a->list[a->first[p] + i], &a->list[a->first[q] + i])) return 0;
+    return 1;
+}
+
+/* Sorts the readouts into partitions and finds which have the same set of angles. */
+static void find_sets(layers *a)
+{
+    qsort(a->list, (size_t)a->readouts, sizeof *a->list, compare);
+    for (int64_t i = 0, p = 0; p <= a->nz; p++) {
+        while (i < a->readouts && a->list[i].partition < p) i++;
+        a->first[p] = i;
+    }
+    for (int64_t p = 0; p < a->nz; p++) {
+        a->set[p] = -1;
+        if (a->first[p] == a->first[p + 1]) continue;
+        for (int64_t q = 0; q < p && a->set[p] < 0; q++)
+            if (a->set[q] >= 0 && same_set(a, p, q)) a->set[p] = a->set[q];
+        if (a->set[p] < 0) a->set[p] = a->sets++;
+    }
+}
+
+/* Reads traj [3, samples, readouts]. *wrong: the first readout that is not at one integer kz, at that sample; or -1,
+ * and then all of `a` is filled. Free `a` in any case. */
+static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a, int64_t *wrong, int64_t *sample)
+{
+    const int64_t samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
+    *a = (layers){.nz = nz, .readouts = readouts};
+    *wrong = -1;
+    larmor_array *wide;
+    LMR_TRY(lmr_input_real("stack of stars", "trajectory", traj, &wide));
+    a->k = malloc(larmor_array_bytes(wide) + 1);
+    a->list = malloc((size_t)(readouts + 1) * sizeof *a->list);
+    a->first = malloc((size_t)(nz + 1) * sizeof *a->first), a->set = malloc((size_t)(nz + 1) * sizeof *a->set);
+    larmor_status st = LARMOR_OK;
+    if (!a->k || !a->list || !a->first || !a->set) st = LMR_NO_MEMORY();
+    if (!st) st = larmor_array_read(wide, a->k, larmor_array_bytes(wide));
+    larmor_array_free(wide);
+    if (st) return st;
+    for (int64_t r = 0; r < readouts; r++) {
+        a->list[r] = (readout){a->k + 3 * samples * r, samples, 0, r};
+        if (find_partition(&a->list[r], nz, sample)) {
+            *wrong = r;
+            return LARMOR_OK;
+        }
+    }
+    find_sets(a);
+    return LARMOR_OK;
+}
+
+static int is_three_dimensional(const larmor_array *traj)
+{
+    return traj && traj->shape.ndim == 3 && traj->shape.dim[0] == 3;
+}
+
+larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is_stack, int64_t *sets)
+{
+    if (!is_stack) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_is_stack: is_stack is NULL");
+    *is_stack = 0;
+    if (sets) *sets = 0;
+    if (nz < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: got %lld partitions, expected at least 1", (long long)nz);
+    if (!traj) return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: no trajectory given");
+    if (!is_three_dimensional(traj)) return LARMOR_OK;
+    layers a;
+    int64_t wrong, sample;
+    const larmor_status st = find_layers(traj, nz, &a, &wrong, &sample);
+    if (!st && wrong < 0) {
+        *is_stack = 1;
+        if (sets) *sets = a.sets;
+    }
+    free_layers(&a);
+    return st;
+}
+
+/* ---- the operator ---- */
+
+typedef struct sheet { /* the partitions of one set of angles */
+    int64_t partitions, readouts;
+    larmor_op *F;         /* [nx, ny, partitions batch] to [samples, readouts, partitions batch] */
+    larmor_array *plane;  /* int64 [partitions]: after the FFT along z */
+    larmor_array *factor; /* [partitions]: what makes the FFT a centred one */
+    larmor_array *column; /* int64 [readouts, partitions]: in the trajectory */
+} sheet;
+
+typedef struct stack {
+    larmor_device *dev;
+    larmor_dtype dtype;
+    const lmr_frames_kernels *kernels;
+    const lmr_fft *fft;
+    void *fft_plan;
+    int sign;
+    int64_t voxels, nz, batch, samples, readouts; /* voxels: of a plane */
+    int64_t sheets;
+    sheet *sheet;
+    larmor_array *spectrum;        /* [nz, voxels, batch] */
+    larmor_array *images, *values; /* room for the largest sheet */
+} stack;
+
+static void destroy(void *self)
+{
+    stack *s = self;
+    for (int64_t i = 0; s->sheet && i < s->sheets; i++) {
+        larmor_op_free(s->sheet[i].F), larmor_array_free(s->sheet[i].plane);
+        larmor_array_free(s->sheet[i].factor), larmor_array_free(s->sheet[i].column);
+    }
+    larmor_array_free(s->spectrum), larmor_array_free(s->images), larmor_array_free(s->values);
+    s->fft->destroy(s->dev->ctx, s->fft_plan);
+    larmor_device_free(s->dev);
+    free(s->sheet);
+    free(s);
+}
+
+/* The first numbers of a room, in that shape. */
+static larmor_status part_of(larmor_array *room, larmor_shape shape, larmor_array **part)
+{
+    larmor_array *slice;
+    *part = NULL;
+    LMR_TRY(larmor_array_slice(room, 0, larmor_shape_count(shape), &slice));
+    const larmor_status st = larmor_array_reshape(slice, shape, part);
+    larmor_array_free(slice);
+    return st;
+}
+
+static larmor_status sheet_forward(stack *s, const sheet *h, const larmor_array *images, larmor_array *values,
+                                   larmor_array *y)
+{
+    void *ctx = s->dev->ctx;
+    LMR_TRY(s->kernels->planes(ctx, s->nz, s->voxels, h->partitions, s->batch, h->plane->data, h->factor->data,
+                               s->spectrum->data, images->data));
+    LMR_TRY(larmor_op_forward(h->F, images, values));
+    return s->kernels->deal(ctx, s->samples, h->readouts * h->partitions, s->readouts, s->batch, h->column->data,
+                            values->data, y->data);
+}
+
+static larmor_status sheet_adjoint(stack *s, const sheet *h, larmor_array *images, larmor_array *values,
+                                   const larmor_array *y)
+{
+    void *ctx = s->dev->ctx;
+    LMR_TRY(s->kernels->collect(ctx, s->samples, h->readouts * h->partitions, s->readouts, s->batch, h->column->data,
+                                y->data, values->data));
+    LMR_TRY(larmor_op_adjoint(h->F, values, images));
+    return s->kernels->lines(ctx, s->nz, s->voxels, h->partitions, s->batch, h->plane->data, h->factor->data,
+                             images->data, s->spectrum->data);
+}
+
+/* Every sheet from the spectrum to its samples in `to`, or from its samples in `from` to the spectrum. */
+static larmor_status each_sheet(stack *s, const larmor_array *from, larmor_array *to)
+{
+    for (int64_t i = 0; i < s->sheets; i++) {
+        const sheet *h = &s->sheet[i];
+        larmor_array *images = NULL, *values = NULL;
+        larmor_status st = part_of(s->images, larmor_op_in_shape(h->F), &images);
+        if (!st) st = part_of(s->values, larmor_op_out_shape(h->F), &values);
+        if (!st) st = to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from);
+        larmor_array_free(values), larmor_array_free(images);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    stack *s = self;
+    LMR_TRY(
+        s->kernels->lines(s->dev->ctx, s->nz, s->voxels, s->nz, s->batch, NULL, NULL, x->data, s->spectrum->data));
+    LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, s->sign, s->spectrum->data));
+    return each_sheet(s, NULL, y);
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    stack *s = self;
+    LMR_TRY(larmor_zero(s->spectrum)); /* partitions without readouts */
+    LMR_TRY(each_sheet(s, y, NULL));
+    LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, -s->sign, s->spectrum->data));
+    return s->kernels->planes(s->dev->ctx, s->nz, s->voxels, s->nz, s->batch, NULL, NULL, s->spectrum->data, x->data);
+}
+
+static const larmor_op_impl impl = {"stack of stars", forward, adjoint, NULL, destroy};
+
+/* ---- making it ---- */
+
+/* Whole numbers have no type of arrays; they are as long as doubles. */
+static larmor_status upload(larmor_device *dev, larmor_dtype dtype, int64_t count, const void *host,
+                            larmor_array **out)
+{
+    larmor_array *x;
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(count), &x));
+    const larmor_status st = larmor_array_write(x, host, larmor_array_bytes(x));
+    if (st)
+        larmor_array_free(x);
+    else
+        *out = x;
+    return st;
+}
+
+/* exp(-sign 2 pi i q c / nz) for plane q of the FFT, whose voxel 0 is at z = -c, c = floor(nz / 2). */
+static larmor_status upload_factors(const stack *s, int64_t count, const int64_t *plane, larmor_array **out)
+{
+    double _Complex *wide = malloc((size_t)count * sizeof *wide);
+    float _Complex *narrow = malloc((size_t)count * sizeof *narrow);
+    larmor_status st = wide && narrow ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t p = 0; !st && p < count; p++) {
+        const double turns = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
+        wide[p] = CMPLX(cos(2 * M_PI * turns), -s->sign * sin(2 * M_PI * turns));
+        narrow[p] = (float _Complex)wide[p];
+    }
+    if (!st) st = upload(s->dev, s->dtype, count, s->dtype == LARMOR_C128 ? (void *)wide : narrow, out);
+    free(narrow), free(wide);
+    return st;
+}
+
+/* The plan in the plane, over the points of partition p. */
+static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t p, sheet *h)
+{
+    larmor_nufft_opts o = *opts;
+    o.ndim = 2, o.modes[2] = 0, o.batch = h->partitions * s->batch;
+    double *k = malloc((size_t)(2 * s->samples * h->readouts + 1) * sizeof *k);
+    larmor_array *traj = NULL;
+    larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t r = 0; !st && r < h->readouts; r++)
+        for (int64_t i = 0; i < s->samples; i++)
+            for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
+    if (!st) st = larmor_array_create(s->dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, h->readouts), &traj);
+    if (!st) st = larmor_array_write(traj, k, larmor_array_bytes(traj));
+    if (!st) st = larmor_op_nufft(s->dev, &o, traj, &h->F);
+    larmor_array_free(traj);
+    free(k);
+    return st;
+}
+
+static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t set, sheet *h)
+{
+    int64_t one = -1;
+    for (int64_t p = 0; p < s->nz; p++)
+        if (a->set[p] == set) h->partitions++, one = p;
+    h->readouts = a->first[one + 1] - a->first[one];
+    const int64_t columns = h->readouts * h->partitions;
+    int64_t *plane = malloc((size_t)h->partitions * sizeof *plane),
+            *column = malloc((size_t)columns * sizeof *column);
+    larmor_status st = plane && column ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t p = 0, n = 0; !st && p < s->nz; p++) {
+        if (a->set[p] != set) continue;
+        for (int64_t r = 0; r < h->readouts; r++) column[r + h->readouts * n] = a->list[a->first[p] + r].number;
+        plane[n++] = p;
+    }
+    if (!st) st = upload(s->dev, LARMOR_F64, h->partitions, plane, &h->plane);
+    if (!st) st = upload(s->dev, LARMOR_F64, columns, column, &h->column);
+    if (!st) st = upload_factors(s, h->partitions, plane, &h->factor);
+    if (!st) st = make_plan(s, opts, a, one, h);
+    free(column), free(plane);
+    return st;
+}
+
+static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers *a)
+{
+    int64_t images = 0, values = 0;
+    LMR_TRY(lmr_frames_kernels_of(s->dev, s->dtype, &s->kernels));
+    s->sheet = calloc((size_t)(a->sets + 1), sizeof *s->sheet);
+    if (!s->sheet) return LMR_NO_MEMORY();
+    s->sheets = a->sets;
+    for (int64_t i = 0; i < s->sheets; i++) {
+        LMR_TRY(make_sheet(s, opts, a, i, &s->sheet[i]));
+        const int64_t in = larmor_shape_count(larmor_op_in_shape(s->sheet[i].F));
+        const int64_t out = larmor_shape_count(larmor_op_out_shape(s->sheet[i].F));
+        images = in > images ? in : images, values = out > values ? out : values;
+    }
+    LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(s->nz, s->voxels, s->batch), &s->spectrum));
+    LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(images), &s->images));
+    LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(values), &s->values));
+    return s->fft->plan(s->dev->ctx, 1, (int64_t[3]){s->nz, 1, 1}, s->voxels * s->batch, &s->fft_plan);
+}
+
+/* Checked and with the defaults that are needed here; the rest is the NUFFT's. */
+static larmor_status check(const larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                           larmor_nufft_opts *o)
+{
+    if (!dev || !opts || !traj)
+        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: a device, options and a trajectory are needed");
+    *o = *opts;
+    o->sign = o->sign ? o->sign : -1;
+    o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
+    if (o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||
+        larmor_shape_count(LARMOR_SHAPE(o->modes[0], o->modes[1], o->modes[2], o->batch)) < 0)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG, "stack of stars: got %d dimensions of %lld x %lld x %lld modes, batch %lld; expected 3",
+            o->ndim, (long long)o->modes[0], (long long)o->modes[1], (long long)o->modes[2], (long long)o->batch);
+    if (o->sign != 1 && o->sign != -1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: sign is %d, expected -1 or 1", o->sign);
+    if (!is_three_dimensional(traj))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: trajectory is %s, expected [3, samples, readouts]",
+                        lmr_describe(traj).s);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                       larmor_op **A)
+{
+    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_stack_of_stars: A is NULL");
+    *A = NULL;
+    larmor_nufft_opts o;
+    LMR_TRY(check(dev, opts, traj, &o));
+    const int64_t samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
+    layers a;
+    int64_t wrong, sample;
+    larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
+    if (!st && wrong >= 0)
+        st = LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "stack of stars: readout %lld has kz %g at sample %lld, expected one integer at all its samples; "
+            "use larmor_op_nufft",
+            (long long)wrong, a.list[wrong].k[3 * sample + 2], (long long)sample);
+    stack *s = st ? NULL : calloc(1, sizeof *s);
+    if (!st && !s) st = LMR_NO_MEMORY();
+    if (s) {
+        *s = (stack){.dev = lmr_device_ref(dev), .dtype = o.dtype, .fft = dev->be->fft[lmr_precision(o.dtype)]};
+        s->sign = o.sign, s->voxels = o.modes[0] * o.modes[1], s->nz = o.modes[2], s->batch = o.batch ? o.batch : 1;
+        s->samples = samples, s->readouts = readouts;
+        st = build(s, &o, &a);
+    }
+    larmor_shape in = larmor_shape_of(3, o.modes), out = LARMOR_SHAPE(samples, readouts);
+    if (o.batch) in = larmor_shape_append(in, o.batch), out = larmor_shape_append(out, o.batch);
+    if (!st) st = larmor_op_create(dev, &impl, s, o.dtype, in, out, A);
+    if (st && s) destroy(s);
+    free_layers(&a);
+    return st;
+}

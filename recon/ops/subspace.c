@@ -1,0 +1,114 @@
+/* Images of a few basis functions in time. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "larmor/operators.h"
+
+typedef struct subspace {
+    int64_t voxels, frames, rank;
+    larmor_array *basis, *conjugate; /* [frames, rank] */
+    larmor_array *gram;              /* [rank, rank]: basis^T conj(basis), what acts on coefficients from the right */
+} subspace;
+
+/* y [voxels, columns] <- x [voxels, inner] op(b) */
+static larmor_status times(const subspace *s, const larmor_array *x, char op, const larmor_array *b, int64_t inner,
+                           int64_t columns, larmor_array *y)
+{
+    return lmr_la_of(x)->gemm(x->dev->ctx, 'N', op, s->voxels, columns, inner, x->data, s->voxels, b->data,
+                              b->shape.dim[0], y->data, s->voxels);
+}
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const subspace *s = self;
+    return times(s, x, 'T', s->basis, s->rank, s->frames, y);
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const subspace *s = self;
+    return times(s, y, 'N', s->conjugate, s->frames, s->rank, x);
+}
+
+static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    const subspace *s = self;
+    return times(s, x, 'N', s->gram, s->rank, s->rank, z);
+}
+
+static void destroy(void *self)
+{
+    subspace *s = self;
+    larmor_array_free(s->basis), larmor_array_free(s->conjugate), larmor_array_free(s->gram);
+    free(s);
+}
+
+static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destroy};
+
+/* By way of the host: a basis is small. */
+static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
+{
+    const int64_t count = larmor_array_count(x);
+    larmor_array *wide = NULL, *back = NULL;
+    double _Complex *host = NULL;
+    float _Complex *narrow = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_convert(x, LARMOR_C128, &wide));
+    st = LARMOR_ERR_MEMORY;
+    host = malloc(larmor_array_bytes(wide) + 1), narrow = malloc(larmor_array_bytes(wide) + 1);
+    if (!host || !narrow) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    LMR_OR(done, larmor_array_read(wide, host, larmor_array_bytes(wide)));
+    for (int64_t i = 0; i < count; i++) host[i] = conj(host[i]), narrow[i] = (float _Complex)host[i];
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &back));
+    LMR_OR(done, larmor_array_write(back, x->dtype == LARMOR_C128 ? (void *)host : narrow, larmor_array_bytes(back)));
+    *out = back, back = NULL;
+done:
+    larmor_array_free(back), larmor_array_free(wide);
+    free(narrow), free(host);
+    return st;
+}
+
+static larmor_status prepare(subspace *s, larmor_device *dev, larmor_dtype dtype, larmor_array *basis)
+{
+    larmor_array *here;
+    LMR_TRY(larmor_array_to(basis, dev, &here));
+    larmor_status st = larmor_array_convert(here, dtype, &s->basis);
+    larmor_array_free(here);
+    if (st) return st;
+    LMR_TRY(conjugate_of(s->basis, &s->conjugate));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(s->rank, s->rank), &s->gram));
+    return lmr_la_of(s->gram)->gemm(dev->ctx, 'T', 'N', s->rank, s->rank, s->frames, s->basis->data, s->frames,
+                                    s->conjugate->data, s->frames, s->gram->data, s->rank);
+}
+
+larmor_status larmor_op_subspace(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_array *basis,
+                                 larmor_op **B)
+{
+    if (!B) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_subspace: B is NULL");
+    *B = NULL;
+    if (!dev || !lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: a device and a complex type are needed");
+    if (!basis || basis->shape.ndim != 2 || basis->shape.dim[0] < 1 || basis->shape.dim[1] < 1 ||
+        (basis->dtype == LARMOR_C128 && dtype == LARMOR_C64))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: basis is %s, expected %s [frames, coefficients]",
+                        lmr_describe(basis).s, larmor_dtype_name(dtype));
+    const int64_t voxels = larmor_shape_count(image);
+    if (voxels < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "subspace: image is %s, expected at least one voxel",
+                        lmr_describe_as(dev, dtype, image).s);
+    subspace *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    s->voxels = voxels, s->frames = basis->shape.dim[0], s->rank = basis->shape.dim[1];
+    larmor_status st;
+    LMR_OR(fail, prepare(s, dev, dtype, basis));
+    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, s->rank),
+                                  larmor_shape_append(image, s->frames), B));
+    return LARMOR_OK;
+fail:
+    destroy(s);
+    return st;
+}

@@ -1,0 +1,102 @@
+/* Multiplication of complex arrays by real weights. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/ops/weights.h"
+
+#include <stdlib.h>
+
+#include "larmor/operators.h"
+#include "recon/inputs.h"
+#include "recon/sparse.h"
+
+typedef struct weights {
+    larmor_array *w;
+    int64_t batch;
+    const lmr_sparse_kernels *kernels;
+} weights;
+
+static larmor_status multiply(void *self, const larmor_array *x, larmor_array *y)
+{
+    const weights *s = self;
+    return s->kernels->weigh(x->dev->ctx, larmor_array_count(s->w), s->batch, s->w->data, x->data, y->data);
+}
+
+static larmor_status multiply_twice(void *self, const larmor_array *x, larmor_array *z)
+{
+    LMR_TRY(multiply(self, x, z));
+    return multiply(self, z, z);
+}
+
+static void destroy(void *self)
+{
+    weights *s = self;
+    larmor_array_free(s->w);
+    free(s);
+}
+
+larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
+{
+    const larmor_op_impl impl = {name, multiply, multiply, multiply_twice, destroy};
+    const larmor_shape shape = batch ? larmor_shape_append(w->shape, batch) : w->shape;
+    *W = NULL;
+    weights *s = malloc(sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    *s = (weights){.w = larmor_array_ref(w), .batch = batch ? batch : 1};
+    larmor_status st;
+    LMR_OR(fail, lmr_sparse_kernels_of(w->dev, dtype, &s->kernels));
+    LMR_OR(fail, larmor_op_create(w->dev, &impl, s, dtype, shape, shape, W));
+    return LARMOR_OK;
+fail:
+    destroy(s);
+    return st;
+}
+
+larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_array *weights_, larmor_dtype dtype,
+                               int root, larmor_array **copy)
+{
+    *copy = NULL;
+    const lmr_sparse_kernels *kernels;
+    larmor_array *wide, *narrow = NULL, *out = NULL;
+    int64_t index;
+    double value;
+    LMR_TRY(lmr_input_real(who, what, weights_, &wide));
+    larmor_status st;
+    LMR_OR(done, lmr_find_outlier(wide, 0, &index, &value));
+    if (index >= 0) {
+        st = LMR_FAIL(LARMOR_ERR_ARG, "%s: element %lld of the %s is %g, expected at least 0", who, (long long)index,
+                      what, value);
+        goto done;
+    }
+    LMR_OR(done, lmr_sparse_kernels_of(wide->dev, dtype, &kernels));
+    LMR_OR(done, larmor_array_convert(wide, lmr_real_of(dtype), &narrow));
+    LMR_OR(done, larmor_array_create(wide->dev, lmr_real_of(dtype), wide->shape, &out));
+    LMR_OR(done, larmor_copy(narrow, out));
+    if (root) LMR_OR(done, kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
+    *copy = out, out = NULL;
+done:
+    larmor_array_free(out), larmor_array_free(narrow), larmor_array_free(wide);
+    return st;
+}
+
+static larmor_status op_of(const char *name, const char *what, const larmor_array *given, larmor_dtype dtype,
+                           int64_t batch, larmor_op **op)
+{
+    *op = NULL;
+    larmor_array *w;
+    if (!lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name, larmor_dtype_name(dtype));
+    LMR_TRY(lmr_weights_copy(name, what, given, dtype, 0, &w));
+    const larmor_status st = lmr_op_weigh(name, w, dtype, batch, op);
+    larmor_array_free(w);
+    return st;
+}
+
+larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
+{
+    *W = NULL;
+    if (batch < 0) return LMR_FAIL(LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
+    return op_of("weights", "weights", w, dtype, batch, W);
+}
+
+larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M)
+{
+    return op_of("mask", "mask", mask, dtype, 0, M);
+}

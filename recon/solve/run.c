@@ -1,0 +1,216 @@
+/* What the solvers share. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <time.h>
+
+#include "core/random.h"
+#include "recon/solve/solve.h"
+
+double lmr_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- arrays ---- */
+
+larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, larmor_array **const *arrays)
+{
+    for (int i = 0; i < count; i++) *arrays[i] = NULL;
+    for (int i = 0; i < count; i++) {
+        const larmor_status st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), shape, arrays[i]);
+        if (!st) continue;
+        while (i-- > 0) larmor_array_free(*arrays[i]), *arrays[i] = NULL;
+        return st;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_real_dot(const larmor_array *x, const larmor_array *y, double *real)
+{
+    double both[2];
+    LMR_TRY(larmor_dot(x, y, both));
+    *real = both[0];
+    return LARMOR_OK;
+}
+
+larmor_status lmr_change(const larmor_array *x, const larmor_array *y, larmor_array *difference, double *relative)
+{
+    double moved, size;
+    LMR_TRY(larmor_copy(x, difference));
+    LMR_TRY(larmor_axpby(-1, y, 1, difference));
+    LMR_TRY(larmor_nrm2(difference, &moved));
+    LMR_TRY(larmor_nrm2(x, &size));
+    *relative = moved == 0 ? 0 : size > 0 ? moved / size : INFINITY;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_map(larmor_op *K, const larmor_array *x, larmor_array *y)
+{
+    return K ? larmor_op_forward(K, x, y) : larmor_copy(x, y);
+}
+
+larmor_status lmr_map_back(larmor_op *K, const larmor_array *y, larmor_array *x)
+{
+    return K ? larmor_op_adjoint(K, y, x) : larmor_copy(y, x);
+}
+
+/* With y = M B x / |..|, the Rayleigh quotient of M B in the norm of M^-1 is <B x, M B x> / <x, B x>. */
+larmor_status lmr_largest(larmor_op *B, larmor_op *M, int iters, double *largest)
+{
+    if (!M) return larmor_opnorm(B, iters, largest);
+    *largest = 0;
+    larmor_array *x, *y;
+    larmor_status st;
+    LMR_TRY(lmr_arrays_create(B, larmor_op_in_shape(B), 2, (larmor_array * *[]){&x, &y}));
+    double norm, below, above;
+    LMR_OR(done, lmr_random_fill(x, 1));
+    for (int i = 0; i < iters; i++) {
+        LMR_OR(done, larmor_nrm2(x, &norm));
+        if (!(norm > 0)) break;
+        LMR_OR(done, larmor_axpby(1 / norm, x, 0, x));
+        LMR_OR(done, larmor_op_normal(B, x, y));
+        LMR_OR(done, lmr_real_dot(x, y, &below));
+        LMR_OR(done, larmor_op_forward(M, y, x));
+        LMR_OR(done, lmr_real_dot(x, y, &above));
+        if (!(below > 0)) break;
+        *largest = above / below;
+    }
+done:
+    larmor_array_free(y), larmor_array_free(x);
+    return st;
+}
+
+/* ---- the data term ---- */
+
+larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f)
+{
+    double data, adjoint;
+    *f = (lmr_data){.A = A, .lambda = lambda};
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &f->rhs));
+    LMR_OR(fail, larmor_op_adjoint(A, b, f->rhs));
+    LMR_OR(fail, larmor_nrm2(b, &data));
+    LMR_OR(fail, larmor_nrm2(f->rhs, &adjoint));
+    f->square = data * data;
+    if (isfinite(f->square) && isfinite(adjoint)) return LARMOR_OK;
+    st = LMR_FAIL(LARMOR_ERR_NUMERIC,
+                  "%s: |b| is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the data and the "
+                  "maps",
+                  who, data, adjoint);
+fail:
+    lmr_data_free(f);
+    return st;
+}
+
+void lmr_data_free(lmr_data *f)
+{
+    larmor_array_free(f->rhs);
+    f->rhs = NULL;
+}
+
+larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z)
+{
+    LMR_TRY(larmor_op_normal(f->A, x, z));
+    return f->lambda > 0 ? larmor_axpby(f->lambda, x, 1, z) : LARMOR_OK;
+}
+
+larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const larmor_array *Nx, double *value)
+{
+    double quadratic, linear;
+    LMR_TRY(lmr_real_dot(x, Nx, &quadratic));
+    LMR_TRY(lmr_real_dot(x, f->rhs, &linear));
+    *value = quadratic / 2 - linear + f->square / 2;
+    return LARMOR_OK;
+}
+
+/* ---- the run ---- */
+
+static larmor_status check(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
+                           const larmor_solve_opts *o)
+{
+    if (!A || !b || !x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: A, b and x are needed", name);
+    if (o->max_iter < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: max_iter is %d, expected at least 0", name, o->max_iter);
+    if (o->inner < 0) return LMR_FAIL(LARMOR_ERR_ARG, "%s: inner is %d, expected at least 0", name, o->inner);
+    const double at_least_0[] = {o->lambda, o->largest, o->penalty};
+    const char *const what[] = {"lambda", "largest", "penalty"};
+    for (int i = 0; i < 3; i++)
+        if (!(at_least_0[i] >= 0) || !isfinite(at_least_0[i]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %g, expected a finite number >= 0", name, what[i],
+                            at_least_0[i]);
+    return isnan(o->tol) ? LMR_FAIL(LARMOR_ERR_ARG, "%s: tol is not a number", name) : LARMOR_OK;
+}
+
+larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
+                            const larmor_solve_opts *opts, int max_iter, double tol, larmor_report *report,
+                            lmr_run *run)
+{
+    *run = (lmr_run){.name = name, .begin = lmr_seconds(), .objective = NAN};
+    if (opts) run->o = *opts;
+    if (report) *report = (larmor_report){.objective = NAN};
+    LMR_TRY(check(name, A, b, x, &run->o));
+    if (run->o.max_iter == 0) run->o.max_iter = max_iter;
+    if (run->o.tol == 0) run->o.tol = tol;
+    /* below its rounding an iterate gets no better */
+    run->o.tol = fmax(run->o.tol, larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-52 : 0x1p-23);
+    return larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &run->best);
+}
+
+static larmor_status keep(lmr_run *run, const larmor_array *x)
+{
+    run->kept = 1, run->best_objective = run->objective, run->best_residual = run->residual;
+    return larmor_copy(x, run->best);
+}
+
+larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objective, double ceiling)
+{
+    if (isnan(objective))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "%s: the start's objective is not a number; look for NaN or Inf in the start and the maps",
+                        run->name);
+    run->objective = objective, run->residual = 1;
+    run->limit = 10 * (isfinite(objective) ? fmax(objective, ceiling) : INFINITY);
+    return keep(run, x);
+}
+
+larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective)
+{
+    run->iters++, run->residual = residual, run->objective = objective;
+    if (isnan(residual) || isnan(objective) || objective > run->limit)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "%s: diverges: objective %.3e after %d iterations, smallest %.3e; check that the adjoint is "
+                        "that of the forward map",
+                        run->name, objective, run->iters, run->best_objective);
+    if (objective <= run->best_objective) LMR_TRY(keep(run, x));
+    const larmor_progress progress = {.iter = run->iters,
+                                      .max_iter = run->o.max_iter,
+                                      .residual = residual,
+                                      .objective = objective,
+                                      .seconds = lmr_seconds() - run->begin,
+                                      .x = x};
+    if (run->o.monitor && run->o.monitor(run->o.user, &progress))
+        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", run->name, run->iters);
+    return LARMOR_OK;
+}
+
+int lmr_run_done(const lmr_run *run)
+{
+    return run->iters >= run->o.max_iter || (run->iters > 0 && run->residual <= run->o.tol);
+}
+
+larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmor_report *report)
+{
+    if (st == LARMOR_ERR_NUMERIC && run->kept) {
+        const larmor_status restored = larmor_copy(run->best, x);
+        if (restored) st = restored;
+        run->residual = run->best_residual, run->objective = run->best_objective;
+    }
+    larmor_array_free(run->best);
+    if (report)
+        *report = (larmor_report){.iters = run->iters,
+                                  .residual = run->residual,
+                                  .objective = run->objective,
+                                  .seconds = lmr_seconds() - run->begin};
+    return st;
+}

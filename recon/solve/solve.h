@@ -1,0 +1,70 @@
+/* What the solvers share: options, the data term through its normal map, and the watch over each iteration. Public
+ * operators and arrays alone. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SOLVE_H
+#define LMR_SOLVE_H
+
+#include "core/status.h"
+#include "larmor/solve.h"
+
+double lmr_seconds(void); /* of a clock that never goes back */
+
+/* ---- the data term ---- */
+
+/* f(x) = 1/2 |A x - b|^2 + lambda/2 |x|^2, known from N = A^H A + lambda, A^H b and |b|^2. */
+typedef struct lmr_data {
+    larmor_op *A;
+    double lambda, square; /* square: |b|^2 */
+    larmor_array *rhs;     /* A^H b */
+} lmr_data;
+
+/* Errors: LARMOR_ERR_NUMERIC if b or A^H b is not finite. */
+larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f);
+void lmr_data_free(lmr_data *f);
+larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z); /* z <- N x */
+/* f(x) from x and N x */
+larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const larmor_array *Nx, double *value);
+
+/* ---- the run ---- */
+
+/* One run of a solver: the iterate with the smallest objective is kept for the case of divergence. */
+typedef struct lmr_run {
+    const char *name;
+    larmor_solve_opts o; /* with the solver's defaults in it */
+    double begin;
+    int iters;
+    double residual, objective, limit; /* limit: of the objective */
+    larmor_array *best;
+    double best_residual, best_objective;
+    int kept; /* 1 if best holds an iterate */
+} lmr_run;
+
+/* Checks what every solver is given, fills defaults, zeroes the report. */
+larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
+                            const larmor_solve_opts *opts, int max_iter, double tol, larmor_report *report,
+                            lmr_run *run);
+/* The start's objective, before the first iteration; ceiling: the objective of x = 0, or thereabouts. */
+larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objective, double ceiling);
+/* After an iteration: counts, checks, keeps, reports. LARMOR_STOPPED if the monitor says so. */
+larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective);
+/* Nothing more to do: the tolerance or the number of iterations is reached. */
+int lmr_run_done(const lmr_run *run);
+/* After all: after LARMOR_ERR_NUMERIC x becomes the best iterate. Fills the report, frees; returns the run's status.
+ */
+larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmor_report *report);
+
+/* ---- arrays ---- */
+
+/* count arrays of zeros on A's device; all or none. */
+larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, larmor_array **const *arrays);
+/* |x - y| / |x|; difference is overwritten with x - y */
+larmor_status lmr_change(const larmor_array *x, const larmor_array *y, larmor_array *difference, double *relative);
+larmor_status lmr_real_dot(const larmor_array *x, const larmor_array *y, double *real);
+/* y <- K x or K^H x; a copy if K is NULL */
+larmor_status lmr_map(larmor_op *K, const larmor_array *x, larmor_array *y);
+larmor_status lmr_map_back(larmor_op *K, const larmor_array *y, larmor_array *x);
+
+/* The largest eigenvalue of M B, both self-adjoint and positive, by the power method in the norm of M; M may be NULL.
+ * B(x) is K^H K, or A^H A through larmor_op_normal. */
+larmor_status lmr_largest(larmor_op *B, larmor_op *M, int iters, double *largest);
+
+#endif

@@ -1,0 +1,74 @@
+/* FINUFFT's tolerance sweep: every tolerance is kept, or refused when it is out of reach. A test for each dimension,
+ * so that tools that slow kernels down can take them one by one; single precision is test_sweep_f32.c.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/nufft/direct.h"
+
+#ifdef SWEEP_SINGLE
+#define DTYPE LARMOR_C64
+static const double reach_chosen[3] = {1e-6, 1e-6, 1e-6}, reach_1_25[3] = {1e-5, 1e-4, 1e-3},
+                    reach_1_5[3] = {1e-5, 1e-5, 1e-5}, reach_2[3] = {1e-6, 1e-6, 1e-6};
+#else
+#define DTYPE LARMOR_C128
+static const double reach_chosen[3] = {1e-14, 1e-14, 1e-14}, reach_1_25[3] = {1e-9, 1e-9, 1e-9},
+                    reach_1_5[3] = {1e-12, 1e-12, 1e-12}, reach_2[3] = {1e-14, 1e-14, 1e-14};
+#endif
+
+/* Eight tolerances a decade: kept, or refused below reach[ndim - 1]. */
+static void check_sweep(int ndim, double upsample, const double reach[3])
+{
+    sweep s = sweep_create(ndim, DTYPE);
+    for (int k = 8;; k++) {
+        const double tol = pow(10, -k / 8.0);
+        larmor_nufft_info info;
+        double error[2];
+        if (sweep_run(&s, tol, upsample, &info, error)) {
+            if (tol >= reach[ndim - 1] * 0.999) fail_msg("%dD at %g: %s", ndim, tol, larmor_last_error());
+            assert_non_null(strstr(larmor_last_error(), "is out of reach"));
+            break;
+        }
+        assert_at_most(error[0], tol);
+        assert_at_most(error[1], tol);
+        assert_at_most(info.error, tol);
+        if (upsample > 0) assert_true(info.upsample >= upsample);
+    }
+    sweep_free(&s);
+}
+
+/* The four claims in one dimension count. */
+#define CLAIMS(ndim)                                                                                                 \
+    static void every_tolerance_is_kept_in_##ndim##d(void **state)                                                   \
+    {                                                                                                                \
+        (void)state;                                                                                                 \
+        check_sweep(ndim, 0, reach_chosen);                                                                          \
+    }                                                                                                                \
+    static void an_upsampling_of_1_25_keeps_what_it_accepts_in_##ndim##d(void **state)                               \
+    {                                                                                                                \
+        (void)state;                                                                                                 \
+        check_sweep(ndim, 1.25, reach_1_25);                                                                         \
+    }                                                                                                                \
+    static void an_upsampling_of_1_5_keeps_what_it_accepts_in_##ndim##d(void **state)                                \
+    {                                                                                                                \
+        (void)state;                                                                                                 \
+        check_sweep(ndim, 1.5, reach_1_5);                                                                           \
+    }                                                                                                                \
+    static void an_upsampling_of_2_keeps_what_it_accepts_in_##ndim##d(void **state)                                  \
+    {                                                                                                                \
+        (void)state;                                                                                                 \
+        check_sweep(ndim, 2, reach_2);                                                                               \
+    }
+#define CLAIM_TESTS(ndim)                                                                                            \
+    cmocka_unit_test(every_tolerance_is_kept_in_##ndim##d),                                                          \
+        cmocka_unit_test(an_upsampling_of_1_25_keeps_what_it_accepts_in_##ndim##d),                                  \
+        cmocka_unit_test(an_upsampling_of_1_5_keeps_what_it_accepts_in_##ndim##d),                                   \
+        cmocka_unit_test(an_upsampling_of_2_keeps_what_it_accepts_in_##ndim##d)
+
+CLAIMS(1)
+CLAIMS(2)
+CLAIMS(3)
+
+static const struct CMUnitTest tests[] = {CLAIM_TESTS(1), CLAIM_TESTS(2), CLAIM_TESTS(3)};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

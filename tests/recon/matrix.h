@@ -1,0 +1,150 @@
+/* Problems with dense matrices, solved directly, for the tests of the solvers. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_TESTS_RECON_MATRIX_H
+#define LARMOR_TESTS_RECON_MATRIX_H
+
+#include "tests/recon/support.h"
+
+static inline larmor_status write_values(larmor_array *x, const cplx *values)
+{
+    const int64_t count = larmor_array_count(x);
+    float complex *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < count; i++) narrow[i] = (float complex)values[i];
+    const larmor_status st = larmor_array_write(
+        x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : narrow, larmor_array_bytes(x));
+    free(narrow);
+    return st;
+}
+
+typedef struct matrix {
+    int rows, columns;
+    cplx *a, *back; /* [rows, columns]; back: what the adjoint uses, a itself for a true one */
+    int nan_after;  /* forward gives NaN from this call on, if > 0 */
+    int single;     /* 1: of LARMOR_C64 */
+} matrix;
+
+static inline larmor_status matrix_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    matrix *m = self;
+    cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
+    for (int j = 0; j < m->columns; j++)
+        for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
+    if (m->nan_after > 0 && --m->nan_after == 0) m->nan_after = 1, out[0] = NAN;
+    const larmor_status st = write_values(y, out);
+    free(out), free(in);
+    return st;
+}
+
+static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    matrix *m = self;
+    cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
+    for (int j = 0; j < m->columns; j++)
+        for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
+    const larmor_status st = write_values(x, out);
+    free(out), free(in);
+    return st;
+}
+
+static inline larmor_op *matrix_op(matrix *m)
+{
+    static const larmor_op_impl impl = {"matrix", matrix_forward, matrix_adjoint, NULL, NULL};
+    larmor_op *A;
+    const larmor_dtype dtype = m->single ? LARMOR_C64 : LARMOR_C128;
+    assert_ok(larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &A));
+    return A;
+}
+
+/* x solves (A^H A + lambda) x = A^H b, by Gaussian elimination with pivots. */
+static inline void solve_directly(const matrix *m, const cplx *b, double lambda, cplx *x)
+{
+    const int n = m->columns;
+    cplx *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            for (int r = 0; r < m->rows; r++)
+                g[i * (n + 1) + j] += conj(m->a[r + m->rows * i]) * m->a[r + m->rows * j];
+        g[i * (n + 1) + i] += lambda;
+        for (int r = 0; r < m->rows; r++) g[i * (n + 1) + n] += conj(m->a[r + m->rows * i]) * b[r];
+    }
+    for (int c = 0; c < n; c++) {
+        int pivot = c;
+        for (int i = c; i < n; i++)
+            if (cabs(g[i * (n + 1) + c]) > cabs(g[pivot * (n + 1) + c])) pivot = i;
+        for (int j = 0; j <= n; j++) {
+            const cplx swap = g[c * (n + 1) + j];
+            g[c * (n + 1) + j] = g[pivot * (n + 1) + j], g[pivot * (n + 1) + j] = swap;
+        }
+        for (int i = 0; i < n; i++) {
+            const cplx factor = i == c ? 0 : g[i * (n + 1) + c] / g[c * (n + 1) + c];
+            for (int j = c; j <= n; j++) g[i * (n + 1) + j] -= factor * g[c * (n + 1) + j];
+        }
+    }
+    for (int i = 0; i < n; i++) x[i] = g[i * (n + 1) + n] / g[i * (n + 1) + i];
+    free(g);
+}
+
+typedef struct problem {
+    matrix m;
+    cplx *values, *rhs;
+    larmor_op *A;
+    larmor_array *b, *x;
+} problem;
+
+static inline problem random_problem(int rows, int columns)
+{
+    problem p = {.values = random_values(rows * columns, 1), .rhs = random_values(rows, 2)};
+    p.m = (matrix){rows, columns, p.values, p.values, 0, 0};
+    p.A = NULL; /* made by the test: it keeps a pointer to the matrix */
+    p.b = complex_array(LARMOR_C128, LARMOR_SHAPE(rows), p.rhs);
+    p.x = zeros(LARMOR_C128, LARMOR_SHAPE(columns));
+    return p;
+}
+
+static inline void free_problem(problem *p)
+{
+    larmor_op_free(p->A);
+    larmor_array_free(p->b), larmor_array_free(p->x);
+    free(p->values), free(p->rhs);
+}
+
+/* ---- g(x) = weight |x|_1 ---- */
+
+typedef struct lasso {
+    double weight;
+    int calls, nan_after; /* value gives NaN from this call on, if > 0 */
+} lasso;
+
+static inline larmor_status lasso_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+{
+    const lasso *l = self;
+    cplx *values = values_of(x);
+    for (int64_t i = 0; i < larmor_array_count(x); i++) {
+        const double size = cabs(values[i]);
+        values[i] *= size > t * l->weight ? 1 - t * l->weight / size : 0;
+    }
+    const larmor_status st = write_values(z, values);
+    free(values);
+    return st;
+}
+
+static inline larmor_status lasso_value(void *self, const larmor_array *x, double *g)
+{
+    lasso *l = self;
+    cplx *values = values_of(x);
+    *g = 0;
+    for (int64_t i = 0; i < larmor_array_count(x); i++) *g += l->weight * cabs(values[i]);
+    if (++l->calls >= l->nan_after && l->nan_after > 0) *g = NAN;
+    free(values);
+    return LARMOR_OK;
+}
+
+static inline larmor_prox *lasso_prox(lasso *l, larmor_dtype dtype, int count)
+{
+    static const larmor_prox_impl impl = {"lasso", lasso_apply, lasso_value, NULL};
+    larmor_prox *g;
+    assert_ok(larmor_prox_create(dev, &impl, l, dtype, LARMOR_SHAPE(count), &g));
+    return g;
+}
+
+#endif

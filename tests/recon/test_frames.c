@@ -1,0 +1,145 @@
+/* recon/ops/frames.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+enum { NX = 6, NY = 5, VOXELS = NX * NY, FRAMES = 3, MOST = 12 };
+
+/* NUFFTs over random points, samples[t] of them in frame t. */
+static void random_ops(larmor_dtype dtype, const int samples[FRAMES], larmor_op *ops[FRAMES])
+{
+    for (int t = 0; t < FRAMES; t++) {
+        double *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, samples[t]), k);
+        assert_ok(larmor_op_nufft(
+            dev, &(larmor_nufft_opts){.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype}, traj, &ops[t]));
+        larmor_array_free(traj);
+        free(k);
+    }
+}
+
+static void free_ops(larmor_op *ops[FRAMES])
+{
+    for (int t = 0; t < FRAMES; t++) larmor_op_free(ops[t]);
+}
+
+static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
+{
+    larmor_op *ops[FRAMES], *A;
+    random_ops(LARMOR_C128, samples, ops);
+    assert_ok(larmor_op_frames(ops, FRAMES, &A));
+    assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(NX, NY, FRAMES)));
+    assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
+    cplx *x = random_values(VOXELS * FRAMES, 4);
+    larmor_array *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x), *y = zeros(LARMOR_C128, out);
+    larmor_array *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    assert_ok(larmor_op_forward(A, in, y));
+    assert_ok(larmor_op_adjoint(A, y, z));
+    cplx *got = values_of(y), *back = values_of(z);
+    for (int t = 0, first = 0; t < FRAMES; first += samples[t++]) {
+        larmor_array *one = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x + VOXELS * t);
+        larmor_array *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
+        assert_ok(larmor_op_forward(ops[t], one, samples_of_one));
+        cplx *expected = values_of(samples_of_one);
+        assert_at_most(difference(got + first, expected, samples[t]), 0);
+        free(expected);
+        assert_ok(larmor_op_adjoint(ops[t], samples_of_one, one));
+        expected = values_of(one);
+        assert_at_most(difference(back + VOXELS * t, expected, VOXELS), 0);
+        free(expected);
+        larmor_array_free(samples_of_one), larmor_array_free(one);
+    }
+    free(back), free(got), free(x);
+    larmor_array_free(z), larmor_array_free(y), larmor_array_free(in), larmor_op_free(A);
+    free_ops(ops);
+}
+
+static void every_frame_has_its_own_operator(void **state)
+{
+    (void)state;
+    expect_frame_by_frame((int[]){9, 9, 9}, LARMOR_SHAPE(9, FRAMES));
+}
+
+static void ragged_frames_make_one_long_vector(void **state)
+{
+    (void)state;
+    expect_frame_by_frame((int[]){9, 5, MOST}, LARMOR_SHAPE(26));
+}
+
+static void the_adjoint_is_exact(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 4; c++) {
+        larmor_op *ops[FRAMES], *A;
+        double error;
+        random_ops(c % 2 ? LARMOR_C128 : LARMOR_C64, c / 2 ? (int[]){9, 5, MOST} : (int[]){9, 9, 9}, ops);
+        assert_ok(larmor_op_frames(ops, FRAMES, &A));
+        free_ops(ops); /* A keeps its own references */
+        assert_ok(larmor_op_adjoint_error(A, 5, &error));
+        assert_at_most(error, c % 2 ? 1e-14 : 1e-6);
+        larmor_op_free(A);
+    }
+}
+
+static larmor_status triple(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    return larmor_axpby(3, x, 0, y);
+}
+
+static void the_operators_own_normal_maps_survive(void **state)
+{
+    (void)state;
+    static const larmor_op_impl impl = {"triple", triple, triple, NULL, NULL};
+    larmor_op *ops[FRAMES], *A, *N;
+    random_ops(LARMOR_C128, (int[]){9, 5, MOST}, ops);
+    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, LARMOR_SHAPE(NX, NY), LARMOR_SHAPE(NX, NY), &N));
+    larmor_op *with;
+    assert_ok(larmor_op_with_normal(ops[1], N, &with));
+    larmor_op_free(ops[1]), larmor_op_free(N);
+    ops[1] = with;
+    assert_ok(larmor_op_frames(ops, FRAMES, &A));
+    cplx *x = random_values(VOXELS * FRAMES, 4);
+    larmor_array *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x);
+    larmor_array *y = zeros(LARMOR_C128, larmor_op_out_shape(A)), *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    larmor_array *normal = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    assert_ok(larmor_op_forward(A, in, y));
+    assert_ok(larmor_op_adjoint(A, y, z));
+    assert_ok(larmor_op_normal(A, in, normal));
+    cplx *got = values_of(normal), *expected = values_of(z);
+    for (int v = 0; v < VOXELS; v++) expected[VOXELS + v] = 3 * x[VOXELS + v];
+    assert_at_most(difference(got, expected, VOXELS * FRAMES), 1e-15);
+    free(expected), free(got), free(x);
+    larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in), larmor_op_free(A);
+    free_ops(ops);
+}
+
+static void unusable_operators_are_named(void **state)
+{
+    (void)state;
+    larmor_op *ops[FRAMES], *A;
+    random_ops(LARMOR_C128, (int[]){9, 9, 9}, ops);
+    assert_refused(larmor_op_frames(ops, 0, &A), LARMOR_ERR_ARG, "frames: got 0 operators, expected at least 1");
+    assert_null(A);
+    larmor_op *gap[] = {ops[0], NULL};
+    assert_refused(larmor_op_frames(gap, 2, &A), LARMOR_ERR_ARG, "frames: operator 1 is NULL");
+    larmor_array *d = zeros(LARMOR_C128, LARMOR_SHAPE(NY, NX));
+    larmor_op *D;
+    assert_ok(larmor_op_diag(d, &D));
+    larmor_op *mixed[] = {ops[0], D};
+    assert_refused(larmor_op_frames(mixed, 2, &A), LARMOR_ERR_SHAPE, "frames: input of operator 1 is c128 [5, 6] on");
+    assert_null(A);
+    larmor_op_free(D), larmor_array_free(d);
+    free_ops(ops);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_frame_has_its_own_operator),
+    cmocka_unit_test(ragged_frames_make_one_long_vector),
+    cmocka_unit_test(the_adjoint_is_exact),
+    cmocka_unit_test(the_operators_own_normal_maps_survive),
+    cmocka_unit_test(unusable_operators_are_named),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

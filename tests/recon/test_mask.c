@@ -1,0 +1,112 @@
+/* recon/ops/weights.c: masks and weights. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/operators.h"
+#include "recon/ops/weights.h"
+#include "tests/recon/support.h"
+
+static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};
+static const double limit[] = {1e-6, 1e-14};
+
+enum { N = 12, CHANNELS = 3 };
+static const double w[N] = {0, 1, 0.5, 1, 2, 0, 0, 1, 1e-3, 7, 1, 0.25};
+
+/* How op's three maps should act: by w, w and w^2. */
+static void expect_products(int p, larmor_op *op, int64_t batch)
+{
+    const larmor_shape shape = larmor_op_in_shape(op);
+    cplx *x = random_values(N * batch, 1), once[N * CHANNELS], twice[N * CHANNELS];
+    for (int i = 0; i < N * batch; i++) once[i] = w[i % N] * x[i], twice[i] = w[i % N] * once[i];
+    larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+    for (int map = 0; map < 3; map++) {
+        assert_ok((map == 0 ? larmor_op_forward : map == 1 ? larmor_op_adjoint : larmor_op_normal)(op, in, out));
+        cplx *got = values_of(out);
+        assert_at_most(difference(got, map < 2 ? once : twice, N * batch), limit[p]);
+        free(got);
+    }
+    larmor_array_free(in), larmor_array_free(out);
+    free(x);
+}
+
+static void a_mask_multiplies_the_image(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        larmor_op *M;
+        larmor_array *mask = real_array(LARMOR_SHAPE(4, 3), w);
+        assert_ok(larmor_op_mask(mask, type[p], &M));
+        assert_ok(larmor_zero(mask)); /* it has a copy */
+        assert_true(larmor_shape_equal(larmor_op_out_shape(M), LARMOR_SHAPE(4, 3)));
+        expect_products(p, M, 1);
+        larmor_array_free(mask);
+        larmor_op_free(M);
+    }
+}
+
+static void weights_multiply_every_channel(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 4; c++) {
+        larmor_op *W;
+        larmor_array *weights = real_array(LARMOR_SHAPE(6, 2), w);
+        assert_ok(larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
+        larmor_array_free(weights);
+        assert_int_equal(larmor_op_in_shape(W).ndim, c / 2 ? 3 : 2);
+        expect_products(c % 2, W, c / 2 ? CHANNELS : 1);
+        double error;
+        assert_ok(larmor_op_adjoint_error(W, 2, &error));
+        assert_at_most(error, limit[c % 2]);
+        larmor_op_free(W);
+    }
+}
+
+static void roots_of_weights_are_a_copy(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        larmor_array *weights = real_array(LARMOR_SHAPE(N), w), *root;
+        assert_ok(lmr_weights_copy("test", "weights", weights, type[p], 1, &root));
+        assert_int_equal(larmor_array_dtype(root), p ? LARMOR_F64 : LARMOR_F32);
+        cplx *got = values_of(root), *kept = values_of(weights);
+        for (int i = 0; i < N; i++) {
+            assert_at_most(cabs(got[i] - sqrt(w[i])), limit[p]);
+            assert_true(creal(kept[i]) == w[i]);
+        }
+        free(got), free(kept);
+        larmor_array_free(weights), larmor_array_free(root);
+    }
+}
+
+static void what_is_no_weight_is_refused(void **state)
+{
+    (void)state;
+    larmor_op *W;
+    double bad[] = {1, -0.5, NAN};
+    larmor_array *negative = real_array(LARMOR_SHAPE(2), bad), *none = real_array(LARMOR_SHAPE(1), bad + 2);
+    larmor_array *phases = zeros(LARMOR_C64, LARMOR_SHAPE(2));
+    assert_refused(larmor_op_weights(negative, LARMOR_C64, 1, &W), LARMOR_ERR_ARG,
+                   "weights: element 1 of the weights is -0.5, expected at least 0");
+    assert_null(W);
+    assert_refused(larmor_op_mask(negative, LARMOR_C64, &W), LARMOR_ERR_ARG,
+                   "mask: element 1 of the mask is -0.5, expected at least 0");
+    assert_refused(larmor_op_mask(none, LARMOR_C64, &W), LARMOR_ERR_NUMERIC,
+                   "mask: mask holds nan at element 0, expected finite numbers");
+    assert_refused(larmor_op_mask(phases, LARMOR_C64, &W), LARMOR_ERR_ARG, "expected f32 or f64");
+    assert_refused(larmor_op_mask(NULL, LARMOR_C64, &W), LARMOR_ERR_ARG,
+                   "mask: no mask given, expected a real array");
+    assert_refused(larmor_op_mask(negative, LARMOR_F64, &W), LARMOR_ERR_ARG,
+                   "mask: dtype is f64, expected c64 or c128");
+    assert_refused(larmor_op_weights(negative, LARMOR_C64, -1, &W), LARMOR_ERR_ARG,
+                   "weights: batch is -1, expected at least 0");
+    larmor_array_free(negative), larmor_array_free(none), larmor_array_free(phases);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_mask_multiplies_the_image),
+    cmocka_unit_test(weights_multiply_every_channel),
+    cmocka_unit_test(roots_of_weights_are_a_copy),
+    cmocka_unit_test(what_is_no_weight_is_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,236 @@
+/* recon/ops/off_resonance.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+enum { NX = 9, NY = 8, VOXELS = NX * NY, SAMPLES = 13, READOUTS = 4, M = SAMPLES * READOUTS, COILS = 2 };
+
+typedef struct scan {
+    double *k, field[VOXELS], times[M];
+    larmor_array *field_array, *times_array;
+    larmor_op *F;
+} scan;
+
+/* Frequencies of -150 .. 350 Hz in two humps with a gap, and readouts of 8 ms whose echo times differ. */
+static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
+{
+    scan s = {.k = random_points(LARMOR_SHAPE(NX, NY), M, 1)};
+    uint64_t seed = 2;
+    for (int i = 0; i < VOXELS; i++) s.field[i] = (i % 5 ? -100 : 300) + 50 * test_random(&seed);
+    for (int j = 0; j < M; j++) s.times[j] = 2e-3 + 8e-3 * (j % SAMPLES) / SAMPLES + 1e-4 * (j / SAMPLES % 2);
+    larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+    s.field_array = real_array(LARMOR_SHAPE(NX, NY), s.field);
+    s.times_array = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.times);
+    const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .batch = coils, .tol = tol, .dtype = dtype};
+    assert_ok(larmor_op_nufft(dev, &opts, traj, &s.F));
+    larmor_array_free(traj);
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_op_free(s->F), larmor_array_free(s->field_array), larmor_array_free(s->times_array);
+    free(s->k);
+}
+
+/* One voxel's signal at one sample, with the phase of the definition. */
+static cplx signal_of(const scan *s, int i, int j)
+{
+    return cexp(-2 * M_PI * I * turns(s->k + 2 * j, LARMOR_SHAPE(NX, NY), i)) *
+           cexp(+2 * M_PI * I * s->field[i] * s->times[j]);
+}
+
+static void it_is_the_sum_with_the_phase_of_the_field(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, 1e-10, COILS);
+    cplx *x = random_values(VOXELS * COILS, 3), expected[M * COILS] = {0};
+    for (int c = 0; c < COILS; c++)
+        for (int j = 0; j < M; j++)
+            for (int i = 0; i < VOXELS; i++) expected[j + M * c] += signal_of(&s, i, j) * x[i + VOXELS * c];
+    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    larmor_array *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    larmor_op *A;
+    assert_ok(
+        larmor_op_off_resonance(s.F, s.field_array, s.times_array, &(larmor_off_resonance_opts){.error = 1e-5}, &A));
+    assert_ok(larmor_fill(out, NAN));
+    assert_ok(larmor_op_forward(A, in, out));
+    cplx *got = values_of(out);
+    assert_at_most(difference(got, expected, M * COILS), 1e-5);
+    free(got), free(x);
+    larmor_op_free(A), larmor_array_free(out), larmor_array_free(in);
+    free_scan(&s);
+}
+
+/* The largest error of any voxel's signal at any sample: what the bound is about. */
+static double worst(const scan *s, larmor_op *A)
+{
+    double most = 0;
+    for (int i = 0; i < VOXELS; i++) {
+        cplx x[VOXELS] = {0};
+        x[i] = 1;
+        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x),
+                     *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        assert_ok(larmor_op_forward(A, in, out));
+        cplx *got = values_of(out);
+        for (int j = 0; j < M; j++) most = fmax(most, cabs(got[j] - signal_of(s, i, j)));
+        free(got);
+        larmor_array_free(out), larmor_array_free(in);
+    }
+    return most;
+}
+
+static void the_error_keeps_its_bound_with_as_few_segments_as_can(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, 1e-12, 0);
+    const double bound[] = {0.3, 2e-2, 1e-3, 1e-5};
+    int before = 0;
+    for (int c = 0; c < 4; c++) {
+        larmor_op *A;
+        int segments, fewer;
+        double error, larger;
+        const larmor_off_resonance_opts opts = {.error = c == 2 ? 0 : bound[c]}; /* 1e-3 is the default */
+        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &opts, &A));
+        assert_ok(larmor_op_off_resonance_info(A, &segments, &error));
+        assert_at_most(error, bound[c]);
+        assert_at_most(worst(&s, A), error + 1e-10);
+        assert_true(segments > before);
+        before = segments;
+        larmor_op_free(A);
+        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array,
+                                          &(larmor_off_resonance_opts){.segments = segments - 1}, &A));
+        assert_ok(larmor_op_off_resonance_info(A, &fewer, &larger));
+        assert_int_equal(fewer, segments - 1);
+        assert_true(larger > bound[c]);
+        assert_at_most(worst(&s, A), larger + 1e-10); /* the error that it tells is true */
+        assert_at_most(larger, 1.5 * worst(&s, A));
+        larmor_op_free(A);
+    }
+    free_scan(&s);
+}
+
+static void a_constant_frequency_is_one_segment_and_a_pure_phase(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, 1e-6, COILS);
+    for (int i = 0; i < VOXELS; i++) s.field[i] = -123.25;
+    larmor_array *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
+    cplx *x = random_values(VOXELS * COILS, 3);
+    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
+    larmor_op *A;
+    int segments;
+    double error;
+    assert_ok(larmor_op_off_resonance(s.F, field, s.times_array, NULL, &A));
+    assert_ok(larmor_op_off_resonance_info(A, &segments, &error));
+    assert_int_equal(segments, 1);
+    assert_at_most(error, 1e-13);
+    assert_ok(larmor_op_forward(s.F, in, out));
+    cplx *expected = values_of(out);
+    for (int j = 0; j < M * COILS; j++) expected[j] *= cexp(2 * M_PI * I * -123.25 * s.times[j % M]);
+    assert_ok(larmor_op_forward(A, in, out));
+    cplx *got = values_of(out);
+    assert_at_most(difference(got, expected, M * COILS), 1e-13);
+    free(got), free(expected), free(x);
+    larmor_op_free(A), larmor_array_free(out), larmor_array_free(in), larmor_array_free(field);
+    free_scan(&s);
+}
+
+static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        const larmor_dtype dtype = p ? LARMOR_C128 : LARMOR_C64;
+        scan s = random_scan(dtype, 1e-4, COILS);
+        larmor_op *A;
+        double error;
+        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
+        assert_ok(larmor_op_adjoint_error(A, 5, &error));
+        assert_at_most(error, p ? 1e-14 : 2e-6);
+        cplx *x = random_values(VOXELS * COILS, 1);
+        larmor_array *in = complex_array(dtype, larmor_op_in_shape(A), x), *y = zeros(dtype, larmor_op_out_shape(A));
+        larmor_array *z = zeros(dtype, larmor_op_in_shape(A)), *normal = zeros(dtype, larmor_op_in_shape(A));
+        assert_ok(larmor_op_forward(A, in, y));
+        assert_ok(larmor_fill(z, NAN));
+        assert_ok(larmor_op_adjoint(A, y, z));
+        assert_ok(larmor_op_normal(A, in, normal));
+        cplx *expected = values_of(z), *got = values_of(normal);
+        assert_at_most(difference(got, expected, VOXELS * COILS), p ? 1e-14 : 1e-6);
+        free(got), free(expected), free(x);
+        larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+        larmor_op_free(A);
+        free_scan(&s);
+    }
+}
+
+static void times_of_one_readout_stand_for_all(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, 1e-6, COILS);
+    for (int j = 0; j < M; j++) s.times[j] = s.times[j % SAMPLES];
+    larmor_array *one = real_array(LARMOR_SHAPE(SAMPLES), s.times);
+    larmor_array *all = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.times);
+    cplx *x = random_values(VOXELS * COILS, 3), *y[2];
+    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    for (int i = 0; i < 2; i++) {
+        larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
+        larmor_op *A;
+        assert_ok(larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
+        assert_ok(larmor_op_forward(A, in, out));
+        y[i] = values_of(out);
+        larmor_op_free(A), larmor_array_free(out);
+    }
+    assert_at_most(difference(y[1], y[0], M * COILS), 1e-15);
+    free(y[0]), free(y[1]), free(x);
+    larmor_array_free(in), larmor_array_free(all), larmor_array_free(one);
+    free_scan(&s);
+}
+
+static void unusable_inputs_are_named(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C64, 1e-4, COILS);
+    larmor_op *A;
+    const larmor_off_resonance_opts negative = {.segments = -1}, none = {0}, tight = {.error = 1e-20};
+    assert_refused(larmor_op_off_resonance(NULL, s.field_array, s.times_array, NULL, &A), LARMOR_ERR_ARG,
+                   "off-resonance: no operator given");
+    assert_null(A);
+    assert_refused(larmor_op_off_resonance(s.F, NULL, s.times_array, NULL, &A), LARMOR_ERR_ARG,
+                   "off-resonance: no field map given");
+    assert_refused(larmor_op_off_resonance(s.F, s.times_array, s.times_array, &none, &A), LARMOR_ERR_SHAPE,
+                   "off-resonance: field map is f64 [13, 4] on");
+    assert_refused(larmor_op_off_resonance(s.F, s.field_array, s.field_array, NULL, &A), LARMOR_ERR_SHAPE,
+                   "off-resonance: array of times is f64 [9, 8] on");
+    assert_refused(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &negative, &A), LARMOR_ERR_ARG,
+                   "off-resonance: got -1 segments");
+    assert_refused(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &tight, &A), LARMOR_ERR_NUMERIC,
+                   "expected at most 1.0e-20; allow more");
+    assert_null(A);
+    s.field[3] = NAN;
+    larmor_array *bad = real_array(LARMOR_SHAPE(NX, NY), s.field);
+    assert_refused(larmor_op_off_resonance(s.F, bad, s.times_array, NULL, &A), LARMOR_ERR_NUMERIC,
+                   "off-resonance: field map holds nan at element 3");
+    larmor_array_free(bad);
+    for (int i = 0; i < VOXELS; i++) s.field[i] = 1e9 * i;
+    bad = real_array(LARMOR_SHAPE(NX, NY), s.field);
+    assert_refused(larmor_op_off_resonance(s.F, bad, s.times_array, NULL, &A), LARMOR_ERR_NUMERIC,
+                   "are too many turns; frequencies are in Hz and times in s");
+    int segments;
+    assert_refused(larmor_op_off_resonance_info(s.F, &segments, NULL), LARMOR_ERR_ARG,
+                   "off-resonance: got operator nufft, expected one of larmor_op_off_resonance");
+    larmor_array_free(bad);
+    free_scan(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_is_the_sum_with_the_phase_of_the_field),
+    cmocka_unit_test(the_error_keeps_its_bound_with_as_few_segments_as_can),
+    cmocka_unit_test(a_constant_frequency_is_one_segment_and_a_pure_phase),
+    cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
+    cmocka_unit_test(times_of_one_readout_stand_for_all),
+    cmocka_unit_test(unusable_inputs_are_named),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,131 @@
+/* recon/kernels_sparse.h on every device, in both precisions, against naive loops. SPDX-License-Identifier:
+ * Apache-2.0
+ */
+#include "recon/sparse.h"
+#include "tests/recon/support.h"
+
+static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};
+static const double limit[] = {1e-6, 1e-14};
+
+static const lmr_sparse_kernels *table(int p)
+{
+    const lmr_sparse_kernels *kernels;
+    assert_ok(lmr_sparse_kernels_of(dev, type[p], &kernels));
+    return kernels;
+}
+
+static void expect(int p, const larmor_array *x, const cplx *expected)
+{
+    cplx *got = values_of(x);
+    assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
+    free(got);
+}
+
+/* ---- groups ---- */
+
+static double norm_of(const cplx *x, int64_t n, int64_t groups, int64_t i)
+{
+    double square = 0;
+    for (int64_t g = 0; g < groups; g++) square += pow(cabs(x[i + n * g]), 2);
+    return sqrt(square);
+}
+
+/* Each number of groups, some large enough for several threads and blocks. */
+static const struct {
+    int64_t n, groups;
+} sizes[] = {{5, 1}, {1000, 1}, {40001, 1}, {513, 3}, {20000, 2}, {7, 20}, {0, 4}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void groups_are_shrunk_and_projected_by_their_norm(void **state)
+{
+    (void)state;
+    const double t = 0.9;
+    for (int c = 0; c < 2 * SIZES; c++) {
+        const int p = c % 2;
+        const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
+        cplx *x = random_values(n * groups, 1), *small = malloc((size_t)(n * groups + 1) * sizeof *small);
+        cplx *inside = malloc((size_t)(n * groups + 1) * sizeof *inside);
+        assert_true(small && inside);
+        if (n > 1) x[1] = 0; /* a zero, alone or in its group */
+        for (int64_t i = 0; i < n * groups; i++) {
+            const double size = norm_of(x, n, groups, i % n);
+            small[i] = x[i] * (size > t ? 1 - t / size : 0);
+            inside[i] = x[i] * (size > t ? t / size : 1);
+        }
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(n, groups));
+        assert_ok(table(p)->shrink_groups(dev->ctx, n, groups, t, in->data, out->data));
+        if (n) expect(p, out, small);
+        assert_ok(table(p)->project_groups(dev->ctx, n, groups, t, in->data, out->data));
+        if (n) expect(p, out, inside);
+        assert_ok(table(p)->shrink_groups(dev->ctx, n, groups, t, in->data, in->data)); /* in place */
+        if (n) expect(p, in, small);
+        larmor_array_free(in), larmor_array_free(out);
+        free(x), free(small), free(inside);
+    }
+}
+
+static void a_group_is_what_shrinking_takes_and_projecting_keeps(void **state)
+{
+    (void)state; /* Moreau's decomposition: x = prox(x) + projection(x) */
+    enum { N = 999, GROUPS = 3 };
+    for (int p = 0; p < 2; p++) {
+        cplx *x = random_values(N * GROUPS, 2);
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(N, GROUPS), x);
+        larmor_array *small = zeros(type[p], LARMOR_SHAPE(N, GROUPS));
+        assert_ok(table(p)->shrink_groups(dev->ctx, N, GROUPS, 1.1, in->data, small->data));
+        assert_ok(table(p)->project_groups(dev->ctx, N, GROUPS, 1.1, in->data, in->data));
+        assert_ok(larmor_axpby(1, small, 1, in));
+        expect(p, in, x);
+        larmor_array_free(in), larmor_array_free(small);
+        free(x);
+    }
+}
+
+static void a_number_that_is_none_stays_so(void **state)
+{
+    (void)state;
+    const cplx x[] = {1, NAN, 2, 3};
+    for (int p = 0; p < 2; p++)
+        for (int project = 0; project < 2; project++) {
+            larmor_array *a = complex_array(type[p], LARMOR_SHAPE(2, 2), x);
+            assert_ok(
+                (project ? table(p)->project_groups : table(p)->shrink_groups)(dev->ctx, 2, 2, 1, a->data, a->data));
+            cplx *y = values_of(a);
+            assert_true(isnan(creal(y[1])) && !isnan(creal(y[0])) && !isnan(creal(y[2])));
+            free(y);
+            larmor_array_free(a);
+        }
+}
+
+static void norms_are_summed_in_double(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 2 * SIZES; c++) {
+        const int p = c % 2;
+        const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
+        cplx *x = random_values(n * groups, 3);
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
+        cplx *rounded = values_of(in);
+        double expected = 0, sum, again;
+        for (int64_t i = 0; i < n; i++) expected += norm_of(rounded, n, groups, i);
+        assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &sum));
+        assert_at_most(fabs(sum - expected), 1e-14 * (double)n);
+        assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &again));
+        assert_true(sum == again);
+        larmor_array_free(in);
+        free(x), free(rounded);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(groups_are_shrunk_and_projected_by_their_norm),
+    cmocka_unit_test(a_group_is_what_shrinking_takes_and_projecting_keeps),
+    cmocka_unit_test(a_number_that_is_none_stays_so),
+    cmocka_unit_test(norms_are_summed_in_double),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
