@@ -52,6 +52,9 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
     if (o->tol == 0) o->tol = 1e-5;
     if (!(o->tol > 0 && o->tol < 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", o->tol);
+    if (o->mode_order || o->spread_only)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: %s is not for the normal map; leave it 0",
+                        o->mode_order ? "mode_order" : "spread_only");
     if (o->batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
