@@ -8,7 +8,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 4
+#define LMR_BACKEND_ABI 5
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -111,6 +111,9 @@ typedef struct lmr_backend {
     const lmr_graph *graph; /* NULL: cannot */
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
+    /* queue what comes on the caller's stream, after all that was queued before; NULL: the context's own one again.
+     * NULL entry: there are no streams */
+    larmor_status (*set_stream)(void *ctx, void *stream);
 } lmr_backend;
 
 /* What a plugin is given of larmor: it imports no symbol. */

@@ -68,6 +68,17 @@ larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds)
     return dev->be->mark->seconds(dev->ctx, timer->from, timer->to, seconds);
 }
 
+/* ---- streams ---- */
+
+larmor_status larmor_device_set_stream(larmor_device *dev, void *stream)
+{
+    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_set_stream: a device is needed");
+    if (!dev->be->set_stream)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor_device_set_stream: %s has no streams; GPUs have", dev->spec);
+    LMR_TRY(expect_no_recording(dev, "larmor_device_set_stream"));
+    return dev->be->set_stream(dev->ctx, stream);
+}
+
 /* ---- graphs ---- */
 
 struct larmor_graph {

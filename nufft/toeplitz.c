@@ -36,8 +36,8 @@ static larmor_status choose_psf(design *d)
     larmor_status st = LARMOR_ERR_NUMERIC;
     for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
     for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
-        p->tol = tries[i].tol, p->upsample = tries[i].upsample;
-        const lmr_nufft_request request = {.ndim = p->ndim, .tol = p->tol, .upsample = p->upsample};
+        const lmr_nufft_request request = {.ndim = p->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
+        p->tol = request.tol, p->upsample = request.upsample;
         st = lmr_nufft_choose(&request, p->modes, &choice);
     }
     return st;

@@ -12,10 +12,11 @@
 #include "core/backend.h"
 #include "core/status.h"
 
-/* An open GPU, the `ctx` of every entry. All work is queued on its one stream; one thread at a time uses it. */
+/* An open GPU, the `ctx` of every entry. All work is queued on one stream; one thread at a time uses it. */
 struct lmr_cuda {
     int ordinal;
-    cudaStream_t stream;
+    cudaStream_t stream; /* own, or the caller's */
+    cudaStream_t own;
     cudaMemPool_t pool;                 /* the device's default one */
     cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
     double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */

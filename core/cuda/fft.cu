@@ -114,9 +114,10 @@ template <typename T> larmor_status plan(void *ctx, int ndim, const int64_t dim[
 template <typename T> larmor_status exec(void *ctx, void *plan, int sign, void *data)
 {
     LMR_CUDA_ENTER(c, ctx);
-    (void)c; /* the plan knows its stream */
     const auto *t = static_cast<transform *>(plan);
-    return t->made ? exec_one(t->handle, static_cast<cx<T> *>(data), sign) : LARMOR_OK;
+    if (!t->made) return LARMOR_OK;
+    CUDA_TRY(cufftSetStream(t->handle, c->stream)); /* which may have changed since the plan was made */
+    return exec_one(t->handle, static_cast<cx<T> *>(data), sign);
 }
 
 void destroy(void *ctx, void *plan)

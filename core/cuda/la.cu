@@ -60,8 +60,7 @@ larmor_status multiply(cublasHandle_t blas, const product &p, const cx<double> *
 
 larmor_status open_blas(lmr_cuda *c)
 {
-    if (c->blas) return LARMOR_OK;
-    CUDA_TRY(cublasCreate(&c->blas));
+    if (!c->blas) CUDA_TRY(cublasCreate(&c->blas));
     CUDA_TRY(cublasSetStream(c->blas, c->stream));
     return LARMOR_OK;
 }
@@ -90,8 +89,7 @@ template <typename T> larmor_status gemm(void *ctx, char opa, char opb, int64_t 
 
 larmor_status open_solver(lmr_cuda *c)
 {
-    if (c->solver) return LARMOR_OK;
-    CUDA_TRY(cusolverDnCreate(&c->solver));
+    if (!c->solver) CUDA_TRY(cusolverDnCreate(&c->solver));
     CUDA_TRY(cusolverDnSetStream(c->solver, c->stream));
     return LARMOR_OK;
 }

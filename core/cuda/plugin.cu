@@ -156,7 +156,8 @@ larmor_status set_up(lmr_cuda *c)
     if (!c->properties.memoryPoolsSupported)
         return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED, "cuda:%d is a %s without stream-ordered memory pools",
                              c->ordinal, c->properties.name);
-    CUDA_TRY(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
+    CUDA_TRY(cudaStreamCreateWithFlags(&c->own, cudaStreamNonBlocking));
+    c->stream = c->own;
     CUDA_TRY(cudaDeviceGetDefaultMemPool(&c->pool, c->ordinal));
     uint64_t keep_all = UINT64_MAX;
     CUDA_TRY(cudaMemPoolSetAttribute(c->pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
@@ -177,7 +178,8 @@ void close_cuda(void *ctx)
         lmr_cuda_stop_recording(c);
         lmr_cuda_close_la(c);
         lmr_cuda_release(c, c->partials);
-        if (c->stream) (void)cudaStreamSynchronize(c->stream), (void)cudaStreamDestroy(c->stream);
+        if (c->stream) (void)cudaStreamSynchronize(c->stream);
+        if (c->own) (void)cudaStreamDestroy(c->own);
         if (c->pool) (void)cudaMemPoolTrimTo(c->pool, 0);
         if (c->answer) (void)cudaFreeHost(c->answer);
         (void)cudaGetLastError();
@@ -283,6 +285,7 @@ const lmr_backend backend = {
     .mark = &lmr_cuda_mark,
     .graph = &lmr_cuda_graph,
     .table = lmr_cuda_table::find,
+    .set_stream = lmr_cuda_set_stream,
 };
 
 } // namespace

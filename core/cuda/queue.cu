@@ -117,5 +117,20 @@ void lmr_cuda_stop_recording(lmr_cuda *c)
     (void)cudaGetLastError();
 }
 
+/* The new stream waits for an event at the old one's end. Libraries' handles are told when they are next used. */
+larmor_status lmr_cuda_set_stream(void *ctx, void *stream)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const cudaStream_t next = stream ? static_cast<cudaStream_t>(stream) : c->own;
+    cudaEvent_t event;
+    CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    cudaError_t code = cudaEventRecord(event, c->stream);
+    if (!code) code = cudaStreamWaitEvent(next, event, 0);
+    (void)cudaEventDestroy(event);
+    if (code) return lmr_cuda_failed(code, "cudaStreamWaitEvent(next, event, 0)", __func__, __LINE__);
+    c->stream = next;
+    return LARMOR_OK;
+}
+
 const lmr_mark lmr_cuda_mark = {create_mark, put, seconds_between, destroy_mark};
 const lmr_graph lmr_cuda_graph = {begin, end, launch, destroy_graph};

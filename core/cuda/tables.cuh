@@ -21,6 +21,9 @@ template <typename T> larmor_status lmr_cuda_fft_columns(lmr_cuda *c, int64_t co
 /* Leave off recording and keep nothing; the device is current. */
 void lmr_cuda_stop_recording(lmr_cuda *c);
 
+/* The entry set_stream. */
+larmor_status lmr_cuda_set_stream(void *ctx, void *stream);
+
 /* Give up the handles that linear algebra made; the device is current. */
 void lmr_cuda_close_la(lmr_cuda *c);
 

@@ -45,6 +45,13 @@ LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
+/* Queue everything that follows on a stream of the caller's, after all that was queued before.
+ *
+ * stream  a cudaStream_t of this GPU, which must live until the device is freed or has been given another; NULL: the
+ *         device's own stream again. CUDA's default streams are cudaStreamLegacy and cudaStreamPerThread.
+ * Errors  LARMOR_ERR_UNSUPPORTED on a processor; LARMOR_ERR_ARG while a graph is recorded; LARMOR_ERR_BACKEND. */
+LARMOR_API larmor_status larmor_device_set_stream(larmor_device *dev, void *stream);
+
 /* A stop-watch that runs on the device: it measures queued work without waiting for it to be queued. On a GPU the
  * time comes from events on the device's own stream, elsewhere from the monotonic clock.
  *

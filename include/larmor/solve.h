@@ -20,18 +20,22 @@ typedef struct larmor_progress {
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
 
+typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
+
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
     double tol;                    /* at which to stop the residual; default: the solver's; negative: at rounding */
     double lambda;                 /* Tikhonov weight, absolute; 0 for none */
     larmor_monitor monitor;
     void *user;
-    /* larmor_cg, larmor_admm, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A +
-     * lambda, such as larmor_precondition_circulant makes; or NULL */
+    /* larmor_cg, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A + lambda, such as
+     * larmor_precondition_circulant makes; or NULL */
     larmor_op *precondition;
+    const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
+    const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
     double largest; /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;      /* larmor_admm: conjugate gradient steps per iteration; default 2 */
+    int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
 } larmor_solve_opts;
 
 typedef struct larmor_report {
@@ -68,16 +72,28 @@ LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
 
 /* ---- least squares ---- */
 
-/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b.
+/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b, preconditioned where
+ * opts.precondition is given.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     12 iterations and tol 1e-4 by default; the residual is |r| / |A^H b| of the normal equations.
- * report   may be NULL.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or a residual that grows 5 times running: x is
- *          then the best iterate. LARMOR_STOPPED if the monitor said so.
- * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
+ * opts     12 iterations and tol 1e-4 by default; the residual is |r| / |A^H b| of the normal equations, the
+ * objective that of the problem. report   may be NULL. Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite
+ * values, a residual that grows 5 times running or a preconditioner that is not positive: x is then the best iterate.
+ * LARMOR_STOPPED if the monitor said so. Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
+
+/* min_x |A x - b|_W^2 + lambda |x|^2 by LSMR, |.|_W weighted with opts.weights: the Golub-Kahan process in that inner
+ * product. It needs A and A^H, no normal map, and its |A^H r| falls in every iteration. Weights such as those of
+ * larmor_precondition_kspace make it converge in few iterations; they move the minimiser where data are inconsistent.
+ *
+ * x, opts, report  as for larmor_cg, but 20 iterations by default; the residual is |A^H W (A x - b) + lambda x|
+ *          relative to that of x = 0.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, and if <u, A v> and <A^H u, v> differ by more
+ *          than 1 % in the first iteration: x is then the last good iterate. LARMOR_STOPPED if the monitor said so.
+ * Source   Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011). */
+LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x,
+                                     const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
  *
@@ -99,6 +115,17 @@ LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_a
 LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
                                       const larmor_solve_opts *opts, larmor_report *report);
 
+/* Alternating directions: x by a few conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
+ * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
+ * penalty is balanced by the relative residuals of K x = z and of stationarity.
+ *
+ * opts     50 iterations and tol 1e-4 by default. The objective is 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x).
+ * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
+ *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
+ *          (2019). */
+LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
+                                     larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
+
 /* Primal-dual splitting, the data by their gradient: one normal map, one K and one K^H per iteration. The dual step
  * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
  *
@@ -109,6 +136,38 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
                                      larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- preconditioners ---- */
+
+/* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
+ * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
+ *
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1.
+ * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
+ * Memory   about 6 arrays of the image's size doubled in every dimension.
+ * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
+LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
+                                                 const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
+                                                 larmor_circulant **C);
+LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
+
+/* M = (C + lambda + penalty C_K + floor)^-1: self-adjoint and positive definite. C_K stands for K^H K, known from its
+ * response to a point in the middle; K NULL: the identity. The floor is 0.005 of C's largest eigenvalue. */
+LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
+                                                  double penalty, larmor_op **M);
+
+/* Both in one, for larmor_cg. */
+LARMOR_API larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj,
+                                                       const larmor_array *weights, larmor_shape image,
+                                                       larmor_dtype dtype, double lambda, larmor_op **M);
+
+/* The diagonal P that minimises |P (A A^H + lambda) - I| in Frobenius' norm, A = F S without weights: p_i = (G_ii +
+ * lambda) / sum_j |G_ij + lambda delta_ij|^2 with G = A A^H. Weights for larmor_lsmr, and a density compensation that
+ * knows the coils.
+ *
+ * maps     as above; with maps every coil has weights of its own, at coils^2 FFTs on the doubled grid.
+ * p        [samples, readouts] without maps, [samples, readouts, coils] with maps; real of dtype's precision.
+ * Source   Ong, Uecker, Lustig, IEEE Trans. Med. Imaging 39, 1646 (2020), section on diagonal preconditioners. */
+LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
+                                                    larmor_dtype dtype, double lambda, larmor_array **p);
 
 /* ---- regularisers ---- */
 
