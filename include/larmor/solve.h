@@ -228,7 +228,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  *          symmetrised gradient.
  * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0 .. 3
  *          voxels along every axis: a fixed convex function, where random shifts leave a jitter.
- * llr      lambda / 2 sum_s sum_b |X_b|_* / (sqrt(voxels of a block) + sqrt(frames)) of a series, X_b the blocks of
+ * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
  *
  * shape    of the image, or of the series [image..., frames].

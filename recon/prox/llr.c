@@ -149,7 +149,7 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     LMR_TRY(both_shifts(dev, o, dtype, shape, &made->K));
     const larmor_shape blocks = larmor_op_out_shape(made->K);
     const double unit = sqrt((double)blocks.dim[0]) + sqrt((double)blocks.dim[1]);
-    return larmor_prox_nuclear(dev, 1 / (SHIFTS * unit), dtype, blocks, &made->g);
+    return larmor_prox_nuclear(dev, unit / SHIFTS, dtype, blocks, &made->g);
 }
 
 /* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an axis are

@@ -141,6 +141,7 @@ static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
         LMR_TRY(lmr_change(x, s->before, s->r, &change));
         LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
         LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
+        if (run->iters == 0) run->limit = fmax(run->limit, 10 * (value + penalty)); /* g may weigh any amount */
         LMR_TRY(lmr_run_step(run, x, change, value + penalty));
     }
     return LARMOR_OK;
