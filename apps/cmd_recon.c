@@ -60,8 +60,9 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
-    OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
-           .preset = "1e-5", .low = 1e-13, .high = 0.1),
+    OPTION(APP_NUMBER, eps, 0, "eps", "X",
+           "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5, with a penalty 1e-3)",
+           .low = 1e-13, .high = 0.1, .absent = 1),
     OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
            "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
            .preset = "auto", .choices = "auto|on|off"),
@@ -518,7 +519,11 @@ static void defaults(recon_job *job)
 {
     larmor_regulariser_opts penalty = {.lambda = 5e-4};
     larmor_solve_opts solve = {.max_iter = 30, .tol = 1e-4};
-    if (job->method == RECON_REGULARISED) larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
+    job->eps = 1e-5;
+    if (job->method == RECON_REGULARISED) {
+        larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
+        job->eps = 1e-3; /* far below what a penalty of noise's size changes */
+    }
     job->iters = solve.max_iter, job->tol = solve.tol, job->lambda = penalty.lambda;
 }
 
@@ -534,7 +539,6 @@ static recon_job job_of(const settings *s)
                      .no_maps = !strcmp(s->maps, "none"),
                      .time_weight = s->time_weight > 0 ? s->time_weight : -1,
                      .llr_block = s->llr_block,
-                     .eps = s->eps,
                      .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
                                  : !strcmp(s->toeplitz, "off") ? -1
                                                                : 0,
@@ -544,6 +548,7 @@ static recon_job job_of(const settings *s)
     if (s->iters) job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->lambda)) job.lambda = s->lambda;
+    if (!isnan(s->eps)) job.eps = s->eps;
     return job;
 }
 

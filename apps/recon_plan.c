@@ -119,7 +119,7 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t b
     const larmor_sense_opts sense = {.nufft_tol = job->eps,
                                      .block = block,
                                      .toeplitz = job->method == RECON_GRID ? -1 : toeplitz,
-                                     .iters = job->iters};
+                                     .iters = recon_normals(job)};
     int64_t estimate;
     double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;

@@ -2,7 +2,6 @@
  */
 #include "recon_solve.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,11 @@ larmor_shape recon_image_shape(const larmor_grid *grid)
 larmor_dtype recon_precision(const recon_job *job)
 {
     return job->eps > 0 && job->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+}
+
+int64_t recon_normals(const recon_job *job)
+{
+    return job->method == RECON_REGULARISED ? 3 * (int64_t)job->iters : job->iters;
 }
 
 /* ---- gridding ---- */
@@ -106,14 +110,12 @@ static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array
 
 static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, larmor_op **A)
 {
-    /* the inner steps of regularised SENSE are normal maps, too */
-    const int normals = job->method == RECON_CG || job->iters > INT_MAX / 3 ? job->iters : 3 * job->iters;
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
                                      .block = job->block,
                                      .toeplitz = job->toeplitz,
-                                     .iters = normals};
+                                     .iters = recon_normals(job)};
     return larmor_op_sense(maps, &sense, A);
 }
 
