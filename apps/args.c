@@ -224,8 +224,10 @@ static int check_completeness(const app_command *command, const app_files *files
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
 {
     char given[MAX_OPTIONS] = {0};
-    for (const app_option *o = command->options; o->name; o++)
+    for (const app_option *o = command->options; o->name; o++) {
         if (o->preset) read_value(o, o->preset, settings);
+        if (o->absent) *(double *)((char *)settings + o->at) = NAN;
+    }
     int only_files = 0;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i], *value;

@@ -40,6 +40,7 @@ typedef struct app_option {
     const char *choices; /* of a text: "radial|golden" */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
+    int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
 /* An entry of a table: APP_OPTION(settings, APP_TEXT, output, 'o', "output", "FILE", "where to write", .needed = 1).

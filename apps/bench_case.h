@@ -4,25 +4,34 @@
 
 #include "larmor/larmor.h"
 
-#define BENCH_LABEL 96
+#define BENCH_LABEL 112
 
 typedef struct bench_case {
-    int type, ndim, is_double; /* type 1: points to modes, 2: modes to points */
+    int type, ndim, is_double; /* type 1: points to modes, 2: modes to points, 3: points to targets */
     int64_t modes[3], points, batch;
     double tol;
-    const char *distribution; /* uniform, cluster, radial, stars or koosh */
+    double upsample;          /* 0: chosen by the library */
+    const char *distribution; /* one of bench_distributions */
 } bench_case;
 
-/* "2D 1000x1000 uniform M=1e+07 type 1 single 1e-05", with the batch if there is one. Returns text. */
+#define BENCH_DISTRIBUTIONS "uniform|cluster|radial|spiral|stars|cones|koosh"
+
+/* "2D 1000x1000 uniform M=1e+07 type 1 single 1e-05", with the batch and the upsampling factor if they are asked for.
+ * Returns text. */
 const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL]);
 
-int64_t bench_case_modes(const bench_case *c); /* their product */
+int64_t bench_case_modes(const bench_case *c); /* their product; of type 3 the number of targets */
+
+/* 1 if both have the same points, input and outputs: all but the upsampling factor. */
+int bench_same_problem(const bench_case *a, const bench_case *b);
 
 typedef struct bench_data {
-    larmor_device *dev;       /* no reference */
-    double *points;           /* [ndim, c.points] cycles per field of view, just as the device holds them */
-    void *host_in, *host_out; /* as the device's arrays, in the case's precision */
-    larmor_array *traj, *in, *out;
+    larmor_device *dev; /* no reference */
+    double *points;     /* [ndim, c.points], just as the device holds them: cycles per field of view; of type 3 x,
+                           in fields of view, and targets [ndim, modes] in cycles per field of view */
+    double *targets;    /* NULL but for type 3 */
+    void *host_in, *host_out;             /* as the device's arrays, in the case's precision */
+    larmor_array *traj, *aims, *in, *out; /* aims: the targets, or NULL */
 } bench_data;
 
 /* Draw the points and the input of a case, seeded, and put them on the device; readouts are whole, so that c->points

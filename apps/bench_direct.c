@@ -22,29 +22,41 @@ static double _Complex unit_at(double turns)
 /* As many outputs as a budget of terms allows, at least 8. */
 static void choose_outputs(const bench_case *c, bench_direct *direct)
 {
-    const int64_t terms = c->type == 1 ? c->points : bench_case_modes(c);
-    const int64_t most = c->type == 1 ? 50 : BENCH_MOST_OUTPUTS, budget = c->type == 1 ? 500000000 : 1000000000;
-    const int64_t outputs = c->batch * (c->type == 1 ? bench_case_modes(c) : c->points);
+    const int from_modes = c->type == 2; /* whose terms are cheap: products of one wave per dimension */
+    const int64_t terms = from_modes ? bench_case_modes(c) : c->points;
+    const int64_t most = from_modes ? BENCH_MOST_OUTPUTS : 50, budget = from_modes ? 1000000000 : 200000000;
+    const int64_t outputs = c->batch * (from_modes ? c->points : bench_case_modes(c));
     const int64_t affordable = terms > budget / most ? budget / terms : most;
     direct->count = (int)(affordable > 8 ? affordable : 8);
     for (int i = 0; i < direct->count; i++)
         direct->output[i] = (int64_t)(bench_random(STREAM_OUTPUTS, i) * (double)outputs);
 }
 
-/* Points first..last-1's share of all chosen modes. */
-static void add_points(const bench_case *c, const double *points, const void *in, const bench_direct *direct,
-                       int64_t first, int64_t last, double _Complex *sum)
+/* The frequency in each dimension of output i: of type 1 a mode's, of type 3 a target's; in cycles over the unit of
+ * the points. */
+static void find_frequency(const bench_case *c, const double *targets, int64_t i, double r[3])
+{
+    int64_t mode = i % bench_case_modes(c);
+    for (int d = 0; d < c->ndim; d++) {
+        if (c->type == 3) {
+            r[d] = targets[c->ndim * (i % bench_case_modes(c)) + d];
+        } else {
+            r[d] = (double)(mode % c->modes[d] - c->modes[d] / 2);
+            mode /= c->modes[d];
+        }
+    }
+}
+
+/* Points first..last-1's share of all chosen outputs. */
+static void add_points(const bench_case *c, const double *points, const double *targets, const void *in,
+                       const bench_direct *direct, int64_t first, int64_t last, double _Complex *sum)
 {
     const int64_t modes = bench_case_modes(c);
     double r[BENCH_MOST_OUTPUTS][3] = {0};
-    for (int i = 0; i < direct->count; i++) {
-        int64_t mode = direct->output[i] % modes;
-        for (int d = 0; d < c->ndim; mode /= c->modes[d], d++)
-            r[i][d] = (double)(mode % c->modes[d] - c->modes[d] / 2);
-    }
+    for (int i = 0; i < direct->count; i++) find_frequency(c, targets, direct->output[i], r[i]);
     for (int64_t j = first; j < last; j++) {
         double k[3] = {0};
-        for (int d = 0; d < c->ndim; d++) k[d] = points[c->ndim * j + d] / (double)c->modes[d];
+        for (int d = 0; d < c->ndim; d++) k[d] = points[c->ndim * j + d] / (c->type == 3 ? 1 : (double)c->modes[d]);
         for (int i = 0; i < direct->count; i++) {
             const int64_t transform = direct->output[i] / modes;
             sum[i] += value_at(in, c->is_double, transform * c->points + j) *
@@ -53,13 +65,14 @@ static void add_points(const bench_case *c, const double *points, const void *in
     }
 }
 
-static larmor_status sum_points(const bench_case *c, const double *points, const void *in, bench_direct *direct)
+static larmor_status sum_points(const bench_case *c, const double *points, const double *targets, const void *in,
+                                bench_direct *direct)
 {
     double _Complex(*sums)[BENCH_MOST_OUTPUTS] = calloc(BLOCKS, sizeof *sums);
     if (!sums) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
 #pragma omp parallel for schedule(dynamic)
     for (int b = 0; b < BLOCKS; b++)
-        add_points(c, points, in, direct, c->points * b / BLOCKS, c->points * (b + 1) / BLOCKS, sums[b]);
+        add_points(c, points, targets, in, direct, c->points * b / BLOCKS, c->points * (b + 1) / BLOCKS, sums[b]);
     for (int b = 0; b < BLOCKS; b++)
         for (int i = 0; i < direct->count; i++) direct->exact[i] += sums[b][i];
     free(sums);
@@ -100,11 +113,12 @@ static larmor_status sum_all_modes(const bench_case *c, const double *points, co
     return lacking ? larmor_fail(LARMOR_ERR_MEMORY, "out of host memory") : LARMOR_OK;
 }
 
-larmor_status bench_direct_sum(const bench_case *c, const double *points, const void *in, bench_direct *direct)
+larmor_status bench_direct_sum(const bench_case *c, const double *points, const double *targets, const void *in,
+                               bench_direct *direct)
 {
     memset(direct, 0, sizeof *direct);
     choose_outputs(c, direct);
-    return c->type == 1 ? sum_points(c, points, in, direct) : sum_all_modes(c, points, in, direct);
+    return c->type == 2 ? sum_all_modes(c, points, in, direct) : sum_points(c, points, targets, in, direct);
 }
 
 double bench_direct_error(const bench_case *c, const bench_direct *direct, const void *out)

@@ -14,11 +14,12 @@ typedef struct bench_direct {
     double _Complex exact[BENCH_MOST_OUTPUTS];
 } bench_direct;
 
-/* Choose outputs at random, as many as fit a few seconds (up to 50 of type 1, 100 of type 2), and sum them; the
- * result does not depend on the number of threads.
+/* Choose outputs at random, as many as fit a few seconds (up to 50 of types 1 and 3, 100 of type 2), and sum them;
+ * the result does not depend on the number of threads.
  *
- * points  [ndim, c->points] cycles per field of view; in: the host's copy of the input. */
-larmor_status bench_direct_sum(const bench_case *c, const double *points, const void *in, bench_direct *direct);
+ * points, targets, in  the host's copies, as in bench_data. */
+larmor_status bench_direct_sum(const bench_case *c, const double *points, const double *targets, const void *in,
+                               bench_direct *direct);
 
 /* The relative l2 error of the output on the host against the direct sums. */
 double bench_direct_error(const bench_case *c, const bench_direct *direct, const void *out);

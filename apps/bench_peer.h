@@ -1,4 +1,5 @@
-/* cuFINUFFT, from a shared library that the user names, as something to time. SPDX-License-Identifier: Apache-2.0 */
+/* FINUFFT or cuFINUFFT, from a shared library that the user names, as something to time.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_PEER_H
 #define APP_BENCH_PEER_H
 
@@ -9,18 +10,23 @@ typedef struct bench_peer bench_peer;
 
 /* Load the library and check that its options are laid out as in version 2.5.
  *
- * Errors  LARMOR_ERR_ARG if dev is no CUDA device; LARMOR_ERR_UNSUPPORTED if the library cannot be loaded, lacks a
- *         function or has other options. */
-larmor_status bench_peer_open(const char *path, larmor_device *dev, bench_peer **peer);
+ * name    "finufft", which runs on as many threads as dev has, or "cufinufft"
+ * Errors  LARMOR_ERR_ARG if dev is no processor or no GPU; LARMOR_ERR_UNSUPPORTED if the library cannot be loaded,
+ *         lacks a function or has other options. */
+larmor_status bench_peer_open(const char *name, const char *path, larmor_device *dev, bench_peer **peer);
 void bench_peer_close(bench_peer *peer); /* NULL is fine */
+
+/* How many methods it has besides its default. */
+int bench_peer_methods(const bench_peer *peer);
 
 /* A case in the peer's units. */
 typedef struct bench_peer_work {
     bench_peer *peer;
     const bench_case *c;
     const bench_data *data;
-    larmor_array *radians[3]; /* 2 pi k / N in the case's precision, a dimension each */
-    double *points;           /* what they are in cycles per field of view after rounding, [ndim, c->points] */
+    larmor_array *radians[3]; /* 2 pi k / N (type 3: 2 pi x) in the case's precision, a dimension each */
+    larmor_array *aims[3];    /* of type 3: the targets, a dimension each */
+    double *points;           /* what they are in the units of data->points after rounding, [ndim, c->points] */
 } bench_peer_work;
 
 /* data must outlive work. Errors: LARMOR_ERR_MEMORY; work may be freed then too. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench_direct.h"
 #include "common.h"
 
 typedef struct own_subject {
@@ -24,6 +23,8 @@ static larmor_status own_create(bench_subject *self)
         .modes = {s->c->modes[0], s->c->modes[1], s->c->modes[2]},
         .batch = s->c->batch,
         .tol = s->c->tol,
+        .sign = s->c->type == 2 ? -1 : 1,
+        .upsample = s->c->upsample,
         .dtype = s->c->is_double ? LARMOR_C128 : LARMOR_C64,
     };
     return larmor_nufft_create(s->data->dev, &opts, &s->plan);
@@ -32,7 +33,7 @@ static larmor_status own_create(bench_subject *self)
 static larmor_status own_set_points(bench_subject *self)
 {
     const own_subject *s = (own_subject *)self;
-    return larmor_nufft_set_points(s->plan, s->data->traj, NULL);
+    return larmor_nufft_set_points(s->plan, s->data->traj, s->data->aims);
 }
 
 static larmor_status own_execute(bench_subject *self)
@@ -83,19 +84,27 @@ static larmor_status finish(bench_subject *s, const bench_case *c, bench_data *d
     return find_error(s, c, data, direct, &timing->error);
 }
 
+/* Of larmor also what its plan chose; for type 3 it is known only now, after its points. */
+static larmor_status finish_own(own_subject *ours, bench_place *place, bench_result *result)
+{
+    result->info = larmor_nufft_describe(ours->plan);
+    return finish(&ours->base, &result->c, &place->data, &place->direct, &result->ours);
+}
+
 static void note_failure(bench_timing *timing)
 {
     snprintf(timing->failure, sizeof timing->failure, "%s", larmor_last_error());
 }
 
 /* The batches that the peer may be told to work in: its own choice, 8, all at once. */
-static int list_methods(const bench_case *c, int methods[BENCH_MOST_PEERS], int64_t batches[BENCH_MOST_PEERS])
+static int list_methods(const bench_case *c, int most, int methods[BENCH_MOST_PEERS],
+                        int64_t batches[BENCH_MOST_PEERS])
 {
     const int64_t sizes[3] = {0, 8, c->batch};
     int count = 0;
     for (int i = 0; i < 3; i++) {
-        if (i && (c->batch == 1 || sizes[i] > c->batch || (i == 2 && c->batch == 8))) continue;
-        for (int method = 0; method < 4; method++) methods[count] = method, batches[count++] = sizes[i];
+        if (i && (!most || c->batch == 1 || sizes[i] > c->batch || (i == 2 && c->batch == 8))) continue;
+        for (int method = 0; method <= most; method++) methods[count] = method, batches[count++] = sizes[i];
     }
     return count;
 }
@@ -107,12 +116,12 @@ static void name_method(int method, int64_t batch, char name[32])
 }
 
 /* The peer's methods that are not its default, one after the other. */
-static larmor_status run_methods(const bench_peer_work *work, bench_data *data, const bench_direct *direct,
-                                 int repeats, bench_result *result)
+static larmor_status run_methods(bench_place *place, const bench_peer_work *work, const bench_direct *direct,
+                                 bench_result *result)
 {
     int methods[BENCH_MOST_PEERS];
     int64_t batches[BENCH_MOST_PEERS];
-    result->peers = list_methods(&result->c, methods, batches);
+    result->peers = list_methods(&result->c, bench_peer_methods(place->peer), methods, batches);
     for (int i = 1; i < result->peers; i++) {
         if (app_stopped()) return LARMOR_STOPPED;
         bench_timing *timing = &result->peer[i];
@@ -120,76 +129,83 @@ static larmor_status run_methods(const bench_peer_work *work, bench_data *data, 
         bench_peer_subject theirs;
         bench_peer_prepare(&theirs, work, methods[i], batches[i]);
         bench_subject *const subject = &theirs.base;
-        larmor_status st = bench_measure(&subject, 1, repeats);
-        if (!st) st = finish(subject, &result->c, data, direct, timing);
+        larmor_status st = bench_measure(&subject, 1, place->repeats, place->budget);
+        if (!st) st = finish(subject, &result->c, &place->data, direct, timing);
         if (st) note_failure(timing);
         subject->destroy(subject);
     }
     return app_stopped() ? LARMOR_STOPPED : LARMOR_OK;
 }
 
-static larmor_status try_once(bench_subject *s)
-{
-    larmor_status st = s->create(s);
-    if (!st) st = s->set_points(s);
-    if (!st) st = s->execute(s);
-    if (!st) st = s->sync(s);
-    s->destroy(s);
-    return st;
-}
-
-static larmor_status run_with_peer(own_subject *ours, bench_peer *peer, bench_data *data, const bench_direct *direct,
-                                   int repeats, bench_result *result)
+static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_result *result)
 {
     const bench_case *c = &result->c;
+    bench_data *data = &place->data;
     bench_peer_work work;
-    bench_direct of_peer = *direct;
+    bench_direct of_peer = place->direct;
     result->peers = 1;
     snprintf(result->peer[0].name, sizeof result->peer[0].name, "default");
-    larmor_status st = bench_peer_work_create(peer, c, data, &work), theirs_st = LARMOR_OK;
+    larmor_status st = bench_peer_work_create(place->peer, c, data, &work);
     /* radians in single precision are other points */
-    if (!st && !c->is_double) st = bench_direct_sum(c, work.points, data->host_in, &of_peer);
+    if (!st && !c->is_double) st = bench_direct_sum(c, work.points, data->targets, data->host_in, &of_peer);
     bench_peer_subject theirs;
     bench_peer_prepare(&theirs, &work, 0, 0);
+    theirs.base.may_fail = 1; /* then larmor is timed alone */
     bench_subject *const both[2] = {&ours->base, &theirs.base};
-    if (!st) {
-        theirs_st = try_once(&theirs.base); /* if it fails, larmor is timed alone */
-        if (theirs_st) note_failure(&result->peer[0]);
-        st = bench_measure(both, theirs_st ? 1 : 2, repeats);
-    }
-    if (!st) st = finish(&ours->base, c, data, direct, &result->ours);
-    if (!st && !theirs_st && finish(&theirs.base, c, data, &of_peer, &result->peer[0]))
+    if (!st) st = bench_measure(both, 2, place->repeats, place->budget);
+    if (!st) st = finish_own(ours, place, result);
+    if (!st && theirs.base.failure[0])
+        snprintf(result->peer[0].failure, sizeof result->peer[0].failure, "%s", theirs.base.failure);
+    else if (!st && finish(&theirs.base, c, data, &of_peer, &result->peer[0]))
         note_failure(&result->peer[0]);
     theirs.base.destroy(&theirs.base);
     own_destroy(&ours->base);
-    if (!st) st = run_methods(&work, data, &of_peer, repeats, result);
+    if (!st) st = run_methods(place, &work, &of_peer, result);
     bench_peer_work_free(&work);
     return st;
 }
 
-larmor_status bench_run(larmor_device *dev, bench_peer *peer, const bench_case *c, int repeats, bench_result *result)
+void bench_place_clear(bench_place *place)
+{
+    if (place->ready) bench_data_free(&place->data);
+    place->ready = 0;
+}
+
+static larmor_status prepare(bench_place *place, const bench_case *c)
+{
+    if (place->ready && bench_same_problem(&place->asked, c)) return LARMOR_OK;
+    bench_place_clear(place);
+    place->asked = place->c = *c;
+    larmor_status st = bench_data_create(place->dev, &place->c, &place->data);
+    if (!st)
+        st =
+            bench_direct_sum(&place->c, place->data.points, place->data.targets, place->data.host_in, &place->direct);
+    place->ready = 1;
+    if (st) bench_place_clear(place);
+    return st;
+}
+
+larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *result)
 {
     *result = (bench_result){.c = *c, .ours.name = "larmor"};
-    bench_data data;
-    bench_direct direct;
+    bench_case_label(c, result->label);
+    larmor_status st = prepare(place, c);
+    if (st) return st;
+    result->c = place->c, result->c.upsample = c->upsample;
     own_subject ours = {
-        .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}},
+        .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}, 0, ""},
         .c = &result->c,
-        .data = &data,
+        .data = &place->data,
     };
-    larmor_status st = bench_data_create(dev, &result->c, &data);
-    if (!st) st = bench_direct_sum(&result->c, data.points, data.host_in, &direct);
-    if (!st) st = larmor_timer_create(dev, &ours.timer);
-    if (!st) st = own_create(&ours.base);
-    if (!st) result->info = larmor_nufft_describe(ours.plan);
-    own_destroy(&ours.base);
     bench_subject *const subject = &ours.base;
-    if (!st && peer) st = run_with_peer(&ours, peer, &data, &direct, repeats, result);
-    if (!st && !peer) st = bench_measure(&subject, 1, repeats);
-    if (!st && !peer) st = finish(subject, &result->c, &data, &direct, &result->ours);
-    own_destroy(&ours.base);
+    st = larmor_timer_create(place->dev, &ours.timer);
+    if (!st) st = own_create(subject); /* what cannot be is told before the peer runs */
+    own_destroy(subject);
+    if (!st && place->peer) st = run_with_peer(&ours, place, result);
+    if (!st && !place->peer) st = bench_measure(&subject, 1, place->repeats, place->budget);
+    if (!st && !place->peer) st = finish_own(&ours, place, result);
+    own_destroy(subject);
     larmor_timer_free(ours.timer);
-    bench_data_free(&data);
     return st;
 }
 
@@ -204,8 +220,24 @@ const bench_timing *bench_best_peer(const bench_result *result)
     return best;
 }
 
-double bench_ratio(const bench_result *result)
+double bench_seconds(const bench_timing *timing, bench_span span)
 {
-    if (!result->peers || result->peer[0].failure[0]) return 0;
-    return result->peer[0].times[BENCH_EXECUTE].median / result->ours.times[BENCH_EXECUTE].median;
+    const bench_times *points = &timing->times[BENCH_POINTS], *execute = &timing->times[BENCH_EXECUTE];
+    switch (span) {
+    case BENCH_BOTH:
+        return points->median + execute->median;
+    case BENCH_ONE_LEAST:
+        return execute->minimum;
+    case BENCH_BOTH_LEAST:
+        return points->minimum + execute->minimum;
+    case BENCH_ONE_EXECUTE:
+        break;
+    }
+    return execute->median;
+}
+
+double bench_ratio(const bench_result *result, bench_span span)
+{
+    if (!result->peers || result->peer[0].failure[0] || result->ours.failure[0]) return 0;
+    return bench_seconds(&result->peer[0], span) / bench_seconds(&result->ours, span);
 }

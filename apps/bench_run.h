@@ -3,6 +3,7 @@
 #define APP_BENCH_RUN_H
 
 #include "bench_case.h"
+#include "bench_direct.h"
 #include "bench_peer.h"
 #include "bench_time.h"
 
@@ -16,22 +17,41 @@ typedef struct bench_timing {
 } bench_timing;
 
 typedef struct bench_result {
-    bench_case c;
-    larmor_nufft_info info; /* what larmor's plan chose */
+    char label[BENCH_LABEL]; /* of the case that was asked for; names the result in files */
+    bench_case c;            /* what was run: whole readouts */
+    larmor_nufft_info info;  /* what larmor's plan chose */
     bench_timing ours, peer[BENCH_MOST_PEERS];
     int peers; /* how many were tried; the first is the peer's default */
 } bench_result;
 
-/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. peer may be
- * NULL. What fails in the peer is told in result, not returned.
+/* Where and how cases run, and the data of the last one, which the next keeps if it is the same problem. */
+typedef struct bench_place {
+    larmor_device *dev;
+    bench_peer *peer; /* NULL: none */
+    int repeats;
+    double budget; /* seconds of measuring for each case and each method of the peer */
+    int ready;     /* whether what follows is there */
+    bench_case asked, c;
+    bench_data data;
+    bench_direct direct;
+} bench_place;
+
+void bench_place_clear(bench_place *place); /* the data */
+
+/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. What fails in
+ * the peer is told in result, not returned.
  *
  * Errors  larmor's own, LARMOR_STOPPED after a signal. */
-larmor_status bench_run(larmor_device *dev, bench_peer *peer, const bench_case *c, int repeats, bench_result *result);
+larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *result);
 
 /* The fastest execute among the peer's methods, NULL if none ran. */
 const bench_timing *bench_best_peer(const bench_result *result);
 
-/* The default peer's median execute over larmor's, 0 without one. */
-double bench_ratio(const bench_result *result);
+/* The seconds of execute, or of set_points and one execute, in the median or at least. */
+typedef enum bench_span { BENCH_ONE_EXECUTE, BENCH_BOTH, BENCH_ONE_LEAST, BENCH_BOTH_LEAST } bench_span;
+double bench_seconds(const bench_timing *timing, bench_span span);
+
+/* The default peer's seconds over larmor's, 0 without one. */
+double bench_ratio(const bench_result *result, bench_span span);
 
 #endif

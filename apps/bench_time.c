@@ -3,13 +3,13 @@
 #include "bench_time.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "common.h"
 
 #define REPEAT_SECONDS 0.02
-#define STAGE_SECONDS 10
 #define LEAST_REPEATS 3
 #define MOST_CALLS 100000
 
@@ -23,6 +23,14 @@ static double now(void)
 static larmor_status call(bench_subject *s, bench_stage stage)
 {
     return stage == BENCH_PLAN ? s->create(s) : stage == BENCH_POINTS ? s->set_points(s) : s->execute(s);
+}
+
+/* What a subject's failure means for all: nothing if it may fail. */
+static larmor_status judge(bench_subject *s, larmor_status st)
+{
+    if (!st || st == LARMOR_STOPPED || !s->may_fail) return st;
+    snprintf(s->failure, sizeof s->failure, "%s", larmor_last_error());
+    return LARMOR_OK;
 }
 
 /* A plan is the host's work as much as the device's. */
@@ -64,44 +72,74 @@ static void summarise(double *seconds, int repeats, bench_times *times)
     times->repeats = repeats;
 }
 
-static larmor_status choose_calls(bench_subject *s, bench_stage stage)
+/* warm: the seconds of the first call, which is too long by what it prepares. */
+static larmor_status choose_calls(bench_subject *s, bench_stage stage, double warm)
 {
-    double seconds = 0;
+    double seconds = warm;
     s->times[stage].calls = 1;
-    if (stage == BENCH_PLAN) return LARMOR_OK;
-    larmor_status st = time_calls(s, stage, 1, &seconds); /* too long by the wait, so ask again with more calls */
+    if (stage == BENCH_PLAN || warm > 10 * REPEAT_SECONDS) return LARMOR_OK;
+    larmor_status st = time_calls(s, stage, 1, &seconds); /* too long by the marks, so ask again with more calls */
     if (!st && seconds < REPEAT_SECONDS) st = time_calls(s, stage, 5, &seconds);
     if (!st) s->times[stage].calls = (int64_t)fmin(ceil(REPEAT_SECONDS / fmax(seconds, 1e-9)), MOST_CALLS);
     return st;
 }
 
-static larmor_status measure_stage(bench_subject *const *subjects, int count, bench_stage stage, int repeats,
-                                   double *seconds)
+typedef struct limits {
+    int repeats, least;
+    double seconds; /* of a stage */
+} limits;
+
+static larmor_status measure_stage(bench_subject *const *subjects, int count, bench_stage stage, limits l,
+                                   const double *warm, double *seconds)
 {
     larmor_status st = LARMOR_OK;
     int done = 0;
-    for (int i = 0; i < count && !st; i++) st = choose_calls(subjects[i], stage);
     const double start = now();
-    while (!st && done < repeats && (done < LEAST_REPEATS || now() - start < STAGE_SECONDS)) {
-        for (int i = 0; i < count && !st; i++)
-            st = time_calls(subjects[i], stage, subjects[i]->times[stage].calls, &seconds[i * repeats + done]);
+    for (int i = 0; i < count && !st; i++)
+        if (!subjects[i]->failure[0]) st = judge(subjects[i], choose_calls(subjects[i], stage, warm[i]));
+    while (!st && done < l.repeats && (done < l.least || now() - start < l.seconds)) {
+        for (int i = 0; i < count && !st; i++) {
+            bench_subject *s = subjects[i];
+            if (s->failure[0]) continue;
+            st = judge(s, time_calls(s, stage, s->times[stage].calls, &seconds[i * l.repeats + done]));
+        }
         done++;
     }
-    for (int i = 0; i < count && !st; i++) summarise(seconds + i * repeats, done, &subjects[i]->times[stage]);
+    for (int i = 0; i < count && !st; i++) summarise(seconds + i * l.repeats, done, &subjects[i]->times[stage]);
     return st;
 }
 
-larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats)
+/* warm [stages, count]: the seconds of the first calls. */
+static larmor_status warm_up(bench_subject *const *subjects, int count, double *warm)
 {
-    double *seconds = calloc((size_t)count * (size_t)repeats, sizeof *seconds);
-    if (!seconds) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     larmor_status st = LARMOR_OK;
-    for (int stage = 0; stage < BENCH_STAGES; stage++) { /* warm-up */
-        for (int i = 0; i < count && !st; i++) st = call(subjects[i], stage);
-        for (int i = 0; i < count && !st; i++) st = subjects[i]->sync(subjects[i]);
+    for (int stage = 0; stage < BENCH_STAGES; stage++)
+        for (int i = 0; i < count && !st; i++) {
+            bench_subject *s = subjects[i];
+            if (s->failure[0]) continue;
+            const double start = now();
+            st = app_stopped() ? LARMOR_STOPPED : call(s, stage);
+            if (!st) st = s->sync(s);
+            st = judge(s, st);
+            warm[stage * count + i] = now() - start;
+        }
+    return st;
+}
+
+larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats, double budget)
+{
+    static const double part[BENCH_STAGES] = {0.1, 0.3, 0.6};
+    double *seconds = calloc((size_t)count * (size_t)repeats, sizeof *seconds);
+    double *warm = calloc((size_t)count * BENCH_STAGES, sizeof *warm);
+    const double start = now();
+    larmor_status st = seconds && warm ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!st) st = warm_up(subjects, count, warm);
+    const double rest = budget - (now() - start);
+    for (int stage = 0; stage < BENCH_STAGES && !st; stage++) {
+        const limits l = {repeats, rest > budget / 2 ? LEAST_REPEATS : 1, part[stage] * rest};
+        st = measure_stage(subjects, count, stage, l, warm + stage * count, seconds);
     }
-    for (int stage = 0; stage < BENCH_STAGES && !st; stage++)
-        st = measure_stage(subjects, count, stage, repeats, seconds);
     free(seconds);
+    free(warm);
     return st;
 }

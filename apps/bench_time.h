@@ -24,13 +24,17 @@ struct bench_subject {
     larmor_status (*stop)(bench_subject *self, double *seconds); /* waits */
     void (*destroy)(bench_subject *self);                        /* also without a plan */
     bench_times times[BENCH_STAGES];
+    int may_fail;      /* if it does it is left out, and the others go on */
+    char failure[256]; /* why it was left out, else "" */
 };
 
 /* Run every subject once to warm up, then time the three stages, the subjects taking turns within each repeat. A
- * repeat is as many calls as take 20 ms (a plan: one, with the host's clock); a stage ends early, after three
- * repeats, once it took 10 s. All subjects keep their plans and points.
+ * repeat is as many calls as take 20 ms (a plan: one, with the host's clock). A stage ends early, after three
+ * repeats, once its part of the budget is spent, and after one if half of the whole budget went by in the warm-up.
+ * All subjects keep their plans and points.
  *
- * Errors  the subjects' own; LARMOR_STOPPED after a signal. */
-larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats);
+ * budget  seconds for all of it.
+ * Errors  those of the subjects that may not fail; LARMOR_STOPPED after a signal. */
+larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats, double budget);
 
 #endif

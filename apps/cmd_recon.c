@@ -1,4 +1,5 @@
 /* larmor recon: an ISMRMRD scan in, images out. SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,10 @@
 
 typedef struct settings {
     app_texts outputs;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *device;
-    int64_t memory, iters, threads, calibration, slice, contrast, phase, repetition, set;
-    double tol, lambda, eps;
-    int weighted, magnitude, force, json, drop_nonfinite, conjugate;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *device;
+    int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    double tol, lambda, time_weight, eps;
+    int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -25,13 +26,28 @@ typedef struct settings {
 static const app_option options[] = {
     OPTION(APP_TEXTS, outputs, 'o', "output", "FILE",
            "image; the suffix is the format: .h5 .nii .nii.gz .png .cfl .npy", .needed = 1),
-    OPTION(APP_TEXT, method, 'm', "method", "M", "cg: iterative SENSE; grid: density-compensated adjoint",
-           .preset = "cg", .choices = "cg|grid"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations", .preset = "30", .low = 1, .high = 1e9),
-    OPTION(APP_NUMBER, tol, 0, "tol", "X", "relative residual at which to stop; 0: at rounding", .preset = "1e-4",
-           .low = 0, .high = 1),
-    OPTION(APP_NUMBER, lambda, 'l', "lambda", "X", "L2 weight in units of the largest eigenvalue of A^H A",
-           .preset = "5e-4", .low = 0, .high = INFINITY),
+    OPTION(APP_TEXT, method, 'm', "method", "M",
+           "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
+           "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
+           .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg, else 20)", .low = 1,
+           .high = 1e9),
+    OPTION(APP_NUMBER, tol, 0, "tol", "X",
+           "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
+           "(default: 1e-4 for cg, else 1e-3)",
+           .low = 0, .high = 1, .absent = 1),
+    OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
+           "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
+           "of A^H b (default: 5e-4 for cg, else 2e-3)",
+           .low = 0, .high = INFINITY, .absent = 1),
+    OPTION(APP_FLAG, joint, 0, "joint", "",
+           "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
+           "does so"),
+    OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
+           "tv --joint: weight of a difference in time beside one in space", .preset = "1", .low = 0,
+           .high = INFINITY),
+    OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
+           .high = 4096),
     OPTION(APP_TEXT, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
            .preset = "auto"),
@@ -43,9 +59,12 @@ static const app_option options[] = {
            "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
-           "weight the data by density in cg, too: fewer iterations, more noise"),
+           "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
            .preset = "1e-5", .low = 1e-13, .high = 0.1),
+    OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
+           "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
+           .preset = "auto", .choices = "auto|on|off"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),
@@ -71,7 +90,7 @@ typedef struct run {
     const settings *s;
     const char *input;
     larmor_output *output[APP_MAX_TEXTS];
-    larmor_image *image;
+    larmor_image *image; /* of every wanted group, in the file's order */
     int images;
     recon_job job;
     app_progress progress;
@@ -133,11 +152,13 @@ static void log_method(const run_state *r)
                        : r->job.given       ? s->maps
                        : r->info.coils == 1 ? "one coil, no maps"
                                             : "maps from the data's centre (Walsh)";
-    if (r->job.method == RECON_CG)
-        app_log("cg-sense on %s: at most %d iterations, tolerance %.1e, lambda %.1e of the largest eigenvalue; %s",
-                larmor_device_spec(r->job.dev), r->job.iters, s->tol, s->lambda, maps);
+    const char *spec = larmor_device_spec(r->job.dev);
+    if (r->job.method == RECON_GRID)
+        app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
     else
-        app_log("gridding on %s: density %s; %s", larmor_device_spec(r->job.dev), s->dcf, maps);
+        app_log("%s on %s: at most %d iterations, tolerance %.1e, lambda %.1e of the %s; %s",
+                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, fmax(r->job.tol, 0),
+                r->job.lambda, r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
 }
 
 /* ---- the steps ---- */
@@ -267,7 +288,7 @@ static int plan_memory(run_state *r)
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
     }
-    r->job.block = plan.block;
+    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz;
     char blocks[64] = "";
     if (plan.block < plan.coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
@@ -279,48 +300,133 @@ static int plan_memory(run_state *r)
     return APP_DONE;
 }
 
-/* Reconstruct every wanted group into r->image; stops after an interrupted one. */
-static int reconstruct(run_state *r)
+/* ---- the reconstruction ---- */
+
+/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1]. */
+typedef struct series_list {
+    int *group, *first;
+    int groups, series;
+} series_list;
+
+static void list_free(series_list *l)
 {
-    int count = 0, done = 0;
-    larmor_group g;
-    for (int i = 0; i < r->info.groups; i++)
-        if (!larmor_raw_group(r->job.raw, i, &g) && wanted(r->s, &g)) count++;
-    if (!count) {
+    free(l->group), free(l->first);
+}
+
+static int gather_series(run_state *r, series_list *l)
+{
+    const size_t room = (size_t)r->info.groups + 1;
+    *l = (series_list){calloc(room, sizeof *l->group), calloc(room, sizeof *l->first), 0, 0};
+    char *taken = calloc(room, 1);
+    int code = APP_DONE;
+    larmor_group g, other;
+    if (!l->group || !l->first || !taken) {
+        code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+        goto done;
+    }
+    for (int i = 0; i < r->info.groups; i++) {
+        APP_OR(done, APP_INPUT, larmor_raw_group(r->job.raw, i, &g));
+        if (taken[i] || !wanted(r->s, &g)) continue;
+        l->group[l->groups++] = i;
+        for (int j = i + 1; j < r->info.groups; j++) {
+            APP_OR(done, APP_INPUT, larmor_raw_group(r->job.raw, j, &other));
+            if (taken[j] || !wanted(r->s, &other) || !recon_joint(&r->job, &g, &other)) continue;
+            l->group[l->groups++] = j, taken[j] = 1;
+        }
+        l->first[++l->series] = l->groups;
+    }
+    if (!l->groups) {
         app_error("%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
                   r->input);
-        return APP_USAGE;
+        code = APP_USAGE;
     }
-    r->image = calloc((size_t)count, sizeof *r->image);
-    if (!r->image) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
-    for (int i = 0; i < r->info.groups && !r->last.interrupted; i++) {
-        char what[64];
-        larmor_status st = larmor_raw_group(r->job.raw, i, &g);
-        if (st) return app_fail(APP_INPUT, st);
-        if (!wanted(r->s, &g)) continue;
-        snprintf(what, sizeof what, "image %d of %d", ++done, count);
-        app_progress_begin(&r->progress, what);
-        st = recon_group(&r->job, i, &r->last);
-        app_progress_end(&r->progress);
-        if (st) {
-            const int reading = st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG;
-            return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
+done:
+    free(taken);
+    return code;
+}
+
+/* llr of a single frame is refused before any work. */
+static int check_series(const run_state *r, const series_list *l)
+{
+    if (strcmp(r->s->method, "llr") != 0) return APP_DONE;
+    for (int i = 0; i < l->series; i++)
+        if (l->first[i + 1] - l->first[i] < 2) {
+            app_error("--method llr: %s has one frame of a slice, llr needs several repetitions, phases or contrasts; "
+                      "use tv or wavelet.",
+                      r->input);
+            return APP_USAGE;
         }
-        larmor_image *image = &r->image[r->images++];
-        image->data = r->last.image;
-        st = larmor_raw_image_meta(r->job.raw, i, &image->meta);
-        if (st) return app_fail(APP_RUN, st);
-        if (r->last.made_traj && done == 1)
-            app_log(
-                "warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
-        if (r->last.outside)
-            app_log("%s: %lld samples beyond the resolution of reconSpace left out", what,
-                    (long long)r->last.outside);
-        if (r->job.method == RECON_CG)
-            app_log("%s: %d iterations, residual %.2e, %.2f s", what, r->last.report.iters, r->last.report.residual,
-                    r->last.report.seconds);
-    }
     return APP_DONE;
+}
+
+static void log_result(const run_state *r, const char *what, int first)
+{
+    const recon_result *last = &r->last;
+    if (last->made_traj && first)
+        app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
+    if (last->outside)
+        app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
+    if (r->job.method == RECON_CG)
+        app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
+                last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);
+    if (r->job.method == RECON_REGULARISED)
+        app_log("%s: %d iterations, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
+                last->report.iters, last->report.residual, last->report.objective, last->weight,
+                last->report.seconds);
+}
+
+/* One series into r->image, whose places are those of the groups in the file. */
+static int reconstruct_series(run_state *r, const series_list *l, int s, const int *place)
+{
+    const int first = l->first[s], count = l->first[s + 1] - first;
+    char what[64];
+    larmor_array **image = calloc((size_t)count, sizeof(larmor_array *));
+    if (!image) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    int code = APP_DONE;
+    if (count > 1)
+        snprintf(what, sizeof what, "series %d of %d, %d images", s + 1, l->series, count);
+    else
+        snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
+    app_progress_begin(&r->progress, what);
+    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &r->last);
+    app_progress_end(&r->progress);
+    for (int i = 0; i < count && !st; i++) {
+        larmor_image *to = &r->image[place[l->group[first + i]]];
+        to->data = image[i];
+        const larmor_status described = larmor_raw_image_meta(r->job.raw, l->group[first + i], &to->meta);
+        if (described && !code) code = app_fail(APP_RUN, described);
+    }
+    free(image);
+    if (st) {
+        const int reading = st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG;
+        return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
+    }
+    if (!code) log_result(r, what, s == 0);
+    return code;
+}
+
+/* Reconstruct every wanted group into r->image; stops after an interrupted series. */
+static int reconstruct(run_state *r, const series_list *l)
+{
+    int *place = calloc((size_t)r->info.groups + 1, sizeof *place), code = APP_DONE, kept = 0, before = 0;
+    r->image = calloc((size_t)l->groups, sizeof *r->image);
+    if (place && r->image) {
+        for (int i = 0; i < l->groups; i++) place[l->group[i]] = 1;
+        for (int i = 0; i < r->info.groups; i++) { /* from which are wanted to how many are before */
+            const int here = place[i];
+            place[i] = before, before += here;
+        }
+        r->images = l->groups;
+        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++)
+            code = reconstruct_series(r, l, s, place);
+        for (int i = 0; i < l->groups; i++) /* what an interruption left out */
+            if (r->image[i].data) r->image[kept++] = r->image[i];
+        r->images = kept;
+    } else {
+        code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    }
+    free(place);
+    return code;
 }
 
 /* ---- the result ---- */
@@ -328,17 +434,19 @@ static int reconstruct(run_state *r)
 static int write_outputs(run_state *r)
 {
     const settings *s = r->s;
-    char lambda[32], iters[32], residual[32];
-    snprintf(lambda, sizeof lambda, "%g", s->lambda);
+    char lambda[32], iters[32], residual[32], history[32], series[32];
+    snprintf(lambda, sizeof lambda, "%g", r->last.lambda);
     snprintf(iters, sizeof iters, "%d", r->last.report.iters);
     snprintf(residual, sizeof residual, "%.3e", r->last.report.residual);
-    const int cg = r->job.method == RECON_CG;
+    const char *name = r->job.method == RECON_CG ? "CG-SENSE" : r->job.method == RECON_GRID ? "GRIDDING" : s->method;
+    snprintf(history, sizeof history, "LARMOR:%s", name);
+    for (char *c = history; *c; c++) *c = (char)toupper((unsigned char)*c);
+    snprintf(series, sizeof series, "larmor %s", s->method);
     const char *keys[10] = {"DataRole", "ImageProcessingHistory", "SeriesDescription", "LarmorVersion",
                             "LarmorCommand"};
-    const char *values[10] = {"Image", cg ? "LARMOR:CG-SENSE" : "LARMOR:GRIDDING", cg ? "larmor cg" : "larmor grid",
-                              larmor_version(), app_command_line()};
+    const char *values[10] = {"Image", history, series, larmor_version(), app_command_line()};
     int count = 5;
-    if (cg) {
+    if (r->job.method != RECON_GRID) {
         keys[count] = "LarmorLambda", values[count++] = lambda;
         keys[count] = "LarmorIterations", values[count++] = iters;
         keys[count] = "LarmorResidual", values[count++] = residual;
@@ -370,11 +478,16 @@ static void print_report(const run_state *r)
     json_text(&j, "device", larmor_device_spec(r->job.dev));
     json_text(&j, "trajectory", r->info.traj_report);
     json_integer(&j, "images", r->images);
-    if (r->job.method == RECON_CG) {
+    if (r->job.method != RECON_GRID) {
         json_integer(&j, "iterations", r->last.report.iters);
         json_number(&j, "residual", r->last.report.residual);
-        json_number(&j, "lambda", r->s->lambda);
-        json_number(&j, "largest_eigenvalue", r->last.largest);
+        json_flag(&j, "toeplitz", r->last.toeplitz);
+        json_number(&j, "lambda", r->last.lambda);
+        json_number(&j, "lambda_absolute", r->last.weight);
+        if (r->job.method == RECON_CG)
+            json_number(&j, "largest_eigenvalue", r->last.largest);
+        else
+            json_number(&j, "objective", r->last.report.objective);
     }
     json_flag(&j, "interrupted", r->last.interrupted);
     json_number(&j, "seconds", now() - r->began);
@@ -399,29 +512,53 @@ static void clear(run_state *r)
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
 }
 
+static recon_job job_of(const settings *s)
+{
+    const recon_method method = !strcmp(s->method, "grid") ? RECON_GRID
+                                : !strcmp(s->method, "cg") ? RECON_CG
+                                                           : RECON_REGULARISED;
+    const int cg = method == RECON_CG;
+    return (recon_job){.method = method,
+                       .regulariser = s->method,
+                       .joint = s->joint || !strcmp(s->method, "llr"),
+                       .density = density_of(s->dcf),
+                       .weighted = s->weighted,
+                       .no_maps = !strcmp(s->maps, "none"),
+                       .iters = s->iters ? (int)s->iters : cg ? 30 : 20,
+                       .tol = isnan(s->tol) ? (cg ? 1e-4 : 1e-3) : s->tol > 0 ? s->tol : -1,
+                       .lambda = isnan(s->lambda) ? (cg ? 5e-4 : 2e-3) : s->lambda,
+                       .time_weight = s->time_weight > 0 ? s->time_weight : -1,
+                       .llr_block = s->llr_block,
+                       .eps = s->eps,
+                       .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
+                                   : !strcmp(s->toeplitz, "off") ? -1
+                                                                 : 0,
+                       .calibration = s->calibration,
+                       .monitor = app_monitor};
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
-    run_state r = {.s = s, .input = files->name[0], .began = now()};
-    r.job = (recon_job){.method = strcmp(s->method, "grid") ? RECON_CG : RECON_GRID,
-                        .density = density_of(s->dcf),
-                        .weighted = s->weighted,
-                        .no_maps = !strcmp(s->maps, "none"),
-                        .iters = (int)s->iters,
-                        .tol = s->tol > 0 ? s->tol : -1,
-                        .lambda = s->lambda,
-                        .eps = s->eps,
-                        .calibration = s->calibration,
-                        .monitor = app_monitor,
-                        .user = &r.progress};
-    int code = open_outputs(&r);
+    run_state r = {.s = s, .input = files->name[0], .began = now(), .job = job_of(s)};
+    r.job.user = &r.progress;
+    series_list list = {NULL, NULL, 0, 0};
+    int code = APP_DONE;
+    if (s->joint && strcmp(s->method, "tv") != 0 && strcmp(s->method, "llr") != 0) {
+        app_error("--joint: frames are reconstructed together by --method tv and llr, not by %s.", s->method);
+        return APP_USAGE;
+    }
+    code = open_outputs(&r);
     if (!code) code = prepare(&r);
+    if (!code) code = gather_series(&r, &list);
+    if (!code) code = check_series(&r, &list);
     if (!code) code = plan_memory(&r);
-    if (!code) code = reconstruct(&r);
+    if (!code) code = reconstruct(&r, &list);
     if (!code && app_stopped() != 143) code = write_outputs(&r);
     if (!code && s->json && r.images) print_report(&r);
     if (!code) code = app_stopped();
     if (!code) app_log("done in %.2f s", now() - r.began);
+    list_free(&list);
     clear(&r);
     return code;
 }

@@ -7,7 +7,7 @@
 #define PLOT_SERIES 3
 
 typedef struct plot_row {
-    char label[96];
+    char label[112];
     double value[PLOT_SERIES]; /* not drawn unless > 0 */
 } plot_row;
 

@@ -1,25 +1,11 @@
-/* One group of readouts becomes one image. SPDX-License-Identifier: Apache-2.0 */
+/* Groups of readouts become images. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_group.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TRY(call)                                                                                                    \
-    do {                                                                                                             \
-        const larmor_status st_ = (call);                                                                            \
-        if (st_) return st_;                                                                                         \
-    } while (0)
-#define NO_MEMORY() larmor_fail(LARMOR_ERR_MEMORY, "out of host memory")
-#define OR(label, call)                                                                                              \
-    do {                                                                                                             \
-        st = (call);                                                                                                 \
-        if (st) goto label;                                                                                          \
-    } while (0)
-
-static larmor_shape image_shape(const larmor_grid *grid)
-{
-    return larmor_shape_of(grid->ndim, grid->matrix);
-}
+#include "recon_solve.h"
+#include "try.h"
 
 /* ---- trajectory ---- */
 
@@ -103,7 +89,7 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps), job->maps = NULL;
-    const larmor_shape shape = image_shape(grid);
+    const larmor_shape shape = recon_image_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     const larmor_coils_opts opts = {.calibration = job->calibration};
     if (job->given) {
@@ -132,111 +118,6 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
     return LARMOR_OK;
 }
 
-/* ---- the two methods; both give x in y = A x ---- */
-
-static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
-{
-    if (!w) return LARMOR_OK;
-    larmor_array *complex;
-    TRY(larmor_array_convert((larmor_array *)(uintptr_t)w, larmor_array_dtype(kspace), &complex));
-    const larmor_status st = larmor_mul(complex, 0, kspace);
-    larmor_array_free(complex);
-    return st;
-}
-
-/* x <- x / voxels: y = A x sums over voxels */
-static larmor_status divide_by_voxels(larmor_array *x)
-{
-    return larmor_axpby(1 / (double)larmor_array_count(x), x, 0, x);
-}
-
-static larmor_status grid_with_maps(recon_job *job, const larmor_samples *samples, larmor_array *x)
-{
-    larmor_op *A = NULL;
-    larmor_status st;
-    OR(done,
-       larmor_op_sense(job->maps,
-                       &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps, .block = job->block}, &A));
-    OR(done, larmor_op_adjoint(A, samples->kspace, x));
-    OR(done, larmor_divide_by_energy(job->maps, x));
-    OR(done, divide_by_voxels(x));
-done:
-    larmor_op_free(A);
-    return st;
-}
-
-/* images [image..., count] <- the adjoint NUFFT of coils first .. first+count-1. */
-static larmor_status grid_coils(recon_job *job, const larmor_grid *grid, const larmor_samples *samples, int64_t first,
-                                int64_t count, larmor_array *images)
-{
-    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->eps, .dtype = LARMOR_C64};
-    memcpy(opts.modes, grid->matrix, sizeof opts.modes);
-    larmor_op *F = NULL;
-    larmor_array *kspace = NULL, *part = NULL;
-    larmor_status st;
-    OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
-    OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
-    OR(done, larmor_array_slice(images, 0, count, &part));
-    OR(done, larmor_op_adjoint(F, kspace, part));
-done:
-    larmor_array_free(part), larmor_array_free(kspace), larmor_op_free(F);
-    return st;
-}
-
-/* The root sum of squares of one block is one more image of the next. */
-static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, const larmor_samples *samples,
-                                       larmor_array *x)
-{
-    const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
-    larmor_array *images = NULL, *sum = NULL, *before = NULL;
-    larmor_status st;
-    OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(image_shape(grid), block + 1), &images));
-    OR(done, larmor_array_slice(images, block, 1, &before));
-    OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
-    for (int64_t first = 0; first < coils; first += block) {
-        const int64_t count = coils - first < block ? coils - first : block;
-        if (count < block) OR(done, larmor_zero(images));
-        OR(done, larmor_copy(x, sum));
-        OR(done, grid_coils(job, grid, samples, first, count, images));
-        OR(done, larmor_root_sum_of_squares(images, x));
-    }
-    OR(done, divide_by_voxels(x));
-done:
-    larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
-    return st;
-}
-
-/* Single precision carries the NUFFT down to 1e-6; below that everything is done in double. */
-static larmor_dtype precision(const recon_job *job)
-{
-    return job->eps > 0 && job->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
-}
-
-static larmor_status conjugate_gradients(recon_job *job, const larmor_samples *samples, const larmor_array *weights,
-                                         larmor_array **x, recon_result *result)
-{
-    larmor_op *A = NULL;
-    larmor_array *maps = NULL, *kspace = NULL;
-    larmor_status st;
-    OR(done, larmor_array_convert(job->maps, precision(job), &maps));
-    OR(done, larmor_array_convert(samples->kspace, precision(job), &kspace));
-    const larmor_sense_opts sense = {
-        .traj = samples->traj, .weights = weights, .nufft_tol = job->eps, .block = job->block};
-    OR(done, larmor_op_sense(maps, &sense, &A));
-    OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
-    if (job->lambda > 0) OR(done, larmor_opnorm(A, 0, &result->largest));
-    const larmor_solve_opts solve = {.max_iter = job->iters,
-                                     .tol = job->tol,
-                                     .lambda = job->lambda * result->largest,
-                                     .monitor = job->monitor,
-                                     .user = job->user};
-    st = larmor_cg(A, kspace, *x, &solve, &result->report);
-    if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
-done:
-    larmor_array_free(kspace), larmor_array_free(maps), larmor_op_free(A);
-    return st;
-}
-
 /* ---- from the grid to reconSpace ---- */
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
@@ -247,54 +128,76 @@ static double density_scale(const larmor_encoding *enc, const larmor_grid *grid)
     return scale;
 }
 
-static larmor_status solve(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                           larmor_samples *samples, larmor_array **x, recon_result *result)
+static void close_frame(recon_frame *frame)
 {
-    const larmor_shape shape = image_shape(grid);
+    larmor_samples_free(&frame->samples);
+    larmor_array_free(frame->weights);
+}
+
+/* All that is known of a group before the images are made; the maps become the job's. */
+static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, recon_result *result)
+{
+    *frame = (recon_frame){0};
+    larmor_samples *samples = &frame->samples;
     const int weights_needed = job->method == RECON_GRID || job->weighted;
-    larmor_array *weights = NULL;
     larmor_status st;
-    if (job->whitening) TRY(larmor_whiten(job->whitening, samples->kspace));
-    if (!job->no_maps) TRY(slice_maps(job, index, group, grid, samples));
-    if (weights_needed) OR(done, density(job, samples, shape, &weights));
-    if (job->method == RECON_CG) {
-        OR(done, conjugate_gradients(job, samples, weights, x, result));
-    } else {
-        OR(done, larmor_array_create(job->dev, LARMOR_C64, shape, x));
-        OR(done, weigh(weights, samples->kspace));
-        OR(done, job->no_maps ? grid_without_maps(job, grid, samples, *x) : grid_with_maps(job, samples, *x));
+    TRY(larmor_raw_group(job->raw, index, &frame->group));
+    TRY(larmor_raw_encoding(job->raw, frame->group.encoding, &frame->encoding));
+    TRY(larmor_raw_grid(job->raw, frame->group.encoding, &frame->grid));
+    OR(fail, larmor_raw_samples(job->raw, index, &frame->grid, 0, job->dev, samples));
+    result->outside += samples->outside;
+    if (!samples->traj) {
+        OR(fail, make_trajectory(job, &frame->group, &frame->encoding, &frame->grid, samples, &samples->traj));
+        result->made_traj = 1;
     }
-    st = LARMOR_OK;
-done:
-    larmor_array_free(weights);
+    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
+    return LARMOR_OK;
+fail:
+    close_frame(frame);
     return st;
 }
 
-larmor_status recon_group(recon_job *job, int index, recon_result *result)
+/* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
+static larmor_status finish(const recon_frame *frame, larmor_array *x, int i, int count, larmor_array **image)
 {
-    larmor_group group;
-    larmor_encoding enc;
-    larmor_grid grid;
-    larmor_samples samples = {0};
-    larmor_array *x = NULL, *single = NULL;
-    larmor_status st;
-    *result = (recon_result){0};
-    TRY(larmor_raw_group(job->raw, index, &group));
-    TRY(larmor_raw_encoding(job->raw, group.encoding, &enc));
-    TRY(larmor_raw_grid(job->raw, group.encoding, &grid));
-    OR(done, larmor_raw_samples(job->raw, index, &grid, 0, job->dev, &samples));
-    result->outside = samples.outside;
-    if (!samples.traj) {
-        OR(done, make_trajectory(job, &group, &enc, &grid, &samples, &samples.traj));
-        result->made_traj = 1;
-    }
-    OR(done, solve(job, index, &group, &grid, &samples, &x, result));
-    OR(done, larmor_array_convert(x, LARMOR_C64, &single));
-    OR(done, larmor_crop(single, larmor_shape_of(grid.ndim, grid.crop), density_scale(&enc, &grid), &result->image));
+    const larmor_grid *grid = &frame->grid;
+    larmor_array *slice = NULL, *one = NULL, *single = NULL;
+    larmor_status st = LARMOR_OK;
+    if (count > 1) OR(done, larmor_array_slice(x, i, 1, &slice));
+    OR(done, larmor_array_reshape(count > 1 ? slice : x, recon_image_shape(grid), &one));
+    OR(done, larmor_array_convert(one, LARMOR_C64, &single));
+    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
 done:
-    larmor_array_free(single), larmor_array_free(x);
-    larmor_samples_free(&samples);
+    larmor_array_free(single), larmor_array_free(one), larmor_array_free(slice);
     return st;
+}
+
+larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result)
+{
+    larmor_array *x = NULL;
+    recon_frame *frame = calloc((size_t)count, sizeof *frame);
+    larmor_status st = LARMOR_OK;
+    int opened = 0;
+    *result = (recon_result){0};
+    for (int i = 0; i < count; i++) image[i] = NULL;
+    if (!frame) return NO_MEMORY();
+    for (; opened < count; opened++) OR(done, open_frame(job, index[opened], &frame[opened], result));
+    OR(done, recon_solve(job, frame, count, &x, result));
+    for (int i = 0; i < count; i++) OR(done, finish(&frame[i], x, i, count, &image[i]));
+done:
+    if (st)
+        for (int i = 0; i < count; i++) larmor_array_free(image[i]), image[i] = NULL;
+    for (int i = 0; i < opened; i++) close_frame(&frame[i]);
+    free(frame);
+    larmor_array_free(x);
+    return st;
+}
+
+int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b)
+{
+    return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
 void recon_job_clear(recon_job *job)

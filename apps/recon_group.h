@@ -1,22 +1,28 @@
-/* One group of readouts becomes one image: the numerical part of `larmor recon`, on the public API alone.
+/* A group of readouts becomes an image: the numerical part of `larmor recon`, on the public API alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_RECON_GROUP_H
 #define APP_RECON_GROUP_H
 
 #include "larmor/larmor.h"
 
-typedef enum recon_method { RECON_GRID, RECON_CG } recon_method;
+typedef enum recon_method { RECON_GRID, RECON_CG, RECON_REGULARISED } recon_method;
 typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_FILE, DENSITY_NONE } recon_density;
 
 typedef struct recon_job {
     recon_method method;
+    const char *regulariser; /* of RECON_REGULARISED */
+    int joint;               /* the repetitions, phases and contrasts of a slice are one series */
     recon_density density;
     int weighted;   /* CG with density weights */
     int no_maps;    /* root sum of squares instead of maps */
     int iters;
-    double tol, lambda, eps; /* lambda relative to the largest eigenvalue of A^H A */
+    double tol, eps;         /* tol negative: at rounding */
+    double lambda;           /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
+    double time_weight;      /* of tv, see larmor_regulariser_opts */
+    int64_t llr_block;       /* side of llr's blocks, 0 for the default */
     int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
     int64_t block;           /* coils at a time, 0 for all */
+    int toeplitz;            /* as in larmor_sense_opts */
     larmor_monitor monitor;
     void *user;
 
@@ -31,17 +37,23 @@ typedef struct recon_job {
 } recon_job;
 
 typedef struct recon_result {
-    larmor_array *image; /* c64, cropped to reconSpace, in units of the density; the caller's to free */
     larmor_report report;
-    double largest;      /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside;     /* samples beyond the grid's k-space */
-    int interrupted;     /* 1: stopped by the monitor, the image is the iterate reached */
-    int made_traj;       /* 1: the trajectory was made from the counters */
+    double lambda, weight;   /* of the penalty: relative and absolute */
+    double largest;          /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside;         /* samples beyond the grid's k-space */
+    int interrupted;         /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;            /* 1: the normal map was Toeplitz */
+    int made_traj;           /* 1: the trajectory was made from the counters */
 } recon_result;
 
-/* Reconstruct a group. Errors: those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one
- * that counters define. */
-larmor_status recon_group(recon_job *job, int group, recon_result *result);
+/* Reconstruct groups of one encoding and slice together, or a single one.
+ *
+ * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.
+ * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
+larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result);
+
+/* 1 if the job reconstructs both groups in one series. */
+int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b);
 
 /* Give up what the job keeps between groups. */
 void recon_job_clear(recon_job *job);

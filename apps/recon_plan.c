@@ -4,18 +4,17 @@
 
 #include <string.h>
 
-#define TRY(call)                                                                                                    \
-    do {                                                                                                             \
-        const larmor_status st_ = (call);                                                                            \
-        if (st_) return st_;                                                                                         \
-    } while (0)
+#include "recon_solve.h"
+#include "try.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
 /* What does not depend on how many coils are done at a time. */
 typedef struct sizes {
-    larmor_problem problem; /* in single precision */
-    double held;            /* from the group's first step to its last */
+    larmor_problem problem; /* in single precision; of the frame with the most samples */
+    int frames;             /* done together */
+    double samples;         /* of one coil, all frames */
+    double held;            /* from the first step to the last */
     double before;          /* the most that a step before the solver takes beside it */
 } sizes;
 
@@ -37,7 +36,7 @@ static larmor_status density_bytes(const recon_job *job, const larmor_encoding *
 {
     int64_t pipe;
     *bytes = 0;
-    if ((job->method == RECON_CG && !job->weighted) || job->density == DENSITY_NONE || job->density == DENSITY_FILE)
+    if ((job->method != RECON_GRID && !job->weighted) || job->density == DENSITY_NONE || job->density == DENSITY_FILE)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
     if (ramp_will_do(job, enc)) return LARMOR_OK;
@@ -72,6 +71,7 @@ static larmor_status measure(const recon_job *job, const larmor_group *group, si
     TRY(larmor_raw_grid(job->raw, group->encoding, &grid));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     s->problem = (larmor_problem){image, group->total, info.coils, LARMOR_C64, 0};
+    s->frames = 1, s->samples = (double)group->total;
     const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
     if (!job->no_maps) s->held += 8 * voxels * coils;
@@ -83,26 +83,57 @@ static larmor_status measure(const recon_job *job, const larmor_group *group, si
     return LARMOR_OK;
 }
 
-/* All of a group with `block` coils at a time. */
-static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, double *bytes)
+/* Another frame of the same series: its samples, beside the maps that are shared. */
+static void add_frame(const recon_job *job, const larmor_group *group, sizes *s)
+{
+    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    const double samples = (double)group->total;
+    s->frames++, s->samples += samples;
+    s->held += 8 * samples * (info.coils + s->problem.image.ndim + (info.density_stored != 0));
+    if (group->total > s->problem.samples) s->problem.samples = group->total;
+}
+
+/* The vectors of the method's solver or of its start, and the result. */
+static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+{
+    const larmor_shape image = s->problem.image;
+    const double one = (double)larmor_dtype_size(dtype);
+    *bytes = 6 * one * (double)larmor_shape_count(image);
+    if (job->method != RECON_REGULARISED) return LARMOR_OK;
+    const larmor_shape shape = s->frames > 1 ? larmor_shape_append(image, s->frames) : image;
+    const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
+    int64_t solver;
+    TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
+    *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
+    if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
+    return LARMOR_OK;
+}
+
+/* All of a series with `block` coils at a time. */
+static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, int toeplitz, double *bytes)
 {
     larmor_problem p = s->problem;
-    const double voxels = (double)larmor_shape_count(p.image), samples = (double)p.samples, coils = (double)p.coils;
-    const int in_double = job->method == RECON_CG && job->eps > 0 && job->eps < 1e-6;
+    const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
+    const int in_double = job->method != RECON_GRID && recon_precision(job) == LARMOR_C128;
     const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
-    const larmor_sense_opts sense = {.nufft_tol = job->eps, .block = block};
+    const larmor_sense_opts sense = {.nufft_tol = job->eps,
+                                     .block = block,
+                                     .toeplitz = job->method == RECON_GRID ? -1 : toeplitz,
+                                     .iters = job->iters};
     int64_t estimate;
+    double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
-    p.weighted = weights && job->method == RECON_CG;
+    p.weighted = weights && job->method != RECON_GRID;
     TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
-    double solver = (double)estimate + (weights ? 16 * samples : 0);
-    solver += (in_double ? 6 * 16 : 6 * 8) * voxels;          /* the vectors of CG or of its start, the result */
-    if (in_double) solver += 16 * (voxels + samples) * coils; /* maps and samples once more */
+    TRY(vector_bytes(job, s, p.dtype, &vectors));
+    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    if (in_double) solver += 16 * (voxels + s->samples) * coils; /* maps and samples once more */
     *bytes = s->held + most(s->before, solver);
     return LARMOR_OK;
 }
 
-/* The largest block with which the group fits, or 1. */
+/* The largest block with which the group fits, or 1. A Toeplitz normal map is quick with any block: it is given up only
+ * where it does not fit at all and nobody insists on it. */
 static larmor_status choose_block(const recon_job *job, const sizes *s, double others, recon_plan *plan)
 {
     const int64_t coils = s->problem.coils;
@@ -110,11 +141,37 @@ static larmor_status choose_block(const recon_job *job, const sizes *s, double o
     int64_t block = plan->block;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        TRY(group_bytes(job, s, block, &bytes));
-        if (!plan->limit || bytes + others <= (double)plan->limit || block == 1) break;
+        TRY(group_bytes(job, s, block, plan->toeplitz, &bytes));
+        if (!plan->limit || bytes + others <= (double)plan->limit) break;
+        if (block > 1) continue;
+        if (plan->toeplitz) break;
+        plan->toeplitz = -1;
+        passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
     }
     plan->block = block;
     if (bytes + others > (double)plan->planned) plan->planned = (int64_t)(bytes + others);
+    return LARMOR_OK;
+}
+
+/* The group and all that are done together with it; leads is 0 if it is not wanted or is part of an earlier series. */
+static larmor_status measure_series(const recon_job *job, int index, int (*wanted)(const void *, const larmor_group *),
+                                    const void *user, sizes *s, int *leads)
+{
+    const int groups = larmor_raw_describe(job->raw).groups;
+    larmor_group first, other;
+    *leads = 0;
+    TRY(larmor_raw_group(job->raw, index, &first));
+    if (!wanted(user, &first)) return LARMOR_OK;
+    for (int i = 0; i < index; i++) {
+        TRY(larmor_raw_group(job->raw, i, &other));
+        if (wanted(user, &other) && recon_joint(job, &first, &other)) return LARMOR_OK;
+    }
+    *leads = 1;
+    TRY(measure(job, &first, s));
+    for (int i = index + 1; i < groups; i++) {
+        TRY(larmor_raw_group(job->raw, i, &other));
+        if (wanted(user, &other) && recon_joint(job, &first, &other)) add_frame(job, &other, s);
+    }
     return LARMOR_OK;
 }
 
@@ -125,7 +182,7 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
     int64_t available = 0, total = 0;
     double images = 0; /* they stay on the device until they are written */
     larmor_group group;
-    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils};
+    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils, .toeplitz = job->toeplitz};
     TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
     for (int i = 0; i < info.groups; i++) {
@@ -136,11 +193,10 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
         images += 8 * (double)enc.recon_matrix[0] * (double)enc.recon_matrix[1] * (double)enc.recon_matrix[2];
     }
     for (int i = 0; i < info.groups; i++) {
+        int leads;
         sizes s;
-        TRY(larmor_raw_group(job->raw, i, &group));
-        if (!wanted(user, &group)) continue;
-        TRY(measure(job, &group, &s));
-        TRY(choose_block(job, &s, images, plan));
+        TRY(measure_series(job, i, wanted, user, &s, &leads));
+        if (leads) TRY(choose_block(job, &s, images, plan));
     }
     return LARMOR_OK;
 }

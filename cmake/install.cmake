@@ -32,10 +32,29 @@ endif()
 
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS ${programs} larmor RUNTIME_DEPENDENCY_SET needed)
+install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET needed)
+install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed)
 if(LARMOR_HAVE_CUDA)
   install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
 endif()
+
+# What other builds look for: find_package(larmor) and pkg-config. Both find the rest from where they are themselves.
+include(CMakePackageConfigHelpers)
+set(package ${lib}/cmake/larmor)
+set(compatible SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatible SameMinorVersion)
+endif()
+configure_package_config_file(cmake/larmorConfig.cmake.in ${PROJECT_BINARY_DIR}/package/larmorConfig.cmake
+  INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/larmorConfigVersion.cmake COMPATIBILITY ${compatible})
+install(EXPORT larmor NAMESPACE larmor:: FILE larmorTargets.cmake DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/package/larmorConfig.cmake ${PROJECT_BINARY_DIR}/package/larmorConfigVersion.cmake
+  DESTINATION ${package})
+file(RELATIVE_PATH to_prefix /${lib}/pkgconfig /) # from larmor.pc's folder
+string(REGEX REPLACE "/$" "" to_prefix ${to_prefix})
+configure_file(cmake/larmor.pc.in ${PROJECT_BINARY_DIR}/package/larmor.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/larmor.pc DESTINATION ${lib}/pkgconfig)
 
 # The test programs, and what `ctest --test-dir <prefix>/libexec/larmor/tests` reads.
 if(tests)

@@ -23,29 +23,22 @@ typedef struct design {
     int64_t lags, cells;
 } design;
 
-static larmor_status can_keep(const larmor_nufft_opts *o)
-{
-    const lmr_nufft_request request = {.ndim = o->ndim, .single = o->dtype == LARMOR_C64, .tol = o->tol};
-    lmr_nufft_choice choice;
-    return lmr_nufft_choose(&request, o->modes, &choice);
-}
-
-/* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in single
- * precision where that can be, or else in double, or what double precision can. */
+/* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in double
+ * precision, and no smaller than that can be. There are few samples for so many modes, so that the finest grid is the
+ * dearest part, and the smallest one the best where it will do. */
 static larmor_status choose_psf(design *d)
 {
+    const struct {
+        double tol, upsample;
+    } tries[] = {{d->opts.tol / 10, 1.25}, {d->opts.tol / 10, 0}, {d->opts.tol, 0}};
+    lmr_nufft_choice choice;
     larmor_nufft_opts *p = &d->psf;
-    for (int i = 0; i < 3; i++) p->modes[i] = i < p->ndim ? 2 * d->opts.modes[i] : 1;
-    p->dtype = d->opts.dtype;
-    p->tol = d->opts.tol / 10;
-    larmor_status st = can_keep(p);
-    if (st == LARMOR_ERR_NUMERIC && p->dtype == LARMOR_C64) {
-        p->dtype = LARMOR_C128;
-        st = can_keep(p);
-    }
-    if (st == LARMOR_ERR_NUMERIC) {
-        p->tol = d->opts.tol;
-        st = can_keep(p);
+    larmor_status st = LARMOR_ERR_NUMERIC;
+    for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
+    for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
+        const lmr_nufft_request request = {.ndim = p->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
+        p->tol = request.tol, p->upsample = request.upsample;
+        st = lmr_nufft_choose(&request, p->modes, &choice);
     }
     return st;
 }
@@ -77,7 +70,8 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
             d->cells > INT64_C(1) << 54)
             return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
     }
-    d->psf = (larmor_nufft_opts){.type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1};
+    d->psf = (larmor_nufft_opts){
+        .type = 1, .ndim = o->ndim, .batch = 1, .sign = o->sign > 0 ? -1 : 1, .dtype = LARMOR_C128};
     return choose_psf(d);
 }
 
@@ -209,6 +203,38 @@ done:
     larmor_array_free(cells), larmor_array_free(lags);
     if (st) destroy(t);
     return st;
+}
+
+/* ---- what pays ---- */
+
+static double fft_cost(const int64_t cells[3], int single)
+{
+    const double count = (double)cells[0] * (double)cells[1] * (double)cells[2];
+    return count * (single ? 0.25 : 0.5) * (4 + log2(count));
+}
+
+static double window_cost(int ndim, int width, int single)
+{
+    return 5 + pow(width, ndim - 1) * ceil(2.0 * width / (single ? 8 : 4));
+}
+
+int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t iters)
+{
+    design d;
+    lmr_nufft_choice pair, psf;
+    if (make_design(opts, &d)) return 0;
+    const int nd = d.opts.ndim, single = d.opts.dtype == LARMOR_C64;
+    const lmr_nufft_request forward_request = {
+        .ndim = nd, .single = single, .tol = d.opts.tol, .upsample = d.opts.upsample};
+    const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
+    if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
+        return 0;
+    const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
+    const double sort = 60, pruned = 0.7; /* a point's; what of both FFTs is left when zeros are left out */
+    const double both = 2 * (m * window_cost(nd, pair.window.width, single) + fft_cost(pair.cells, single));
+    const double made =
+        m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
+    return made + times * 2 * pruned * fft_cost(d.wrap.cells, single) < times * both;
 }
 
 /* ---- memory ---- */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build larmor with all warnings as errors and run every test.
+# Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
+# of its own and builds and runs the examples with that.
 # Usage: scripts/check.sh [cpu|asan|cuda]; asan builds with AddressSanitizer and UndefinedBehaviorSanitizer, cuda with the
 # CUDA plugin, whose tests skip themselves without a GPU.
 # SPDX-License-Identifier: Apache-2.0

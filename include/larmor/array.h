@@ -73,6 +73,7 @@ LARMOR_API void larmor_array_free(larmor_array *x);
 LARMOR_API larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes);
 LARMOR_API larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes);
 
+/* What x is. */
 LARMOR_API larmor_shape larmor_array_shape(const larmor_array *x);
 LARMOR_API int64_t larmor_array_count(const larmor_array *x);
 LARMOR_API size_t larmor_array_bytes(const larmor_array *x);

@@ -59,6 +59,9 @@ typedef struct larmor_group { /* readouts that make one image (or one volume) */
     int regular;               /* 1: all readouts have the same number of samples */
 } larmor_group;
 
+/* What is in the file, in one of its encodings, and in one of its groups, both counted from 0.
+ *
+ * Errors  LARMOR_ERR_ARG for an encoding or a group that is not there. */
 LARMOR_API larmor_raw_info larmor_raw_describe(const larmor_raw *raw);
 LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, as in the file */
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);

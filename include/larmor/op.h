@@ -33,6 +33,7 @@ LARMOR_API larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, 
 LARMOR_API larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x);
 LARMOR_API larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z);
 
+/* What A maps from and to, and where. */
 LARMOR_API larmor_shape larmor_op_in_shape(const larmor_op *A);
 LARMOR_API larmor_shape larmor_op_out_shape(const larmor_op *A);
 LARMOR_API larmor_dtype larmor_op_dtype(const larmor_op *A);

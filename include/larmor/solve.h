@@ -3,7 +3,7 @@
 #ifndef LARMOR_SOLVE_H
 #define LARMOR_SOLVE_H
 
-#include "larmor/op.h"
+#include "larmor/operators.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,18 +20,22 @@ typedef struct larmor_progress {
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
 
+typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
+
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
     double tol;                    /* at which to stop the residual; default: the solver's; negative: at rounding */
     double lambda;                 /* Tikhonov weight, absolute; 0 for none */
     larmor_monitor monitor;
     void *user;
-    /* larmor_cg, larmor_admm, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A +
-     * lambda, such as larmor_precondition_circulant makes; or NULL */
+    /* larmor_cg, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A + lambda, such as
+     * larmor_precondition_circulant makes; or NULL */
     larmor_op *precondition;
+    const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
+    const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
     double largest; /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;      /* larmor_admm: conjugate gradient steps per iteration; default 2 */
+    int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
 } larmor_solve_opts;
 
 typedef struct larmor_report {
@@ -60,21 +64,36 @@ LARMOR_API larmor_status larmor_prox_create(larmor_device *dev, const larmor_pro
                                             larmor_dtype dtype, larmor_shape shape, larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z);
 LARMOR_API larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g);
+LARMOR_API larmor_shape larmor_prox_shape(const larmor_prox *p);
+LARMOR_API larmor_dtype larmor_prox_dtype(const larmor_prox *p);
+LARMOR_API larmor_device *larmor_prox_device(const larmor_prox *p); /* no reference is taken */
 LARMOR_API larmor_prox *larmor_prox_ref(larmor_prox *p);
 LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
 
 /* ---- least squares ---- */
 
-/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b.
+/* min_x |A x - b|^2 + lambda |x|^2 by conjugate gradients on (A^H A + lambda) x = A^H b, preconditioned where
+ * opts.precondition is given.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     12 iterations and tol 1e-4 by default; the residual is |r| / |A^H b| of the normal equations.
- * report   may be NULL.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or a residual that grows 5 times running: x is
- *          then the best iterate. LARMOR_STOPPED if the monitor said so.
- * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
+ * opts     12 iterations and tol 1e-4 by default; the residual is |r| / |A^H b| of the normal equations, the
+ * objective that of the problem. report   may be NULL. Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite
+ * values, a residual that grows 5 times running or a preconditioner that is not positive: x is then the best iterate.
+ * LARMOR_STOPPED if the monitor said so. Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
+
+/* min_x |A x - b|_W^2 + lambda |x|^2 by LSMR, |.|_W weighted with opts.weights: the Golub-Kahan process in that inner
+ * product. It needs A and A^H, no normal map, and its |A^H r| falls in every iteration. Weights such as those of
+ * larmor_precondition_kspace make it converge in few iterations; they move the minimiser where data are inconsistent.
+ *
+ * x, opts, report  as for larmor_cg, but 20 iterations by default; the residual is |A^H W (A x - b) + lambda x|
+ *          relative to that of x = 0.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, and if <u, A v> and <A^H u, v> differ by more
+ *          than 1 % in the first iteration: x is then the last good iterate. LARMOR_STOPPED if the monitor said so.
+ * Source   Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011). */
+LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x,
+                                     const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
  *
@@ -96,6 +115,17 @@ LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_a
 LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
                                       const larmor_solve_opts *opts, larmor_report *report);
 
+/* Alternating directions: x by a few conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
+ * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
+ * penalty is balanced by the relative residuals of K x = z and of stationarity.
+ *
+ * opts     50 iterations and tol 1e-4 by default. The objective is 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x).
+ * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
+ *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
+ *          (2019). */
+LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
+                                     larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
+
 /* Primal-dual splitting, the data by their gradient: one normal map, one K and one K^H per iteration. The dual step
  * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
  *
@@ -107,7 +137,140 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 
 /* ---- preconditioners ---- */
 
+/* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
+ * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
+ *
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1.
+ * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
+ * Memory   about 6 arrays of the image's size doubled in every dimension.
+ * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
+LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
+                                                 const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
+                                                 larmor_circulant **C);
+LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
+
+/* M = (C + lambda + penalty C_K + floor)^-1: self-adjoint and positive definite. C_K stands for K^H K, known from its
+ * response to a point in the middle; K NULL: the identity. The floor is 0.005 of C's largest eigenvalue. */
+LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
+                                                  double penalty, larmor_op **M);
+
+/* Both in one, for larmor_cg. */
+LARMOR_API larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj,
+                                                       const larmor_array *weights, larmor_shape image,
+                                                       larmor_dtype dtype, double lambda, larmor_op **M);
+
+/* The diagonal P that minimises |P (A A^H + lambda) - I| in Frobenius' norm, A = F S without weights: p_i = (G_ii +
+ * lambda) / sum_j |G_ij + lambda delta_ij|^2 with G = A A^H. Weights for larmor_lsmr, and a density compensation that
+ * knows the coils.
+ *
+ * maps     as above; with maps every coil has weights of its own, at coils^2 FFTs on the doubled grid.
+ * p        [samples, readouts] without maps, [samples, readouts, coils] with maps; real of dtype's precision.
+ * Source   Ong, Uecker, Lustig, IEEE Trans. Med. Imaging 39, 1646 (2020), section on diagonal preconditioners. */
+LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
+                                                    larmor_dtype dtype, double lambda, larmor_array **p);
+
 /* ---- regularisers ---- */
+
+/* Functions g of arrays x of this shape, as proximal maps.
+ *
+ * l1         weight sum_i |x_i|.
+ * l2         weight / 2 sum_i |x_i|^2.
+ * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total variation.
+ * scaled     factor g of another p, factor >= 0.
+ * stack      sum_j g_j(x_j), the x_j being ranges of the last dimension, of size 1 or more, in the order of parts.
+ * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite; LARMOR_ERR_SHAPE if the parts of a stack differ
+ *            in other dimensions. */
+LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                        larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_l2(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                        larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dtype dtype,
+                                              larmor_shape shape, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_scaled(larmor_prox *p, double factor, larmor_prox **scaled);
+LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
+
+/* weight sum_i |(W x)_i|, W the orthonormal Daubechies wavelets of an image, moved by another shift at each apply: the
+ * sequence is random, but the same in every run. The value is that at the shift of the last apply. Approximation
+ * coefficients count as well.
+ *
+ * opts    of larmor_op_wavelet, or NULL.
+ * Source  shifts: Figueiredo and Nowak, IEEE Trans. Image Process. 12, 906 (2003). */
+LARMOR_API larmor_status larmor_prox_wavelet(larmor_device *dev, double weight, larmor_dtype dtype,
+                                             larmor_shape shape, const larmor_wavelet_opts *opts, larmor_prox **p);
+
+/* weight sum_b |X_b|_*, X_b the blocks of a series of images [image..., frames] as matrices (larmor_op_casorati), moved
+ * by another shift at each apply, as above; |.|_* is the sum of the singular values.
+ *
+ * block   voxels, as of larmor_casorati_opts, or NULL.
+ * Source  Zhang, Pauly and Levesque, Magn. Reson. Med. 73, 655 (2015). */
+LARMOR_API larmor_status larmor_prox_low_rank(larmor_device *dev, double weight, larmor_dtype dtype,
+                                              larmor_shape shape, const int64_t block[3], larmor_prox **p);
+
+typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
+
+typedef struct larmor_regulariser_opts { /* zero means default */
+    double lambda;    /* relative: see larmor_regularised; default: the regulariser's own; negative: none */
+    int series;       /* 1: the last dimension counts frames, not voxels. Of tv; llr always has it */
+    double time;      /* tv: weight of a difference of frames beside that of voxels; default 1; negative: none */
+    double ratio;     /* tgv: alpha_0 / alpha_1; default 2 */
+    int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
+} larmor_regulariser_opts;
+
+/* A penalty of images by name; lambda is relative, see larmor_regularised.
+ *
+ * tv       lambda sum_i |(grad x)_i|, isotropic total variation in 1 to 3 dimensions; of a series also along time.
+ * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
+ *          symmetrised gradient.
+ * wavelet  lambda sum_i |(W x)_i|, larmor_prox_wavelet.
+ * llr      lambda sum_b |X_b|_* / (sqrt(voxels of a block) + sqrt(frames)), larmor_prox_low_rank of a series.
+ *
+ * shape    of the image, or of the series [image..., frames].
+ * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
+ *          LARMOR_ERR_SHAPE.
+ * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492 (2010);
+ *          Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58, 1182 (2007). */
+LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
+                                                   const larmor_regulariser_opts *opts, larmor_dtype dtype,
+                                                   larmor_shape shape, larmor_regulariser **r);
+LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r);
+LARMOR_API void larmor_regulariser_free(larmor_regulariser *r); /* NULL is fine */
+
+/* The name and one-line description of regulariser i, or NULL past the last. */
+LARMOR_API const char *larmor_regulariser_name(int i);
+LARMOR_API const char *larmor_regulariser_help(int i);
+
+/* What it is made of, for solvers of your own: the penalty of x is the least of weight g(K z) over all z with E z = x.
+ * The parts belong to the regulariser. */
+typedef struct larmor_penalty {
+    larmor_op *K;   /* NULL: the identity */
+    larmor_prox *g; /* at lambda = 1 */
+    larmor_op *E;   /* from an extended variable to the image; NULL: there is none, z = x */
+    double lambda;  /* relative */
+} larmor_penalty;
+LARMOR_API larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r);
+
+/* The absolute weight that a relative lambda of 1 stands for: |r|_4^2 / |r|_2 of r = A^H b, the typical magnitude of the
+ * adjoint image where there is signal. It grows with the data's scale and the number of samples, as the data term does
+ * with the image's, and empty space around the object leaves it alone. 0 if b is. */
+LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit);
+
+/* min_x 1/2 |A x - b|^2 + weight R(x), R the regulariser at lambda = 1, weight = lambda larmor_lambda_unit(A, b), by the
+ * solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it alone.
+ *
+ * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
+ * opts     iterations and tolerance: the regulariser's by default; precondition: of A. The monitor gets images.
+ * report   may be NULL.
+ * Errors   those of larmor_admm. */
+LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,
+                                            larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
+
+/* The absolute weight of the last larmor_regularised; 0 before the first. */
+LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
+
+/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, beyond A and its maps,
+ * without the image. Errors: LARMOR_ERR_ARG for an unknown name. */
+LARMOR_API larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts,
+                                                   larmor_dtype dtype, larmor_shape shape, int64_t *bytes);
 
 #ifdef __cplusplus
 }

@@ -49,6 +49,21 @@ larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g
     return p->impl.value(p->self, x, g);
 }
 
+larmor_shape larmor_prox_shape(const larmor_prox *p)
+{
+    return p->shape;
+}
+
+larmor_dtype larmor_prox_dtype(const larmor_prox *p)
+{
+    return p->dtype;
+}
+
+larmor_device *larmor_prox_device(const larmor_prox *p)
+{
+    return p->dev;
+}
+
 larmor_prox *larmor_prox_ref(larmor_prox *p)
 {
     if (p) p->refs++;

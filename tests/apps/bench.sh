@@ -12,16 +12,17 @@ small="--device cpu --threads 1 --repeats 1 --points 500"
 
 for dims in 1 2 3; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 bench nufft $small --dims $dims --modes 12 --batch 2 --json $dims.json -o $dims.png
-    within $dims.json 1e-5 2
+    expect 0 bench nufft $small --type 1,2,3 --dims $dims --modes 12 --batch 2 --json $dims.json -o $dims.png
+    within $dims.json 1e-5 3
     printed "^${dims}D 12[x12]* uniform M=500 x2 type 1 single 1e-05 "
     printed "^${dims}D 12[x12]* uniform M=500 x2 type 2 single 1e-05 "
+    printed "^${dims}D 12[x12]* uniform M=500 x2 type 3 single 1e-05 "
     [ "$(head -c 4 $dims.png | tail -c 3)" = PNG ] || fail "$last: $dims.png is no PNG"
 done
 rm ./*.png ./*.json
 
-for distribution in cluster radial stars koosh; do
-    case $distribution in radial | cluster) modes=12,10 ;; *) modes=8,8,6 ;; esac
+for distribution in cluster radial spiral stars cones koosh; do
+    case $distribution in radial | spiral | cluster) modes=12,10 ;; *) modes=8,8,6 ;; esac
     # shellcheck disable=SC2086
     expect 0 bench $small --modes $modes --distribution $distribution --precision double --tol 1e-11 --json a.json
     within a.json 1e-11 2
@@ -36,6 +37,39 @@ printed '^2D 1000x1000 uniform M=100 type 1 double 1e-09 '
 printed '^2D 1000x1000 cluster M=100 type 1 double 1e-09 '
 [ "$(grep -c ' type ' out)" -eq 2 ] || fail "$last: two cases expected"
 
+rm a.json
+
+# The other sets; each case of a sweep with the chosen factor and with fixed ones.
+expect 0 bench --device cpu --threads 1 --repeats 1 --matrix cpu --scale 1e-4 --dims 1 --type 1,2 --points 1000000 \
+    --json a.json
+[ "$(grep -c '^1D 10000 uniform M=100 ' out)" -eq 8 ] || fail "$last: eight cases expected"
+rm a.json
+expect 0 bench --device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-3 --modes 62 --undersampling 16 \
+    --distribution cones --tol 1e-2 --type 2 --upsample 1.25,2 --json a.jsonl -o a.png
+[ "$(grep -c '^3D 62x62x62 cones M=15 type 2 single 1e-02' out)" -eq 3 ] || fail "$last: three cases expected"
+printed '^3D 62x62x62 cones M=15 type 2 single 1e-02 at 1.25 '
+printed '^against a fixed upsampling of 1.25: geometric mean .* 1 cases$'
+[ "$(head -c 4 a.png | tail -c 3)" = PNG ] || fail "$last: a.png is no PNG"
+rm a.png a.jsonl
+
+# A file of lines grows by what it has not; its cases are not run again and can be reported alone.
+# shellcheck disable=SC2086
+expect 0 bench $small --modes 8 --type 1 --json a.jsonl
+cp a.jsonl before.jsonl
+# shellcheck disable=SC2086
+expect 0 bench $small --modes 8 --json a.jsonl
+[ "$(grep -c ' type ' out)" -eq 2 ] || fail "$last: two cases expected"
+[ "$(wc -l <a.jsonl)" -eq 2 ] || fail "$last: two lines expected"
+head -n 1 a.jsonl | cmp -s - before.jsonl || fail "$last: the first line was changed"
+while read -r line; do printf '%s\n' "$line" >one.json && within one.json 1e-5 0; done <a.jsonl
+cp out ran
+printf 'damaged\n' >>a.jsonl
+expect 0 bench --report --json a.jsonl -o a.png
+said 'a.jsonl: line 3 is no case and is left out'
+grep ' type ' out >reported
+grep ' type ' ran | cmp -s - reported || fail "$last: other numbers than were printed when it ran"
+rm a.jsonl a.png before.jsonl one.json ran reported
+
 # An existing file stays, unless --force is given.
 echo mine >b.json
 # shellcheck disable=SC2086
@@ -45,7 +79,7 @@ said 'larmor: b.json: exists; give --force to replace it.'
 # shellcheck disable=SC2086
 expect 0 bench $small --modes 8 --json b.json --force
 within b.json 1e-5 2
-rm a.json b.json
+rm b.json
 
 # A case that cannot be is told, and leaves no files.
 # shellcheck disable=SC2086
@@ -56,17 +90,27 @@ only
 expect 2 bench fft
 said 'larmor: bench: "fft" is nothing to measure; expected nufft.'
 expect 2 bench --matrix paper --points 10
-said 'larmor: bench: --modes, --points and --batch are for one case; leave them out with --matrix.'
+said_like '^larmor: bench: no case of --matrix paper fits the other options$'
 expect 2 bench --matrix paper --distribution radial
-said 'larmor: bench: no case of --matrix paper fits the other options.'
+said 'larmor: bench: no case of --matrix paper fits the other options'
 expect 2 bench --dims 3 --modes 8,8
-said 'larmor: bench: --dims 3, but --modes has 2 numbers.'
+said 'larmor: bench: --dims 3, but --modes has 2 numbers'
+expect 2 bench --dims 2,3
+said 'larmor: bench: more than one --dims is for --matrix'
+expect 2 bench --undersampling 4
+said 'larmor: bench: --undersampling is for --matrix gnufftw.'
+expect 2 bench --report --json a.json
+said 'larmor: bench: --report needs --json with a name ending in .jsonl.'
+expect 3 bench --report --json none.jsonl
+said 'larmor: none.jsonl: no case is in it'
 expect 2 bench --device cpu --distribution stars
 said 'larmor: --distribution stars: got 2 dimensions, expected 3'
 expect 2 bench --peer cufinufft
 said 'larmor: bench: --peer and --peer-library belong together.'
 expect 2 bench --device cpu --peer cufinufft --peer-library ./none.so
 said_like '^larmor: --peer cufinufft: got device cpu:[0-9]+, expected a CUDA device$'
+expect 4 bench --device cpu --peer finufft --peer-library ./none.so
+said_like '^larmor: --peer-library: '
 expect 2 bench -o a.nii
 said 'larmor: a.nii: expected a name ending in .png.'
 expect 1 bench --json missing/a.json

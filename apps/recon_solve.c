@@ -1,0 +1,233 @@
+/* The methods of `larmor recon`: gridding, conjugate gradients, and regularised SENSE. SPDX-License-Identifier: Apache-2.0
+ */
+#include "recon_solve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "try.h"
+
+larmor_shape recon_image_shape(const larmor_grid *grid)
+{
+    return larmor_shape_of(grid->ndim, grid->matrix);
+}
+
+larmor_dtype recon_precision(const recon_job *job)
+{
+    return job->eps > 0 && job->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+}
+
+/* ---- gridding ---- */
+
+static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
+{
+    if (!w) return LARMOR_OK;
+    larmor_array *complex;
+    TRY(larmor_array_convert((larmor_array *)(uintptr_t)w, larmor_array_dtype(kspace), &complex));
+    const larmor_status st = larmor_mul(complex, 0, kspace);
+    larmor_array_free(complex);
+    return st;
+}
+
+/* x <- x / voxels: y = A x sums over voxels */
+static larmor_status divide_by_voxels(larmor_array *x)
+{
+    return larmor_axpby(1 / (double)larmor_array_count(x), x, 0, x);
+}
+
+static larmor_status grid_with_maps(recon_job *job, const larmor_samples *samples, larmor_array *x)
+{
+    larmor_op *A = NULL;
+    larmor_status st;
+    const larmor_sense_opts sense = {
+        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1};
+    OR(done, larmor_op_sense(job->maps, &sense, &A));
+    OR(done, larmor_op_adjoint(A, samples->kspace, x));
+    OR(done, larmor_divide_by_energy(job->maps, x));
+    OR(done, divide_by_voxels(x));
+done:
+    larmor_op_free(A);
+    return st;
+}
+
+/* images [image..., count] <- the adjoint NUFFT of coils first .. first+count-1. */
+static larmor_status grid_coils(recon_job *job, const larmor_grid *grid, const larmor_samples *samples, int64_t first,
+                                int64_t count, larmor_array *images)
+{
+    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->eps, .dtype = LARMOR_C64};
+    memcpy(opts.modes, grid->matrix, sizeof opts.modes);
+    larmor_op *F = NULL;
+    larmor_array *kspace = NULL, *part = NULL;
+    larmor_status st;
+    OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
+    OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
+    OR(done, larmor_array_slice(images, 0, count, &part));
+    OR(done, larmor_op_adjoint(F, kspace, part));
+done:
+    larmor_array_free(part), larmor_array_free(kspace), larmor_op_free(F);
+    return st;
+}
+
+/* The root sum of squares of one block is one more image of the next. */
+static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, const larmor_samples *samples,
+                                       larmor_array *x)
+{
+    const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
+    larmor_array *images = NULL, *sum = NULL, *before = NULL;
+    larmor_status st;
+    OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(recon_image_shape(grid), block + 1), &images));
+    OR(done, larmor_array_slice(images, block, 1, &before));
+    OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
+    for (int64_t first = 0; first < coils; first += block) {
+        const int64_t count = coils - first < block ? coils - first : block;
+        if (count < block) OR(done, larmor_zero(images));
+        OR(done, larmor_copy(x, sum));
+        OR(done, grid_coils(job, grid, samples, first, count, images));
+        OR(done, larmor_root_sum_of_squares(images, x));
+    }
+    OR(done, divide_by_voxels(x));
+done:
+    larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
+    return st;
+}
+
+/* The adjoint of one frame; its samples are weighted on the way. */
+static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array **x)
+{
+    TRY(larmor_array_create(job->dev, LARMOR_C64, recon_image_shape(&frame->grid), x));
+    TRY(weigh(frame->weights, frame->samples.kspace));
+    return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
+                        : grid_with_maps(job, &frame->samples, *x);
+}
+
+/* ---- iterative methods: A and b of all frames ---- */
+
+static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, larmor_op **A)
+{
+    const larmor_sense_opts sense = {.traj = frame->samples.traj,
+                                     .weights = frame->weights,
+                                     .nufft_tol = job->eps,
+                                     .block = job->block,
+                                     .toeplitz = job->toeplitz,
+                                     .iters = job->iters};
+    return larmor_op_sense(maps, &sense, A);
+}
+
+/* A: of one frame its own operator, of several a block for each. */
+static larmor_status make_operator(const recon_job *job, const recon_frame *frames, int count, larmor_op **A,
+                                   int *toeplitz)
+{
+    *A = NULL;
+    larmor_array *maps = NULL;
+    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    larmor_status st;
+    if (!ops) OR(done, NO_MEMORY());
+    OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
+    for (int i = 0; i < count; i++) OR(done, sense_of(job, maps, &frames[i], &ops[i]));
+    *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
+    if (count > 1)
+        st = larmor_op_frames(ops, count, A);
+    else
+        *A = larmor_op_ref(ops[0]);
+done:
+    for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
+    free(ops);
+    larmor_array_free(maps);
+    return st;
+}
+
+/* to[first, ...] <- from, both as one line of numbers */
+static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
+{
+    const int64_t count = larmor_array_count(from);
+    larmor_array *line = NULL, *part = NULL;
+    larmor_status st;
+    OR(done, larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
+    OR(done, larmor_array_slice(to, first, count, &part));
+    st = larmor_copy(line, part);
+done:
+    larmor_array_free(part), larmor_array_free(line);
+    return st;
+}
+
+/* b, in A's order: the samples of frame after frame. */
+static larmor_status gather(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                            larmor_array **b)
+{
+    const larmor_dtype dtype = recon_precision(job);
+    const larmor_shape shape = larmor_op_out_shape(A);
+    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
+    larmor_array *line = NULL, *one = NULL;
+    int64_t first = 0;
+    larmor_status st;
+    *b = NULL;
+    OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    for (int i = 0; i < count; i++) {
+        larmor_array_free(one), one = NULL;
+        OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
+        OR(done, put(one, line, first));
+        first += larmor_array_count(one);
+    }
+    st = larmor_array_reshape(line, shape, b);
+done:
+    larmor_array_free(one), larmor_array_free(line);
+    return st;
+}
+
+static larmor_status conjugate_gradients(const recon_job *job, larmor_op *A, const larmor_array *b, larmor_array *x,
+                                         recon_result *result)
+{
+    if (job->lambda > 0) TRY(larmor_opnorm(A, 0, &result->largest));
+    result->lambda = job->lambda, result->weight = job->lambda * result->largest;
+    const larmor_solve_opts solve = {.max_iter = job->iters,
+                                     .tol = job->tol,
+                                     .lambda = result->weight,
+                                     .monitor = job->monitor,
+                                     .user = job->user};
+    return larmor_cg(A, b, x, &solve, &result->report);
+}
+
+static larmor_status regularised(const recon_job *job, larmor_op *A, const larmor_array *b, int count,
+                                 larmor_array *x, recon_result *result)
+{
+    const larmor_regulariser_opts opts = recon_regulariser_opts(job, count);
+    larmor_regulariser *r;
+    TRY(larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    const larmor_solve_opts solve = {
+        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
+    const larmor_status st = larmor_regularised(A, b, r, x, &solve, &result->report);
+    result->lambda = larmor_regulariser_penalty(r).lambda, result->weight = larmor_regulariser_weight(r);
+    larmor_regulariser_free(r);
+    return st;
+}
+
+static larmor_status iterate(const recon_job *job, const recon_frame *frames, int count, larmor_array **x,
+                             recon_result *result)
+{
+    larmor_op *A = NULL;
+    larmor_array *b = NULL;
+    larmor_status st;
+    OR(done, make_operator(job, frames, count, &A, &result->toeplitz));
+    OR(done, gather(job, frames, count, A, &b));
+    OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
+    st = job->method == RECON_CG ? conjugate_gradients(job, A, b, *x, result)
+                                 : regularised(job, A, b, count, *x, result);
+    if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
+done:
+    larmor_array_free(b), larmor_op_free(A);
+    return st;
+}
+
+larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor_array **x, recon_result *result)
+{
+    *x = NULL;
+    return job->method == RECON_GRID ? grid_frame(job, frames, x) : iterate(job, frames, count, x, result);
+}
+
+larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)
+{
+    larmor_regulariser_opts opts = {
+        .lambda = job->lambda > 0 ? job->lambda : -1, .series = frames > 1, .time = job->time_weight};
+    for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
+    return opts;
+}

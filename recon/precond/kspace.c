@@ -1,0 +1,119 @@
+/* The diagonal preconditioner in k-space (Ong, Uecker, Lustig 2020). SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "recon/precond/precond.h"
+
+/* With G = A A^H, whose rows are (coil c, sample i): the diagonal P that minimises |P (G + lambda) - I| in Frobenius'
+ * norm is p_i = (G_ii + lambda) / sum_j |G_ij + lambda delta_ij|^2. G_ij is the transform of s_c conj(s_d) at
+ * k_i - k_j, so that the sum of its squares over j is a transform at k_i: that of the autocorrelation of
+ * s_c conj(s_d), times the point spread function. */
+typedef struct sums {
+    larmor_array *psf, *values; /* values: at the samples */
+    larmor_nufft *plan;
+    lmr_autocorrelation correlation;
+} sums;
+
+static void sums_free(sums *s)
+{
+    lmr_autocorrelation_free(&s->correlation);
+    larmor_nufft_free(s->plan);
+    larmor_array_free(s->psf), larmor_array_free(s->values);
+}
+
+static larmor_status coil(larmor_array *maps, larmor_shape image, int64_t c, larmor_array **flat)
+{
+    larmor_array *one;
+    *flat = NULL;
+    LMR_TRY(larmor_array_slice(maps, c, 1, &one));
+    const larmor_status st = larmor_array_reshape(one, image, flat);
+    larmor_array_free(one);
+    return st;
+}
+
+/* The autocorrelation of s_c conj(s_d), all d; without maps, of 1. */
+static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, larmor_dtype dtype, int64_t c)
+{
+    larmor_array *product = NULL, *mine = NULL, *other = NULL;
+    const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(s->psf->dev, dtype, image, &product));
+    if (maps) LMR_OR(done, coil(maps, image, c, &mine));
+    for (int64_t d = 0; d < coils; d++) {
+        if (maps) {
+            LMR_OR(done, coil(maps, image, d, &other));
+            LMR_OR(done, larmor_copy(mine, product));
+            LMR_OR(done, larmor_mul(other, 1, product));
+            larmor_array_free(other), other = NULL;
+        } else {
+            LMR_OR(done, larmor_fill(product, 1));
+        }
+        LMR_OR(done, lmr_autocorrelation_add(&s->correlation, product));
+    }
+    st = LARMOR_OK;
+done:
+    larmor_array_free(other), larmor_array_free(mine), larmor_array_free(product);
+    return st;
+}
+
+/* p <- the weights of coil c */
+static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larmor_dtype dtype, int64_t c,
+                           double lambda, double *p)
+{
+    larmor_array *sum = NULL, *mine = NULL;
+    void *host = NULL;
+    double norm = sqrt((double)larmor_shape_count(image));
+    larmor_status st;
+    LMR_OR(done, correlate(s, maps, image, dtype, c));
+    LMR_OR(done, lmr_autocorrelation_end(&s->correlation, &sum));
+    LMR_OR(done, larmor_mul(s->psf, 0, sum));
+    LMR_OR(done, larmor_nufft_execute(s->plan, sum, s->values));
+    LMR_OR(done, lmr_host_copy(s->values, &host));
+    if (maps) LMR_OR(done, coil(maps, image, c, &mine));
+    if (maps) LMR_OR(done, larmor_nrm2(mine, &norm));
+    const double own = norm * norm; /* G_ii */
+    for (int64_t i = 0; i < larmor_array_count(s->values); i++) {
+        /* the sum holds its own G_ii^2: rounding must not take it below */
+        const double squares =
+            fmax(creal(((double complex *)host)[i]), own * own) + 2 * lambda * own + lambda * lambda;
+        p[i] = squares > 0 ? (own + lambda) / squares : 0;
+    }
+done:
+    larmor_array_free(mine), larmor_array_free(sum);
+    free(host);
+    return st;
+}
+
+larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
+                                         larmor_dtype dtype, double lambda, larmor_array **p)
+{
+    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: p is NULL");
+    *p = NULL;
+    if (!(lambda >= 0) || !isfinite(lambda))
+        return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: lambda is %g, expected a finite number >= 0",
+                        lambda);
+    larmor_array *k, *wide = NULL;
+    double *host = NULL;
+    sums s = {0};
+    LMR_TRY(lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
+    larmor_shape shape = lmr_weights_shape(traj);
+    const int64_t m = larmor_shape_count(shape), coils = maps ? maps->shape.dim[image.ndim] : 1;
+    if (maps) shape = larmor_shape_append(shape, coils);
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(k->dev, LARMOR_F64, shape, &wide));
+    host = malloc(larmor_array_bytes(wide) + 1);
+    if (!host) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &s.plan));
+    LMR_OR(done, lmr_point_spread(s.plan, k, NULL, dtype, image, &s.psf));
+    LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));
+    LMR_OR(done, lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
+    for (int64_t c = 0; c < coils; c++) LMR_OR(done, weigh(&s, maps, image, dtype, c, lambda, host + c * m));
+    LMR_OR(done, larmor_array_write(wide, host, larmor_array_bytes(wide)));
+    st = larmor_array_convert(wide, lmr_real_of(dtype), p);
+done:
+    sums_free(&s);
+    free(host);
+    larmor_array_free(wide), larmor_array_free(k);
+    return st;
+}

@@ -1,0 +1,184 @@
+/* The doubled grid: point spread function and autocorrelations. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/precond/precond.h"
+
+#include <complex.h>
+#include <stdlib.h>
+
+/* A preconditioner need not be exact. */
+#define TOLERANCE 1e-4
+
+larmor_shape lmr_doubled(larmor_shape image)
+{
+    for (int d = 0; d < image.ndim; d++) image.dim[d] *= 2;
+    return image;
+}
+
+larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, const larmor_array *traj,
+                                 const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
+                                 larmor_array **k)
+{
+    *k = NULL;
+    if (!lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", who, larmor_dtype_name(dtype));
+    larmor_array *points, *real = NULL;
+    LMR_TRY(lmr_input_traj(who, traj, image, &points));
+    larmor_status st = LARMOR_OK;
+    int64_t index;
+    double value;
+    if (maps) {
+        const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
+        LMR_OR(fail, lmr_expect(who, "maps", maps, points->dev, dtype, larmor_shape_append(image, coils)));
+    }
+    if (weights) {
+        LMR_OR(fail, lmr_input_real(who, "weights", weights, &real));
+        LMR_OR(fail, lmr_expect(who, "weight array", real, points->dev, LARMOR_F64, lmr_weights_shape(traj)));
+        LMR_OR(fail, lmr_find_outlier(real, 0, &index, &value));
+        if (index >= 0) {
+            st = LMR_FAIL(LARMOR_ERR_ARG, "%s: weight %lld is %g, expected at least 0", who, (long long)index, value);
+            goto fail;
+        }
+    }
+    larmor_array_free(real);
+    *k = points;
+    return LARMOR_OK;
+fail:
+    larmor_array_free(real), larmor_array_free(points);
+    return st;
+}
+
+larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_nufft **plan)
+{
+    const lmr_recon_kernels *kernels;
+    const int64_t m = larmor_array_count(k) / image.ndim;
+    const larmor_shape grid = lmr_doubled(image);
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = TOLERANCE, .dtype = dtype};
+    for (int d = 0; d < image.ndim; d++) opts.modes[d] = grid.dim[d];
+    larmor_array *points = NULL;
+    larmor_status st;
+    *plan = NULL;
+    LMR_OR(done, lmr_recon_kernels_of(k->dev, dtype, &kernels));
+    LMR_OR(done, larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_OR(done, kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
+    LMR_OR(done, larmor_nufft_create(k->dev, &opts, plan));
+    st = larmor_nufft_set_points(*plan, points, NULL);
+    if (st) larmor_nufft_free(*plan), *plan = NULL;
+done:
+    larmor_array_free(points);
+    return st;
+}
+
+larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const larmor_array *weights,
+                               larmor_dtype dtype, larmor_shape image, larmor_array **t)
+{
+    larmor_array *values = NULL, *out = NULL;
+    larmor_status st;
+    *t = NULL;
+    if (weights) {
+        LMR_OR(done, larmor_array_convert((larmor_array *)(uintptr_t)weights, dtype, &values));
+    } else {
+        LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
+        LMR_OR(done, larmor_fill(values, 1));
+    }
+    LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
+    LMR_OR(done, larmor_nufft_execute_adjoint(plan, values, out));
+    *t = out, out = NULL;
+done:
+    larmor_array_free(out), larmor_array_free(values);
+    return st;
+}
+
+larmor_status lmr_from_host(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *values,
+                            larmor_array **x)
+{
+    larmor_array *wide;
+    *x = NULL;
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, shape, &wide));
+    larmor_status st = larmor_array_write(wide, values, larmor_array_bytes(wide));
+    if (!st) st = larmor_array_convert(wide, dtype, x);
+    larmor_array_free(wide);
+    return st;
+}
+
+/* exp(i pi (sum of frequencies)) moves index 0 to N. */
+static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_shape grid, larmor_array **shift)
+{
+    const int64_t count = larmor_shape_count(grid);
+    double complex *values = malloc((size_t)count * sizeof *values + 1);
+    if (!values) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, sum = 0;
+        for (int d = 0; d < grid.ndim; d++) sum += rest % grid.dim[d], rest /= grid.dim[d];
+        values[i] = (sum % 2 ? -1. : 1.) / (double)count;
+    }
+    const larmor_status st = lmr_from_host(dev, dtype, grid, values, shift);
+    free(values);
+    return st;
+}
+
+larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, larmor_shape image,
+                                        lmr_autocorrelation *a)
+{
+    const larmor_shape grid = lmr_doubled(image);
+    int64_t dim[3] = {1, 1, 1};
+    for (int d = 0; d < image.ndim; d++) dim[d] = grid.dim[d];
+    *a = (lmr_autocorrelation){.dev = dev};
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(dev, dtype, grid, &a->power));
+    LMR_OR(fail, make_shift(dev, dtype, grid, &a->shift));
+    LMR_OR(fail, lmr_fft_of(a->power)->plan(dev->ctx, image.ndim, dim, 1, &a->fft));
+    return LARMOR_OK;
+fail:
+    lmr_autocorrelation_free(a);
+    return st;
+}
+
+larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array *image)
+{
+    larmor_array *wide;
+    LMR_TRY(larmor_crop(image, a->power->shape, 1, &wide)); /* where it lies does not matter */
+    larmor_status st;
+    LMR_OR(done, lmr_fft_of(wide)->exec(a->dev->ctx, a->fft, -1, wide->data));
+    LMR_OR(done, lmr_vec_of(wide)->mul(a->dev->ctx, larmor_array_count(wide), wide->data, wide->data, 1, wide->data));
+    st = larmor_axpby(1, wide, 1, a->power);
+done:
+    larmor_array_free(wide);
+    return st;
+}
+
+larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum)
+{
+    *sum = NULL;
+    larmor_array *out;
+    LMR_TRY(larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
+    larmor_status st;
+    LMR_OR(done, larmor_copy(a->power, out));
+    LMR_OR(done, larmor_zero(a->power));
+    LMR_OR(done, larmor_mul(a->shift, 0, out));
+    LMR_OR(done, lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
+    *sum = out, out = NULL;
+done:
+    larmor_array_free(out);
+    return st;
+}
+
+void lmr_autocorrelation_free(lmr_autocorrelation *a)
+{
+    if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
+    larmor_array_free(a->power), larmor_array_free(a->shift);
+    *a = (lmr_autocorrelation){0};
+}
+
+larmor_status lmr_host_copy(larmor_array *x, void **values)
+{
+    larmor_array *wide;
+    *values = NULL;
+    LMR_TRY(larmor_array_convert(x, LARMOR_C128, &wide));
+    void *host = malloc(larmor_array_bytes(wide) + 1);
+    const larmor_status st = host ? larmor_array_read(wide, host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
+    larmor_array_free(wide);
+    if (st)
+        free(host);
+    else
+        *values = host;
+    return st;
+}

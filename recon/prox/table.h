@@ -1,0 +1,24 @@
+/* What a regulariser is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_REGULARISER_TABLE_H
+#define LMR_REGULARISER_TABLE_H
+
+#include "core/array.h"
+#include "larmor/solve.h"
+
+typedef struct lmr_regulariser_kind {
+    const char *name, *help;
+    double lambda, tol; /* defaults */
+    int max_iter;
+    double penalty; /* of larmor_admm, in units of the largest eigenvalue of A^H A; 0: its own choice */
+    int inner;      /* of larmor_admm */
+    /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */
+    larmor_status (*make)(larmor_device *dev, const larmor_regulariser_opts *opts, larmor_dtype dtype,
+                          larmor_shape shape, larmor_penalty *made);
+    /* numbers per number of the image: of z, of K z, and of what g and K keep */
+    void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
+} lmr_regulariser_kind;
+
+extern const lmr_regulariser_kind lmr_regulariser_tv, lmr_regulariser_tgv, lmr_regulariser_wavelet,
+    lmr_regulariser_llr;
+
+#endif

@@ -1,0 +1,163 @@
+/* Second-order total generalised variation (Bredies, Kunisch, Pock 2010; of MR images: Knoll et al. 2011): with the
+ * vector field v beside the image x, sum_i |(grad x - v)_i| + ratio |(E v)_i|. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "recon/prox/prox.h"
+#include "recon/prox/table.h"
+
+/* Entries first .. first + count - 1 of the last dimension, in the given shape; it is only written where the caller owns
+ * x. */
+static larmor_status range(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
+                           larmor_array **view)
+{
+    larmor_array *slice;
+    *view = NULL;
+    LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)x, first, count, &slice));
+    const larmor_status st = larmor_array_reshape(slice, shape, view);
+    larmor_array_free(slice);
+    return st;
+}
+
+/* ---- K: [x, v] to [grad x - v, E v] ---- */
+
+typedef struct second_order {
+    larmor_op *gradient, *symmetrised;
+    larmor_shape image, field, tensor;
+} second_order;
+
+/* The parts of z = [x, v] and of y = [first, second], all of them views. */
+typedef struct parts {
+    larmor_array *x, *v, *first, *second;
+} parts;
+
+static void parts_free(parts *p)
+{
+    larmor_array_free(p->x), larmor_array_free(p->v), larmor_array_free(p->first), larmor_array_free(p->second);
+}
+
+static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
+{
+    const int64_t axes = s->field.dim[s->field.ndim - 1], pairs = s->tensor.dim[s->tensor.ndim - 1];
+    *p = (parts){NULL};
+    larmor_status st = range(z, 0, 1, s->image, &p->x);
+    if (!st) st = range(z, 1, axes, s->field, &p->v);
+    if (!st) st = range(y, 0, axes, s->field, &p->first);
+    if (!st) st = range(y, axes, pairs, s->tensor, &p->second);
+    if (st) parts_free(p);
+    return st;
+}
+
+static larmor_status forward(void *self, const larmor_array *z, larmor_array *y)
+{
+    const second_order *s = self;
+    parts p;
+    LMR_TRY(parts_of(s, z, y, &p));
+    larmor_status st = larmor_op_forward(s->gradient, p.x, p.first);
+    if (!st) st = larmor_axpby(-1, p.v, 1, p.first);
+    if (!st) st = larmor_op_forward(s->symmetrised, p.v, p.second);
+    parts_free(&p);
+    return st;
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *z)
+{
+    const second_order *s = self;
+    parts p;
+    LMR_TRY(parts_of(s, z, y, &p));
+    larmor_status st = larmor_op_adjoint(s->gradient, p.first, p.x);
+    if (!st) st = larmor_op_adjoint(s->symmetrised, p.second, p.v);
+    if (!st) st = larmor_axpby(-1, p.first, 1, p.v);
+    parts_free(&p);
+    return st;
+}
+
+static void destroy(void *self)
+{
+    second_order *s = self;
+    larmor_op_free(s->gradient), larmor_op_free(s->symmetrised);
+    free(s);
+}
+
+static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_op **K)
+{
+    static const larmor_op_impl impl = {"tgv", forward, adjoint, NULL, destroy};
+    second_order *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    s->image = image;
+    const unsigned every = (1u << image.ndim) - 1;
+    larmor_status st;
+    LMR_OR(fail, larmor_op_gradient(dev, dtype, image, every, NULL, &s->gradient));
+    s->field = larmor_op_out_shape(s->gradient);
+    LMR_OR(fail, larmor_op_symmetrised_gradient(dev, dtype, image, every, NULL, &s->symmetrised));
+    s->tensor = larmor_op_out_shape(s->symmetrised);
+    const int64_t axes = s->field.dim[image.ndim], pairs = s->tensor.dim[image.ndim];
+    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + axes),
+                                  larmor_shape_append(image, axes + pairs), K));
+    return LARMOR_OK;
+fail:
+    destroy(s);
+    return st;
+}
+
+/* ---- E: [x, v] to x ---- */
+
+static larmor_status select_forward(void *self, const larmor_array *z, larmor_array *x)
+{
+    (void)self;
+    larmor_array *first;
+    LMR_TRY(range(z, 0, 1, larmor_array_shape(x), &first));
+    const larmor_status st = larmor_copy(first, x);
+    larmor_array_free(first);
+    return st;
+}
+
+static larmor_status select_adjoint(void *self, const larmor_array *x, larmor_array *z)
+{
+    (void)self;
+    larmor_array *first;
+    LMR_TRY(larmor_zero(z));
+    LMR_TRY(range(z, 0, 1, larmor_array_shape(x), &first));
+    const larmor_status st = larmor_copy(x, first);
+    larmor_array_free(first);
+    return st;
+}
+
+/* ---- the penalty ---- */
+
+static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+                          larmor_shape shape, larmor_penalty *made)
+{
+    static const larmor_op_impl select = {"select", select_forward, select_adjoint, NULL, NULL};
+    const double ratio = o->ratio == 0 ? 2 : o->ratio;
+    if (shape.ndim < 1 || shape.ndim > 3 || o->series)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "tgv: got %s%s, expected one image of 1 to 3 dimensions",
+                        o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
+    LMR_TRY(make_K(dev, dtype, shape, &made->K));
+    LMR_TRY(larmor_op_create(dev, &select, NULL, dtype, larmor_op_in_shape(made->K), shape, &made->E));
+    const int64_t axes = shape.ndim, pairs = axes * (axes + 1) / 2;
+    larmor_prox *part[2] = {NULL, NULL};
+    larmor_status st = larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &part[0]);
+    if (!st) st = larmor_prox_group_l1(dev, ratio, dtype, larmor_shape_append(shape, pairs), &part[1]);
+    if (!st) st = larmor_prox_stack(part, 2, &made->g);
+    larmor_prox_free(part[0]), larmor_prox_free(part[1]);
+    return st;
+}
+
+static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
+{
+    (void)o;
+    *z = 1 + shape.ndim, *Kz = shape.ndim + shape.ndim * (shape.ndim + 1) / 2.0, *kept = 0;
+}
+
+const lmr_regulariser_kind lmr_regulariser_tgv = {
+    .name = "tgv",
+    .help = "second-order total generalised variation: piecewise linear images",
+    .lambda = 2e-3,
+    .tol = 1e-3,
+    .max_iter = 20,
+    .penalty = 5e-3,
+    .inner = 4,
+    .make = make,
+    .sizes = sizes,
+};

@@ -1,0 +1,43 @@
+/* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
+#include "recon/prox/prox.h"
+#include "recon/prox/table.h"
+
+/* Where the differences go: every axis, of a series along time with a weight of its own, or not at all. */
+static int axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
+{
+    const int last = shape.ndim - 1;
+    for (int d = 0; d < shape.ndim; d++) spacing[d] = 1;
+    if (!o->series) return shape.ndim;
+    spacing[last] = o->time > 0 ? 1 / o->time : 1;
+    return o->time < 0 ? last : shape.ndim;
+}
+
+static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+                          larmor_shape shape, larmor_penalty *made)
+{
+    double spacing[LARMOR_MAX_DIMS];
+    const int axes = axes_of(o, shape, spacing);
+    if (axes < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "tv: got %s, expected at least one dimension to take differences along",
+                        lmr_describe_as(dev, dtype, shape).s);
+    LMR_TRY(larmor_op_gradient(dev, dtype, shape, (1u << axes) - 1, spacing, &made->K));
+    return larmor_prox_group_l1(dev, 1, dtype, larmor_op_out_shape(made->K), &made->g);
+}
+
+static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
+{
+    double spacing[LARMOR_MAX_DIMS];
+    *z = 1, *Kz = axes_of(o, shape, spacing), *kept = 0;
+}
+
+const lmr_regulariser_kind lmr_regulariser_tv = {
+    .name = "tv",
+    .help = "total variation: piecewise constant images",
+    .lambda = 2e-3,
+    .tol = 1e-3,
+    .max_iter = 20,
+    .penalty = 5e-3,
+    .inner = 3,
+    .make = make,
+    .sizes = sizes,
+};

@@ -1,0 +1,37 @@
+#!/bin/sh
+# The library shows exactly the functions that the public headers declare, and each is documented: by a comment above
+# it or above its group (lines without a blank one between them), or behind it. Usage: tests/check_api.sh LIBRARY [ROOT].
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+library=$1
+root=${2:-$(dirname "$0")/..}
+status=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# "name documented|bare header" of every declaration
+cat "$root"/include/larmor/*.h | awk '
+    /^[[:space:]]*$/ { comment = 0; next }
+    /^#/ { next }
+    /LARMOR_API/ { text = ""; open = 1 }
+    open { text = text " " $0 }
+    index($0, "/*") { comment = 1 }
+    open && /;/ {
+        sub(/.*LARMOR_API/, "", text)
+        name = substr(text, 1, index(text, "(") - 1)
+        sub(/.*[ *]/, "", name)
+        print name, comment ? "documented" : "bare"
+        open = 0
+    }' | sort >"$work/declared"
+nm -D --defined-only "$library" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u >"$work/shown"
+cut -d' ' -f1 "$work/declared" | sort -u >"$work/names"
+
+say() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
+say "declared twice" "$(cut -d' ' -f1 "$work/declared" | uniq -d)"
+say "declared but not in $library" "$(comm -23 "$work/names" "$work/shown")"
+say "in $library but not declared in include/larmor" "$(comm -13 "$work/names" "$work/shown")"
+say "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
+[ -s "$work/names" ] || { echo "no declarations found in $root/include/larmor"; status=1; }
+
+[ $status -ne 0 ] || echo "api: $(wc -l <"$work/names") functions, all shown and documented"
+exit $status

@@ -1,0 +1,122 @@
+#!/bin/sh
+# A stranger's view: install larmor, move it elsewhere, build the examples with nothing but that, and look at what they
+# print. Usage: tests/package/examples.sh SOURCE BUILD; CC, CXX, CFLAGS, CMAKE and LIBDIR are heeded.
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+source=$1 build=$2
+CC=${CC:-cc} CXX=${CXX:-c++} CMAKE=${CMAKE:-cmake} CFLAGS=${CFLAGS:-}
+export CC CXX CFLAGS
+unset LARMOR_PLUGIN_DIR LD_LIBRARY_PATH CPATH LIBRARY_PATH C_INCLUDE_PATH CMAKE_PREFIX_PATH || true
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+fail() { echo "package: $*" >&2; exit 1; }
+quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$* failed"; }; }
+
+quiet "$CMAKE" --install "$build" --prefix "$work/installed"
+prefix=$work/elsewhere
+mv "$work/installed" "$prefix"
+cp -r "$source/examples" "$work/examples"
+export PKG_CONFIG_PATH="$prefix/${LIBDIR:-lib}/pkgconfig"
+options=$(pkg-config --cflags --libs larmor)
+libdir=$(pkg-config --variable=libdir larmor)
+
+# what the installation must not need
+! grep -rlF -e "$source/" -e "$build/" "$prefix/include" "$libdir/cmake" "$libdir/pkgconfig" ||
+    fail "these files name the source or the build"
+
+# ---- versions, and the plugin ----
+
+cat >"$work/about.c" <<'C'
+#include <larmor/larmor.h>
+#include <stdio.h>
+int main(void)
+{
+    larmor_device_info device[16];
+    int count;
+    printf("%s %s\n", LARMOR_VERSION, larmor_version());
+    if (larmor_device_list(device, 16, &count)) return 1;
+    for (int i = 0; i < count && i < 16; i++) printf("%s: %s\n", device[i].spec, device[i].reason);
+    return 0;
+}
+C
+# shellcheck disable=SC2086 # lists of options
+quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/about.c" $options -Wl,-rpath,"$libdir" \
+    -o "$work/about"
+"$work/about" >"$work/about.out" || fail "a program that lists the devices fails"
+version=$(pkg-config --modversion larmor)
+found=$(head -n 1 "$work/about.out")
+[ "$found" = "$version $version" ] || fail "header and library say $found, larmor.pc says $version"
+# with or without a GPU: the plugin that was installed is at least found
+[ ! -e "$libdir/larmor/larmor_cuda.so" ] || ! grep "no plugin" "$work/about.out" || fail "the plugin is not found"
+
+# found X.Y: 1 if find_package(larmor X.Y) takes this version
+found() {
+    mkdir -p "$work/ask"
+    printf 'cmake_minimum_required(VERSION 3.16)\nproject(ask NONE)\nfind_package(larmor %s REQUIRED)\n' "$1" \
+        >"$work/ask/CMakeLists.txt"
+    "$CMAKE" -S "$work/ask" -B "$work/ask/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null 2>&1
+}
+major=${version%%.*}
+minor=${version#*.} minor=${minor%%.*}
+found "$major.$minor" || fail "find_package(larmor $major.$minor) does not find $version"
+! found "$major.$((minor + 1))" || fail "find_package(larmor $major.$((minor + 1))) takes $version"
+
+# ---- the examples, by CMake and by pkg-config ----
+
+quiet "$CMAKE" -S "$work/examples" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release
+quiet "$CMAKE" --build "$work/by_cmake"
+quiet make -C "$work/examples" CFLAGS="-O2 -Wall -Wextra -Wshadow -Werror -pedantic-errors $CFLAGS"
+if command -v "$CXX" >/dev/null; then
+    # shellcheck disable=SC2086 # lists of options
+    quiet "$CXX" -std=c++17 -O2 -Wall -Wextra -Werror -pedantic-errors $CFLAGS -x c++ "$work/examples/spectrum.c" \
+        -x none $options -Wl,-rpath,"$libdir" -o "$work/by_cmake/spectrum_cxx"
+else
+    echo "package: no C++ compiler, C++17 left out"
+fi
+
+for program in "$work/by_cmake/momentum" "$work/examples/momentum"; do
+    used=$(ldd "$program" | awk '/liblarmor/ {print $3}')
+    case $(readlink -f "$used") in
+    "$(readlink -f "$prefix")"/*) ;;
+    *) fail "$program uses $used, expected one in $prefix" ;;
+    esac
+done
+
+# at_most FILE TEXT BOUND: the number after TEXT at the start of a line of FILE is at most BOUND
+at_most() {
+    awk -v text="$2" -v bound="$3" 'index($0, text) == 1 {
+            split(substr($0, length(text) + 1), word, /[ ,]+/); value = word[word[1] == "" ? 2 : 1]; seen = 1 }
+        END { exit !(seen && value ~ /^[0-9.e+-]+$/ && value + 0 <= bound + 0) }' "$1"
+}
+expect() { at_most "$@" || { cat "$1" >&2; fail "\"$2\" is not followed by at most $3"; }; }
+
+run() {
+    echo "$2"
+    (cd "$work" && "$1/$2" ${3:+"$3"}) >"$work/$2.out" 2>"$work/$2.err" || {
+        cat "$work/$2.out" "$work/$2.err" >&2
+        fail "$1/$2 failed"
+    }
+}
+
+for built in "$work/by_cmake" "$work/examples"; do
+    run "$built" momentum "$work/image.png"
+    expect "$work/momentum.out" "iteration 80  residual" 1e-3
+    expect "$work/momentum.out" "NRMSE" 0.09
+    awk '/residual/ { if (seen++ && $4 >= before) exit 1; before = $4 } END { if (seen != 8) exit 1 }' \
+        "$work/momentum.out" || fail "momentum: the residual does not fall"
+    [ "$(head -c 4 "$work/image.png" | tail -c 3)" = PNG ] || fail "momentum wrote no PNG"
+    rm "$work/image.png"
+
+    run "$built" echoes
+    expect "$work/echoes.out" "adjoint error" 1e-5
+    expect "$work/echoes.out" "water NRMSE" 0.11
+    expect "$work/echoes.out" "fat NRMSE" 0.04
+    run "$built" spectrum
+    expect "$work/spectrum.out" "period" 0.56682
+    ! at_most "$work/spectrum.out" "period" 0.56662 || fail "spectrum: the period is too short"
+    expect "$work/spectrum.out" "difference from the direct sum" 1e-9
+done
+[ ! -x "$work/by_cmake/spectrum_cxx" ] || run "$work/by_cmake" spectrum_cxx
+echo "package: the examples build and run"
