@@ -119,7 +119,8 @@ LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmo
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
  *
- * opts     50 iterations and tol 1e-4 by default. The objective is 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x).
+ * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
+ *          opts.inner: 2 steps by default.
  * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
  *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
  *          (2019). */
