@@ -13,7 +13,7 @@
 
 typedef struct settings {
     app_texts outputs;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *device;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     double tol, lambda, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
@@ -62,6 +62,9 @@ static const app_option options[] = {
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
            .preset = "1e-5", .low = 1e-13, .high = 0.1),
+    OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
+           "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
+           .preset = "auto", .choices = "auto|on|off"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),
@@ -285,7 +288,7 @@ static int plan_memory(run_state *r)
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
     }
-    r->job.block = plan.block;
+    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz;
     char blocks[64] = "";
     if (plan.block < plan.coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
@@ -364,8 +367,8 @@ static void log_result(const run_state *r, const char *what, int first)
     if (last->outside)
         app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
     if (r->job.method == RECON_CG)
-        app_log("%s: %d iterations, residual %.2e, %.2f s", what, last->report.iters, last->report.residual,
-                last->report.seconds);
+        app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
+                last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);
     if (r->job.method == RECON_REGULARISED)
         app_log("%s: %d iterations, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
                 last->report.iters, last->report.residual, last->report.objective, last->weight,
@@ -478,6 +481,7 @@ static void print_report(const run_state *r)
     if (r->job.method != RECON_GRID) {
         json_integer(&j, "iterations", r->last.report.iters);
         json_number(&j, "residual", r->last.report.residual);
+        json_flag(&j, "toeplitz", r->last.toeplitz);
         json_number(&j, "lambda", r->last.lambda);
         json_number(&j, "lambda_absolute", r->last.weight);
         if (r->job.method == RECON_CG)
@@ -526,6 +530,9 @@ static recon_job job_of(const settings *s)
                        .time_weight = s->time_weight > 0 ? s->time_weight : -1,
                        .llr_block = s->llr_block,
                        .eps = s->eps,
+                       .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
+                                   : !strcmp(s->toeplitz, "off") ? -1
+                                                                 : 0,
                        .calibration = s->calibration,
                        .monitor = app_monitor};
 }

@@ -22,6 +22,7 @@ typedef struct recon_job {
     int64_t llr_block;       /* side of llr's blocks, 0 for the default */
     int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
     int64_t block;           /* coils at a time, 0 for all */
+    int toeplitz;            /* as in larmor_sense_opts */
     larmor_monitor monitor;
     void *user;
 
@@ -41,6 +42,7 @@ typedef struct recon_result {
     double largest;          /* eigenvalue of A^H A; 0 if it was not needed */
     int64_t outside;         /* samples beyond the grid's k-space */
     int interrupted;         /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;            /* 1: the normal map was Toeplitz */
     int made_traj;           /* 1: the trajectory was made from the counters */
 } recon_result;
 

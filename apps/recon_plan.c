@@ -110,13 +110,16 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
 }
 
 /* All of a series with `block` coils at a time. */
-static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, double *bytes)
+static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, int toeplitz, double *bytes)
 {
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
     const int in_double = job->method != RECON_GRID && recon_precision(job) == LARMOR_C128;
     const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
-    const larmor_sense_opts sense = {.nufft_tol = job->eps, .block = block};
+    const larmor_sense_opts sense = {.nufft_tol = job->eps,
+                                     .block = block,
+                                     .toeplitz = job->method == RECON_GRID ? -1 : toeplitz,
+                                     .iters = job->iters};
     int64_t estimate;
     double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
@@ -129,7 +132,8 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t b
     return LARMOR_OK;
 }
 
-/* The largest block with which the group fits, or 1. */
+/* The largest block with which the group fits, or 1. A Toeplitz normal map is quick with any block: it is given up only
+ * where it does not fit at all and nobody insists on it. */
 static larmor_status choose_block(const recon_job *job, const sizes *s, double others, recon_plan *plan)
 {
     const int64_t coils = s->problem.coils;
@@ -137,8 +141,12 @@ static larmor_status choose_block(const recon_job *job, const sizes *s, double o
     int64_t block = plan->block;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        TRY(group_bytes(job, s, block, &bytes));
-        if (!plan->limit || bytes + others <= (double)plan->limit || block == 1) break;
+        TRY(group_bytes(job, s, block, plan->toeplitz, &bytes));
+        if (!plan->limit || bytes + others <= (double)plan->limit) break;
+        if (block > 1) continue;
+        if (plan->toeplitz) break;
+        plan->toeplitz = -1;
+        passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
     }
     plan->block = block;
     if (bytes + others > (double)plan->planned) plan->planned = (int64_t)(bytes + others);
@@ -174,7 +182,7 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
     int64_t available = 0, total = 0;
     double images = 0; /* they stay on the device until they are written */
     larmor_group group;
-    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils};
+    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils, .toeplitz = job->toeplitz};
     TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
     for (int i = 0; i < info.groups; i++) {

@@ -39,9 +39,9 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
 {
     larmor_op *A = NULL;
     larmor_status st;
-    OR(done,
-       larmor_op_sense(job->maps,
-                       &(larmor_sense_opts){.traj = samples->traj, .nufft_tol = job->eps, .block = job->block}, &A));
+    const larmor_sense_opts sense = {
+        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1};
+    OR(done, larmor_op_sense(job->maps, &sense, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
     OR(done, larmor_divide_by_energy(job->maps, x));
     OR(done, divide_by_voxels(x));
@@ -107,12 +107,15 @@ static larmor_status sense_of(const recon_job *job, larmor_array *maps, const re
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
-                                     .block = job->block};
+                                     .block = job->block,
+                                     .toeplitz = job->toeplitz,
+                                     .iters = job->iters};
     return larmor_op_sense(maps, &sense, A);
 }
 
 /* A: of one frame its own operator, of several a block for each. */
-static larmor_status make_operator(const recon_job *job, const recon_frame *frames, int count, larmor_op **A)
+static larmor_status make_operator(const recon_job *job, const recon_frame *frames, int count, larmor_op **A,
+                                   int *toeplitz)
 {
     *A = NULL;
     larmor_array *maps = NULL;
@@ -121,6 +124,7 @@ static larmor_status make_operator(const recon_job *job, const recon_frame *fram
     if (!ops) OR(done, NO_MEMORY());
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
     for (int i = 0; i < count; i++) OR(done, sense_of(job, maps, &frames[i], &ops[i]));
+    *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
     if (count > 1)
         st = larmor_op_frames(ops, count, A);
     else
@@ -203,7 +207,7 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     larmor_op *A = NULL;
     larmor_array *b = NULL;
     larmor_status st;
-    OR(done, make_operator(job, frames, count, &A));
+    OR(done, make_operator(job, frames, count, &A, &result->toeplitz));
     OR(done, gather(job, frames, count, A, &b));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
     st = job->method == RECON_CG ? conjugate_gradients(job, A, b, *x, result)

@@ -36,8 +36,8 @@ static larmor_status choose_psf(design *d)
     larmor_status st = LARMOR_ERR_NUMERIC;
     for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
     for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
-        p->tol = tries[i].tol, p->upsample = tries[i].upsample;
-        const lmr_nufft_request request = {.ndim = p->ndim, .tol = p->tol, .upsample = p->upsample};
+        const lmr_nufft_request request = {.ndim = p->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
+        p->tol = request.tol, p->upsample = request.upsample;
         st = lmr_nufft_choose(&request, p->modes, &choice);
     }
     return st;
@@ -203,6 +203,38 @@ done:
     larmor_array_free(cells), larmor_array_free(lags);
     if (st) destroy(t);
     return st;
+}
+
+/* ---- what pays ---- */
+
+static double fft_cost(const int64_t cells[3], int single)
+{
+    const double count = (double)cells[0] * (double)cells[1] * (double)cells[2];
+    return count * (single ? 0.25 : 0.5) * (4 + log2(count));
+}
+
+static double window_cost(int ndim, int width, int single)
+{
+    return 5 + pow(width, ndim - 1) * ceil(2.0 * width / (single ? 8 : 4));
+}
+
+int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t iters)
+{
+    design d;
+    lmr_nufft_choice pair, psf;
+    if (make_design(opts, &d)) return 0;
+    const int nd = d.opts.ndim, single = d.opts.dtype == LARMOR_C64;
+    const lmr_nufft_request forward_request = {
+        .ndim = nd, .single = single, .tol = d.opts.tol, .upsample = d.opts.upsample};
+    const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
+    if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
+        return 0;
+    const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
+    const double sort = 60, pruned = 0.7; /* a point's; what of both FFTs is left when zeros are left out */
+    const double both = 2 * (m * window_cost(nd, pair.window.width, single) + fft_cost(pair.cells, single));
+    const double made =
+        m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
+    return made + times * 2 * pruned * fft_cost(d.wrap.cells, single) < times * both;
 }
 
 /* ---- memory ---- */

@@ -1,7 +1,8 @@
 /* What the steps of a reconstruction take of a device's memory. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/recon.h"
+#include "nufft/toeplitz.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
+#include "recon/ops/sense.h"
 
 /* Counted in doubles: sums of products of sizes that need not fit 64 bits; 2^60 bytes are as good as infinity. */
 static larmor_status store(double total, int64_t *bytes)
@@ -32,24 +33,42 @@ static larmor_status nufft_bytes(const larmor_device *dev, const larmor_problem 
     return LARMOR_OK;
 }
 
-larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                  int64_t *bytes)
+/* Of larmor_op_sense; toeplitz: how its normal map is done. */
+static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                 int toeplitz, double *bytes)
 {
-    *bytes = 0;
-    LMR_TRY(check(dev, p));
-    const int64_t asked = opts && opts->block > 0 ? opts->block : p->coils;
-    const int64_t block = asked < p->coils ? asked : p->coils, rest = p->coils % block;
+    const int64_t block = lmr_sense_block(p, opts), rest = p->coils % block;
     const double tol = opts ? opts->nufft_tol : 0, size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
     const double image = size * (double)larmor_shape_count(p->image), samples = size * (double)p->samples;
-    double total = 0;
+    double total = 0, making = 0, held = 0;
     LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, &total));
     if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, &total));
-    /* the normal map holds coil images before and after, and samples between; with weights on both sides of them */
-    total += 2 * image * (double)block + (p->weighted ? 3 : 1) * samples * (double)block;
+    /* the normal map holds coil images before and after, and samples between if it goes that way; with weights on
+     * both sides of them */
+    const int between = toeplitz ? p->weighted : p->weighted ? 3 : 1;
+    total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted)
         total += (rest ? samples * (double)rest : 0) + 2 * samples; /* their root; the last block's product */
     if (block < p->coils) total += image;
-    return store(total, bytes);
+    if (toeplitz) {
+        const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, block);
+        LMR_TRY(lmr_toeplitz_bytes(dev, &nufft, p->samples, &making, &held));
+        making += 2 * samples;
+    }
+    *bytes = total + held > making ? total + held : making;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                  int64_t *bytes)
+{
+    double total, toeplitz = 0;
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    const int wanted = lmr_sense_wants_toeplitz(p, opts), sure = opts && opts->toeplitz > 0;
+    LMR_TRY(sense_bytes(dev, p, opts, 0, &total));
+    if (wanted) LMR_TRY(sense_bytes(dev, p, opts, 1, &toeplitz));
+    return store(toeplitz > total || sure ? toeplitz : total, bytes);
 }
 
 larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)

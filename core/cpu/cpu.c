@@ -150,7 +150,7 @@ static larmor_status sync_cpu(void *ctx)
 }
 
 /* Higher layers' tables: written once per layer at start-up, under the lock. */
-enum { MAX_LAYERS = 8 };
+enum { MAX_LAYERS = 32 };
 static struct layer {
     const char *name;
     uint32_t abi;

@@ -134,8 +134,8 @@ LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_
 
 /* ---- Toeplitz ---- */
 
-/* N = F^H W F of larmor_op_nufft as one convolution: two FFTs on the grid doubled in each dimension and a product with
- * the real transform of the point spread function, whatever the number of samples.
+/* N = F^H W F of larmor_op_nufft as one convolution: two FFTs on the grid doubled in each dimension and a product
+ * with the real transform of the point spread function, whatever the number of samples.
  *
  * opts     as for larmor_op_nufft; tol is kept with respect to the exact sums.
  * weights  [samples...], f32 or f64, or NULL for 1; any sign.

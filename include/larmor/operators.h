@@ -186,8 +186,8 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
  * opts    may be NULL.
  * A       shapes of F. Of a Fourier transform no sample is off by more than `error` times the sum of |x|. Its normal
  *         map is the adjoint after the forward map, whatever F's own is.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that 512
- *         segments cannot keep: least squares end at about 1e-6.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that cannot be
+ *         kept: with 512 segments, or below about 1e-6, where least squares end at rounding.
  * Source  Noll et al., IEEE Trans. Med. Imaging 10, 629 (1991); the interpolators: Sutton, Noll and Fessler, IEEE
  *         Trans. Med. Imaging 22, 178 (2003); sums of separable terms: Fessler et al., IEEE Trans. Signal Process.
  *         53, 3393 (2005). */

@@ -96,12 +96,20 @@ typedef struct larmor_sense_opts {
     const larmor_array *weights; /* real >= 0, [samples, readouts]; NULL for 1. Forward and adjoint get their root */
     double nufft_tol;            /* default 1e-5 */
     int64_t block;               /* coils at a time: fewer need less memory; default: all at once */
+    int toeplitz;  /* normal map by larmor_op_toeplitz: 1 on, -1 off; default: where it is expected to be quicker for
+                      `iters` normal maps and fits into the memory that is free */
+    int64_t iters; /* normal maps to expect; default 10 */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils, [samples, readouts, coils].
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils, [samples, readouts, coils]. Its normal map is
+ * S^H F^H W F S, the middle of which may be a Toeplitz operator: the same within nufft_tol.
  *
- * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001). */
+ * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
+ *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
+LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
 
 /* ---- memory ---- */
 
@@ -115,7 +123,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts only nufft_tol and block. The vectors of
+ * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
  *          a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
  * density  larmor_density_pipe; larmor_density_ramp takes less.
  * coils    larmor_coils_estimate without weights. */

@@ -20,7 +20,7 @@ static inline __attribute__((always_inline)) void sum_few(const int taps, int64_
 {
     for (int64_t i = 0; i < count; i++) {
         real va = 0, vb = 0;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int t = 0; t < taps; t++) {
             const real v = s->row[t][i];
             va += s->a[t] * v, vb += s->b[t] * v;
@@ -52,6 +52,12 @@ static void sum(int taps, int64_t count, const sums *s, real *ya, real *yb)
         break;
     case 8:
         sum_few(8, count, s, ya, yb);
+        break;
+    case 10:
+        sum_few(10, count, s, ya, yb);
+        break;
+    case 12:
+        sum_few(12, count, s, ya, yb);
         break;
     default:
         sum_many(taps, count, s, ya, yb);

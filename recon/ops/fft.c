@@ -27,7 +27,8 @@ typedef struct fourier {
     stage stage[LARMOR_MAX_DIMS];
     int stages;
     double scale, mixed; /* mixed: how many numbers a transform mixes */
-    larmor_array *work;  /* made at its first use */
+    uintptr_t alignment; /* what the device's FFT wants; a view need not have it */
+    larmor_array *work;  /* made at its first use if only views need it */
 } fourier;
 
 static void destroy(void *self)
@@ -75,7 +76,7 @@ static larmor_status in_work(fourier *f, const stage *s, int sign, double scale,
 static larmor_status apply(fourier *f, int sign, const larmor_array *x, larmor_array *y)
 {
     const int64_t count = larmor_array_count(x);
-    const int aligned = (uintptr_t)y->data % 16 == 0; /* as FFTW wants it; a view need not be */
+    const int aligned = (uintptr_t)y->data % f->alignment == 0;
     if (!count) return LARMOR_OK;
     if (!f->stages) return larmor_copy(x, y);
     const void *from = x->data;
@@ -173,6 +174,7 @@ larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape
     if (!f) return LMR_NO_MEMORY();
     f->dev = dev, f->dtype = dtype, f->shape = shape, f->scale = f->mixed = 1;
     f->fft = dev->be->fft[lmr_precision(dtype)];
+    f->alignment = dev->be->threads(dev->ctx) ? 16 : 1; /* FFTW's */
     if (larmor_shape_count(shape)) find_stages(f, axes);
     if (opts && opts->unitary) f->scale = 1 / sqrt(f->mixed);
     larmor_status st;
@@ -181,6 +183,7 @@ larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape
         stage *s = &f->stage[i];
         LMR_OR(fail, f->fft->plan(dev->ctx, s->ndim, s->dim, s->before * s->after, &s->plan));
         if (opts && opts->centred) LMR_OR(fail, make_phases(f, s));
+        if (s->before > 1 && !f->work) LMR_OR(fail, larmor_array_create(dev, dtype, shape, &f->work));
     }
     LMR_OR(fail, larmor_op_create(dev, &impl, f, dtype, shape, shape, F));
     return LARMOR_OK;

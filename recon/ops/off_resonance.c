@@ -129,20 +129,26 @@ done:
 
 enum { MOST_SEGMENTS = 512, FEW_TIMES = 256 };
 
+static larmor_status too_large(int segments, double error, double bound)
+{
+    return LMR_FAIL(
+        LARMOR_ERR_NUMERIC,
+        "off-resonance: %d segments have an error of %.1e, expected at most %.1e; allow a larger error or "
+        "narrow the range of frequencies",
+        segments, error, bound);
+}
+
 /* The least number of segments whose error is within the bound at some of the times. */
 static larmor_status choose_segments(const fit *p, double bound, int *segments)
 {
     const int64_t step = p->times > FEW_TIMES ? p->times / FEW_TIMES : 1;
     int low = 0, high = 1; /* low is too few */
-    double error;
-    for (;; low = high, high *= 2) {
+    double error, before = INFINITY;
+    for (;; low = high, high *= 2, before = error) {
         LMR_TRY(try_segments(p, high, step, NULL, &error));
         if (error <= bound) break;
-        if (high == MOST_SEGMENTS)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "off-resonance: %d segments have an error of %.1e, expected at most %.1e; allow more, or "
-                            "a smaller range of frequencies",
-                            high, error, bound);
+        const int at_rounding = error < 1e-5 && error > 0.5 * before;
+        if (high == MOST_SEGMENTS || at_rounding) return too_large(high, error, bound);
     }
     while (high - low > 1) {
         const int middle = (low + high) / 2;
@@ -324,7 +330,8 @@ static larmor_status make_interpolators(const fit *p, const larmor_off_resonance
         *b = malloc((size_t)(p->times * s->segments + 1) * sizeof **b);
         if (!*b) return LMR_NO_MEMORY();
         LMR_TRY(try_segments(p, s->segments, 1, *b, &s->error));
-        if (o->segments || s->error <= bound || s->segments >= MOST_SEGMENTS) return LARMOR_OK;
+        if (o->segments || s->error <= bound) return LARMOR_OK;
+        if (s->segments >= MOST_SEGMENTS) return too_large(s->segments, s->error, bound);
         free(*b), *b = NULL;
     }
 }

@@ -1,9 +1,11 @@
 /* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
- * or for some at a time. SPDX-License-Identifier: Apache-2.0 */
+ * or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "larmor/recon.h"
+#include "nufft/toeplitz.h"
 #include "recon/inputs.h"
+#include "recon/ops/sense.h"
 
 /* ---- weights ---- */
 
@@ -45,16 +47,13 @@ done:
     return st;
 }
 
-/* sqrt(W) F of `coils` coils; root may be NULL. A normal map that is given to this product survives the chain with S.
- */
-static larmor_status op_samples(larmor_array *maps, const larmor_sense_opts *opts, larmor_array *root, int64_t coils,
-                                larmor_op **PF)
+/* sqrt(W) F of `coils` coils; root may be NULL. */
+static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
+                                larmor_array *root, int64_t coils, larmor_op **PF)
 {
     static const larmor_op_impl impl = {"weights", weights_forward, weights_forward, NULL, weights_destroy};
     *PF = NULL;
-    larmor_nufft_opts nufft = {.type = 2, .ndim = maps->shape.ndim - 1, .batch = coils, .tol = opts->nufft_tol};
-    for (int i = 0; i < nufft.ndim; i++) nufft.modes[i] = maps->shape.dim[i];
-    nufft.dtype = maps->dtype;
+    const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, coils);
     larmor_op *F = NULL, *P = NULL;
     larmor_status st;
     LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
@@ -71,19 +70,22 @@ done:
     return st;
 }
 
-/* ---- some coils at a time ---- */
+/* ---- all coils, or some at a time ---- */
 
 typedef struct blocks {
-    larmor_array *maps, *image; /* image: what one block adds to the sum over coils */
+    larmor_array *maps, *image; /* image: what one block adds to the sum over coils; NULL where one block is all */
     larmor_array *coils;        /* coil images [image..., block] */
+    larmor_array *filtered;     /* the same after the Toeplitz operator */
     larmor_op *PF[2];           /* of a full block, and of the last one where that is smaller */
+    larmor_op *toeplitz;        /* F^H W F of a full block, or NULL */
     int64_t voxels, channels, block;
 } blocks;
 
 static void blocks_destroy(void *self)
 {
     blocks *b = self;
-    larmor_op_free(b->PF[0]), larmor_op_free(b->PF[1]);
+    larmor_op_free(b->PF[0]), larmor_op_free(b->PF[1]), larmor_op_free(b->toeplitz);
+    larmor_array_free(b->filtered);
     larmor_array_free(b->maps), larmor_array_free(b->image), larmor_array_free(b->coils);
     free(b);
 }
@@ -95,7 +97,7 @@ typedef larmor_status (*block_step)(blocks *b, larmor_op *PF, const void *maps, 
 static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *x, const larmor_array *y,
                                 larmor_array *sum)
 {
-    if (sum) LMR_TRY(larmor_zero(sum));
+    if (sum && b->image) LMR_TRY(larmor_zero(sum));
     for (int64_t first = 0; first < b->channels; first += b->block) {
         const int64_t rest = b->channels - first, count = rest < b->block ? rest : b->block;
         const void *maps =
@@ -120,8 +122,9 @@ static larmor_status spread_coils(const blocks *b, const void *maps, const larmo
 static larmor_status add_coils(const blocks *b, const void *maps, const larmor_array *coils, larmor_array *sum)
 {
     const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
-    LMR_TRY(lmr_vec_of(sum)->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, b->image->data));
-    return larmor_axpby(1, b->image, 1, sum);
+    const larmor_array *part = b->image ? b->image : sum;
+    LMR_TRY(lmr_vec_of(sum)->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, part->data));
+    return b->image ? larmor_axpby(1, b->image, 1, sum) : LARMOR_OK;
 }
 
 static larmor_status forward_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
@@ -138,6 +141,20 @@ static larmor_status adjoint_step(blocks *b, larmor_op *PF, const void *maps, la
     (void)x;
     LMR_TRY(larmor_op_adjoint(PF, part, coils));
     return add_coils(b, maps, coils, sum);
+}
+
+/* The Toeplitz operator takes a full block always: a smaller last one leaves behind it what was there. */
+static larmor_status toeplitz_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
+                                   const larmor_array *x, larmor_array *part, larmor_array *sum)
+{
+    (void)PF, (void)part;
+    larmor_array *filtered;
+    LMR_TRY(spread_coils(b, maps, x, coils));
+    LMR_TRY(larmor_op_forward(b->toeplitz, b->coils, b->filtered));
+    LMR_TRY(larmor_array_slice(b->filtered, 0, coils->shape.dim[coils->shape.ndim - 1], &filtered));
+    const larmor_status st = add_coils(b, maps, filtered, sum);
+    larmor_array_free(filtered);
+    return st;
 }
 
 static larmor_status normal_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
@@ -167,36 +184,92 @@ static larmor_status blocks_adjoint(void *self, const larmor_array *y, larmor_ar
 
 static larmor_status blocks_normal(void *self, const larmor_array *x, larmor_array *z)
 {
-    return for_blocks(self, normal_step, x, NULL, z);
+    blocks *b = self;
+    return for_blocks(b, b->toeplitz ? toeplitz_step : normal_step, x, NULL, z);
 }
 
-static larmor_status op_blocks(larmor_array *maps, const larmor_sense_opts *opts, larmor_array *root, larmor_op **A)
+/* ---- Toeplitz or not ---- */
+
+static const larmor_op_impl plain = {"sense", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy},
+                            quick = {"sense-toeplitz", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy};
+
+int larmor_sense_uses_toeplitz(const larmor_op *A)
 {
-    static const larmor_op_impl impl = {"sense", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy};
-    const int ndim = maps->shape.ndim - 1;
-    const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
+    return A && larmor_op_name(A) == quick.name;
+}
+
+int64_t lmr_sense_block(const larmor_problem *p, const larmor_sense_opts *opts)
+{
+    return opts && opts->block > 0 && opts->block < p->coils ? opts->block : p->coils;
+}
+
+larmor_nufft_opts lmr_sense_nufft(const larmor_problem *p, const larmor_sense_opts *opts, int64_t coils)
+{
+    larmor_nufft_opts nufft = {
+        .type = 2, .ndim = p->image.ndim, .batch = coils, .tol = opts ? opts->nufft_tol : 0, .dtype = p->dtype};
+    for (int d = 0; d < p->image.ndim; d++) nufft.modes[d] = p->image.dim[d];
+    return nufft;
+}
+
+int lmr_sense_wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts)
+{
+    if (opts && opts->toeplitz) return opts->toeplitz > 0;
+    const larmor_nufft_opts all = lmr_sense_nufft(p, opts, p->coils);
+    return lmr_toeplitz_pays(&all, p->samples, opts && opts->iters > 0 ? opts->iters : 10);
+}
+
+/* What is wanted, unless it is only a wish and the memory for it is not free. */
+static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                     int *use)
+{
+    int64_t available, total, needed;
+    larmor_sense_opts with = *opts;
+    with.toeplitz = 1;
+    *use = lmr_sense_wants_toeplitz(p, opts);
+    if (!*use || opts->toeplitz) return LARMOR_OK;
+    LMR_TRY(larmor_device_memory(dev, &available, &total));
+    LMR_TRY(larmor_sense_memory(dev, p, &with, &needed));
+    if (available > 0 && needed > available) *use = 0;
+    return LARMOR_OK;
+}
+
+static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_problem *p,
+                                 const larmor_sense_opts *opts, larmor_array *root)
+{
+    const larmor_shape coils = larmor_shape_append(p->image, b->block);
+    const int64_t rest = b->channels % b->block;
+    int toeplitz;
+    LMR_TRY(choose_toeplitz(maps->dev, p, opts, &toeplitz));
+    if (toeplitz) { /* first, as making it takes memory that is free again after */
+        const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, b->block);
+        LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, &b->toeplitz));
+        LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->filtered));
+    }
+    LMR_TRY(op_samples(maps, p, opts, root, b->block, &b->PF[0]));
+    if (rest) LMR_TRY(op_samples(maps, p, opts, root, rest, &b->PF[1]));
+    if (b->block < b->channels) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, p->image, &b->image));
+    return larmor_array_create(maps->dev, maps->dtype, coils, &b->coils);
+}
+
+static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
+                               larmor_array *root, larmor_op **A)
+{
     blocks *b = calloc(1, sizeof *b);
     if (!b) return LMR_NO_MEMORY();
     *b = (blocks){.maps = larmor_array_ref(maps),
-                  .voxels = larmor_shape_count(image),
-                  .channels = maps->shape.dim[ndim],
-                  .block = opts->block};
-    const int64_t rest = b->channels % b->block;
+                  .voxels = larmor_shape_count(p->image),
+                  .channels = p->coils,
+                  .block = lmr_sense_block(p, opts)};
     larmor_status st;
-    LMR_OR(fail, op_samples(maps, opts, root, b->block, &b->PF[0]));
-    if (rest) LMR_OR(fail, op_samples(maps, opts, root, rest, &b->PF[1]));
-    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, image, &b->image));
-    LMR_OR(fail, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(image, b->block), &b->coils));
+    LMR_OR(fail, fill_blocks(b, maps, p, opts, root));
     larmor_shape kspace = larmor_op_out_shape(b->PF[0]);
     kspace.dim[kspace.ndim - 1] = b->channels;
-    LMR_OR(fail, larmor_op_create(maps->dev, &impl, b, maps->dtype, image, kspace, A));
+    LMR_OR(fail, larmor_op_create(maps->dev, b->toeplitz ? &quick : &plain, b, maps->dtype, p->image, kspace, A));
     return LARMOR_OK;
 fail:
     blocks_destroy(b);
     return st;
 }
-
-/* ---- both ---- */
 
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
@@ -204,26 +277,29 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
     if (opts->block < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0", (long long)opts->block);
-    larmor_op *S = NULL, *PF = NULL;
+    if (opts->iters < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "sense: iters is %lld, expected at least 0", (long long)opts->iters);
+    larmor_op *S = NULL;
     larmor_array *root = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_op_coils(maps, &S));
+    LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
     const int ndim = maps->shape.ndim - 1;
     if (ndim > 3) {
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions and coils",
                       lmr_describe(maps).s);
         goto done;
     }
+    const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
+    const larmor_problem p = {.image = larmor_shape_of(ndim, maps->shape.dim),
+                              .samples = points > 0 ? larmor_array_count(opts->traj) / points : 0,
+                              .coils = maps->shape.dim[ndim],
+                              .dtype = maps->dtype,
+                              .weighted = opts->weights != NULL};
     if (opts->weights)
         LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
-    if (opts->block > 0 && opts->block < maps->shape.dim[ndim]) {
-        LMR_OR(done, op_blocks(maps, opts, root, A));
-    } else {
-        LMR_OR(done, op_samples(maps, opts, root, maps->shape.dim[ndim], &PF));
-        LMR_OR(done, larmor_op_chain(PF, S, A));
-    }
+    LMR_OR(done, op_blocks(maps, &p, opts, root, A));
 done:
     larmor_array_free(root);
-    larmor_op_free(PF), larmor_op_free(S);
+    larmor_op_free(S);
     return st;
 }

@@ -12,10 +12,11 @@ small="--device cpu --threads 1 --repeats 1 --points 500"
 
 for dims in 1 2 3; do
     # shellcheck disable=SC2086 # words are meant
-    expect 0 bench nufft $small --dims $dims --modes 12 --batch 2 --json $dims.json -o $dims.png
-    within $dims.json 1e-5 2
+    expect 0 bench nufft $small --type 1,2,3 --dims $dims --modes 12 --batch 2 --json $dims.json -o $dims.png
+    within $dims.json 1e-5 3
     printed "^${dims}D 12[x12]* uniform M=500 x2 type 1 single 1e-05 "
     printed "^${dims}D 12[x12]* uniform M=500 x2 type 2 single 1e-05 "
+    printed "^${dims}D 12[x12]* uniform M=500 x2 type 3 single 1e-05 "
     [ "$(head -c 4 $dims.png | tail -c 3)" = PNG ] || fail "$last: $dims.png is no PNG"
 done
 rm ./*.png ./*.json

@@ -470,6 +470,80 @@ static void fft_refuses_impossible_dimensions(void **state)
     }
 }
 
+/* ---- convolution ---- */
+
+/* y <- the corner of the circular convolution of x in the corner of a grid of zeros with the inverse transform of s,
+ * by transforms of the whole grid. */
+static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], const cx *s, const cx *x, cx *y)
+{
+    int64_t n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
+    for (int d = 0; d < ndim; d++) n[d] = dim[d], k[d] = keep[d];
+    const int64_t cells = n[0] * n[1] * n[2];
+    cx *grid = calloc((size_t)cells, sizeof *grid), *turned = calloc((size_t)cells, sizeof *turned);
+    assert_true(grid && turned);
+    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
+        grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]] = x[i];
+    naive_dft(ndim, dim, 1, -1, grid, turned);
+    for (int64_t i = 0; i < cells; i++) turned[i] *= 0.25 * creal(s[i]);
+    naive_dft(ndim, dim, 1, 1, turned, grid);
+    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
+        y[i] = grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]];
+    free(grid), free(turned);
+}
+
+static void convolution_is_that_of_the_padded_arrays(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], keep[3], batch;
+    } cases[] = {
+        {1, {1, 0, 0}, {1, 0, 0}, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5},   {1, {30, 0, 0}, {30, 0, 0}, 2},
+        {2, {8, 6, 0}, {4, 3, 0}, 1},     {2, {13, 20, 0}, {6, 10, 0}, 4}, {2, {22, 3, 0}, {9, 3, 0}, 11},
+        {2, {40, 34, 0}, {19, 17, 0}, 0}, {3, {4, 3, 5}, {2, 2, 2}, 2},    {3, {11, 1, 7}, {5, 1, 3}, 3},
+        {3, {10, 12, 8}, {5, 6, 4}, 9},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int c = 0; c < (int)(sizeof cases / sizeof *cases); c++) {
+            const int ndim = cases[c].ndim;
+            const int64_t *dim = cases[c].dim, *keep = cases[c].keep, batch = cases[c].batch;
+            int64_t cells = 1, kept = 1;
+            for (int d = 0; d < ndim; d++) cells *= dim[d], kept *= keep[d];
+            cx *s = random_values(cells, 18), *x = random_values(kept * batch, 19),
+               *y = random_values(kept * batch, 20);
+            void *ds = upload(p, s, cells), *dx = upload(p, x, kept * batch), *dy = upload(p, y, kept * batch), *plan;
+            for (int64_t b = 0; b < batch; b++) naive_conv(ndim, dim, keep, s, x + b * kept, y + b * kept);
+            const lmr_conv *conv = dev->be->conv[p];
+            assert_ok(conv->plan(dev->ctx, ndim, dim, keep, batch, &plan));
+            assert_ok(conv->set(dev->ctx, plan, 0.25, ds));
+            assert_ok(conv->exec(dev->ctx, plan, dx, dy));
+            assert_close(p, dy, y, kept * batch, 40);
+            assert_ok(conv->exec(dev->ctx, plan, dx, dx)); /* in place */
+            assert_close(p, dx, y, kept * batch, 40);
+            assert_true(conv->bytes(dev->ctx, ndim, dim, keep, batch) >= (double)cells * (p == LMR_F64 ? 8 : 4));
+            conv->destroy(dev->ctx, plan);
+            release(ds), release(dx), release(dy), free(s), free(x), free(y);
+        }
+    dev->be->conv[0]->destroy(dev->ctx, NULL);
+}
+
+static void convolution_refuses_impossible_dimensions(void **state)
+{
+    (void)state;
+    const int64_t large[3] = {1 << 30, 1 << 30, 1 << 30};
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        const lmr_conv *conv = dev->be->conv[p];
+        void *plan = &plan;
+        assert_int_equal(conv->plan(dev->ctx, 0, large, large, 1, &plan), LARMOR_ERR_ARG);
+        assert_null(plan);
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){5, 0, 0}, 1, &plan),
+                         LARMOR_ERR_ARG);
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){0, 0, 0}, 1, &plan),
+                         LARMOR_ERR_ARG);
+        assert_int_equal(conv->plan(dev->ctx, 3, large, large, 1, &plan), LARMOR_ERR_SHAPE);
+    }
+}
+
 /* ---- linear algebra ---- */
 
 static cx entry(char op, const cx *a, int64_t lda, int64_t row, int64_t column)
@@ -574,6 +648,8 @@ int main(void)
         cmocka_unit_test(diff_is_the_forward_difference_and_its_adjoint),
         cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
         cmocka_unit_test(fft_refuses_impossible_dimensions),
+        cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
+        cmocka_unit_test(convolution_refuses_impossible_dimensions),
         cmocka_unit_test(gemm_multiplies_with_every_operation_and_leading_dimension),
         cmocka_unit_test(heev_gives_orthonormal_vectors_with_ascending_values),
     };

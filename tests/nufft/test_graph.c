@@ -12,22 +12,32 @@ typedef struct transform {
     larmor_array *in, *out;
 } transform;
 
+/* Uniform in a box of these sizes about the centre. */
+static larmor_array *random_points_on_device(int ndim, const int64_t *size, int64_t m, uint64_t *state)
+{
+    double *points = malloc((size_t)(m * ndim) * sizeof *points);
+    assert_non_null(points);
+    for (int64_t i = 0; i < m * ndim; i++) points[i] = test_random(state) * (double)size[i % ndim] / 2;
+    larmor_array *k = points_on_device(ndim, m, points);
+    free(points);
+    return k;
+}
+
+/* Of type 3 there are as many targets as the other types have modes. */
 static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_t batch, int64_t m, uint64_t *state)
 {
     larmor_nufft_opts o = {.type = type, .ndim = ndim, .batch = batch, .dtype = dtype, .tol = 1e-4};
     transform t = {.dtype = dtype};
     int64_t modes = 1;
     for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d], modes *= o.modes[d];
-    t.n_in = batch * (type == 1 ? m : modes), t.n_out = batch * (type == 1 ? modes : m);
-    double *points = malloc((size_t)(m * ndim) * sizeof *points);
-    assert_non_null(points);
-    for (int64_t i = 0; i < m * ndim; i++) points[i] = test_random(state) * (double)o.modes[i % ndim] / 2;
-    larmor_array *k = points_on_device(ndim, m, points);
+    t.n_in = batch * (type == 2 ? modes : m), t.n_out = batch * (type == 2 ? m : modes);
+    larmor_array *k = random_points_on_device(ndim, o.modes, m, state), *targets = NULL;
+    if (type == 3) targets = random_points_on_device(ndim, (int64_t[]){1, 1, 1}, modes, state);
     assert_ok(larmor_nufft_create(dev, &o, &t.plan));
-    assert_ok(larmor_nufft_set_points(t.plan, k, NULL));
+    assert_ok(larmor_nufft_set_points(t.plan, k, targets));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_in), &t.in));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_out), &t.out));
-    larmor_array_free(k), free(points);
+    larmor_array_free(k), larmor_array_free(targets);
     return t;
 }
 
@@ -114,6 +124,12 @@ static void a_recorded_type_2_gives_what_execute_gives(void **state)
     check_type(2);
 }
 
+static void a_recorded_type_3_gives_what_execute_gives(void **state)
+{
+    (void)state;
+    check_type(3);
+}
+
 static void a_pair_and_algebra_between_are_recorded_together(void **state)
 {
     (void)state;
@@ -169,6 +185,7 @@ static void points_cannot_be_set_while_recording_and_the_plan_keeps_its_own(void
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_recorded_type_1_gives_what_execute_gives),
     cmocka_unit_test(a_recorded_type_2_gives_what_execute_gives),
+    cmocka_unit_test(a_recorded_type_3_gives_what_execute_gives),
     cmocka_unit_test(a_pair_and_algebra_between_are_recorded_together),
     cmocka_unit_test(points_cannot_be_set_while_recording_and_the_plan_keeps_its_own),
 };

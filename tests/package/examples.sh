@@ -26,22 +26,30 @@ libdir=$(pkg-config --variable=libdir larmor)
 ! grep -rlF -e "$source/" -e "$build/" "$prefix/include" "$libdir/cmake" "$libdir/pkgconfig" ||
     fail "these files name the source or the build"
 
-# ---- versions ----
+# ---- versions, and the plugin ----
 
-cat >"$work/version.c" <<'C'
+cat >"$work/about.c" <<'C'
 #include <larmor/larmor.h>
 #include <stdio.h>
 int main(void)
 {
-    return printf("%s %s\n", LARMOR_VERSION, larmor_version()) < 0;
+    larmor_device_info device[16];
+    int count;
+    printf("%s %s\n", LARMOR_VERSION, larmor_version());
+    if (larmor_device_list(device, 16, &count)) return 1;
+    for (int i = 0; i < count && i < 16; i++) printf("%s: %s\n", device[i].spec, device[i].reason);
+    return 0;
 }
 C
 # shellcheck disable=SC2086 # lists of options
-quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/version.c" $options -Wl,-rpath,"$libdir" \
-    -o "$work/version"
+quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/about.c" $options -Wl,-rpath,"$libdir" \
+    -o "$work/about"
+"$work/about" >"$work/about.out" || fail "a program that lists the devices fails"
 version=$(pkg-config --modversion larmor)
-found=$("$work/version")
+found=$(head -n 1 "$work/about.out")
 [ "$found" = "$version $version" ] || fail "header and library say $found, larmor.pc says $version"
+# with or without a GPU: the plugin that was installed is at least found
+[ ! -e "$libdir/larmor/larmor_cuda.so" ] || ! grep "no plugin" "$work/about.out" || fail "the plugin is not found"
 
 # found X.Y: 1 if find_package(larmor X.Y) takes this version
 found() {

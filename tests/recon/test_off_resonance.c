@@ -203,7 +203,7 @@ static void unusable_inputs_are_named(void **state)
     assert_refused(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &negative, &A), LARMOR_ERR_ARG,
                    "off-resonance: got -1 segments");
     assert_refused(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &tight, &A), LARMOR_ERR_NUMERIC,
-                   "expected at most 1.0e-20; allow more");
+                   "expected at most 1.0e-20; allow a larger error");
     assert_null(A);
     s.field[3] = NAN;
     larmor_array *bad = real_array(LARMOR_SHAPE(NX, NY), s.field);

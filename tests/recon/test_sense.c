@@ -80,21 +80,88 @@ static void the_adjoint_is_exact(void **state)
     }
 }
 
+static larmor_op *sense_of(const scan *s, int weighted, double tol, int64_t block, int toeplitz)
+{
+    larmor_op *A;
+    const larmor_sense_opts opts = {.traj = s->traj,
+                                    .weights = weighted ? s->weights_array : NULL,
+                                    .nufft_tol = tol,
+                                    .block = block,
+                                    .toeplitz = toeplitz};
+    assert_ok(larmor_op_sense(s->maps_array, &opts, &A));
+    assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
+    return A;
+}
+
 static void the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
 {
     (void)state;
+    for (int c = 0; c < 2 * 2 * 3; c++) { /* for Toeplitz to the tolerance, else to rounding */
+        scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+        larmor_op *A = sense_of(&s, c % 2, 1e-10, c / 4, c / 2 % 2 ? 1 : -1);
+        cplx *x = random_values(70, 6);
+        larmor_array *in = complex_array(LARMOR_C128, s.image, x), *y = zeros(LARMOR_C128, s.kspace_shape);
+        larmor_array *z = zeros(LARMOR_C128, s.image), *normal = zeros(LARMOR_C128, s.image);
+        assert_ok(larmor_op_forward(A, in, y));
+        assert_ok(larmor_op_adjoint(A, y, z));
+        assert_ok(larmor_op_normal(A, in, normal));
+        assert_ok(larmor_op_normal(A, in, normal)); /* what is left from the last time does not matter */
+        cplx *expected = values_of(z), *got = values_of(normal);
+        assert_at_most(difference(got, expected, 70), c / 2 % 2 ? 2e-10 : 1e-14);
+        free(got), free(expected), free(x);
+        larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+        larmor_op_free(A);
+        free_scan(&s);
+    }
+}
+
+static void it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils(void **state)
+{
+    (void)state;
     scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+    const larmor_nufft_opts nufft = {.ndim = 2, .modes = {10, 7}, .batch = COILS, .tol = 1e-10, .dtype = LARMOR_C128};
+    larmor_op *F, *T, *FT, *S, *chain, *A[2] = {sense_of(&s, 0, 1e-10, 0, 1), sense_of(&s, 0, 1e-10, 2, -1)};
+    assert_ok(larmor_op_nufft(dev, &nufft, s.traj, &F));
+    assert_ok(larmor_op_toeplitz(dev, &nufft, s.traj, NULL, &T));
+    assert_ok(larmor_op_with_normal(F, T, &FT));
+    assert_ok(larmor_op_coils(s.maps_array, &S));
+    assert_ok(larmor_op_chain(FT, S, &chain));
     cplx *x = random_values(70, 6);
-    larmor_array *in = complex_array(LARMOR_C128, s.image, x), *y = zeros(LARMOR_C128, s.kspace_shape);
-    larmor_array *z = zeros(LARMOR_C128, s.image), *normal = zeros(LARMOR_C128, s.image);
-    assert_ok(larmor_op_forward(s.A, in, y));
-    assert_ok(larmor_op_adjoint(s.A, y, z));
-    assert_ok(larmor_op_normal(s.A, in, normal));
-    cplx *expected = values_of(z), *got = values_of(normal);
-    assert_at_most(difference(got, expected, 70), 1e-14);
-    free(got), free(expected), free(x);
-    larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+    larmor_array *in = complex_array(LARMOR_C128, s.image, x), *z = zeros(LARMOR_C128, s.image);
+    assert_ok(larmor_op_normal(chain, in, z));
+    cplx *expected = values_of(z);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(larmor_op_normal(A[i], in, z));
+        cplx *got = values_of(z);
+        assert_at_most(difference(got, expected, 70), i ? 2e-10 : 1e-14);
+        free(got);
+        larmor_op_free(A[i]);
+    }
+    assert_int_equal(larmor_sense_uses_toeplitz(chain), 0);
+    free(expected), free(x);
+    larmor_array_free(z), larmor_array_free(in);
+    larmor_op_free(chain), larmor_op_free(S), larmor_op_free(FT), larmor_op_free(T), larmor_op_free(F);
     free_scan(&s);
+}
+
+static void toeplitz_is_chosen_where_it_pays(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t side, coils, samples, iters;
+        int expected;
+    } cases[] = {{32, 4, 40000, 30, 1}, {32, 4, 40000, 0, 1}, {32, 1, 40000, 1, 0}, {128, 2, 50, 30, 0}};
+    for (int i = 0; i < 4; i++) {
+        const larmor_shape image = LARMOR_SHAPE(cases[i].side, cases[i].side);
+        double *k = random_points(image, cases[i].samples, 2);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
+        larmor_array *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
+        larmor_op *A;
+        assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
+        assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
+        larmor_op_free(A), larmor_array_free(maps), larmor_array_free(traj);
+        free(k);
+    }
 }
 
 static void without_weights_they_are_one(void **state)
@@ -125,12 +192,15 @@ static void without_weights_they_are_one(void **state)
 static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
 {
     (void)state;
-    for (int c = 0; c < 2 * 2 * COILS; c++) { /* a block of COILS and more is all coils at once */
+    for (int c = 0; c < 2 * 2 * COILS * 2; c++) { /* a block of COILS and more is all coils at once */
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         const double limit = c % 2 ? 1e-14 : 2e-6;
         scan s = random_scan(dtype, LARMOR_SHAPE(10, 7), 1e-4);
-        const larmor_sense_opts opts = {
-            .traj = s.traj, .weights = c / 2 % 2 ? s.weights_array : NULL, .nufft_tol = 1e-4, .block = c / 4 + 1};
+        const larmor_sense_opts opts = {.traj = s.traj,
+                                        .weights = c / 2 % 2 ? s.weights_array : NULL,
+                                        .nufft_tol = 1e-4,
+                                        .block = c / 4 % COILS + 1,
+                                        .toeplitz = c / 4 / COILS ? 1 : -1};
         larmor_sense_opts all = opts;
         all.block = 0;
         larmor_op *A[2];
@@ -164,6 +234,8 @@ static void unusable_inputs_are_named(void **state)
     larmor_op *A;
     assert_refused(larmor_op_sense(s.maps_array, NULL, &A), LARMOR_ERR_ARG, "sense: no trajectory given");
     assert_null(A);
+    assert_refused(larmor_op_sense(s.maps_array, &(larmor_sense_opts){.traj = s.traj, .iters = -1}, &A),
+                   LARMOR_ERR_ARG, "sense: iters is -1");
     const larmor_sense_opts backwards = {.traj = s.traj, .block = -1};
     assert_refused(larmor_op_sense(s.maps_array, &backwards, &A), LARMOR_ERR_ARG, "sense: block is -1 coils");
     s.weights[11] = -2;
@@ -184,6 +256,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d),
     cmocka_unit_test(the_adjoint_is_exact),
     cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
+    cmocka_unit_test(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils),
+    cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
     cmocka_unit_test(without_weights_they_are_one),
     cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
     cmocka_unit_test(unusable_inputs_are_named),

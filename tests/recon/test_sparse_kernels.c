@@ -82,6 +82,24 @@ static void a_group_is_what_shrinking_takes_and_projecting_keeps(void **state)
     }
 }
 
+static void shrinking_by_nothing_keeps_all_and_projecting_on_nothing_keeps_none(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        cplx *x = random_values(20, 9);
+        x[3] = x[13] = 0; /* a group of zeros */
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(10, 2), x);
+        double norm;
+        assert_ok(table(p)->shrink_groups(dev->ctx, 10, 2, 0, in->data, in->data));
+        expect(p, in, x);
+        assert_ok(table(p)->project_groups(dev->ctx, 10, 2, 0, in->data, in->data));
+        assert_ok(larmor_nrm2(in, &norm));
+        assert_true(norm == 0);
+        larmor_array_free(in);
+        free(x);
+    }
+}
+
 static void a_number_that_is_none_stays_so(void **state)
 {
     (void)state;
@@ -118,11 +136,80 @@ static void norms_are_summed_in_double(void **state)
     }
 }
 
+/* ---- products and moves ---- */
+
+static void phases_are_products_of_those_of_each_axis(void **state)
+{
+    (void)state;
+    const int64_t dim[][3] = {{5, 4, 3}, {7, 1, 1}, {130, 70, 1}};
+    for (int c = 0; c < 3 * 4; c++) {
+        const int p = c % 2, conjugate = c / 2 % 2;
+        const int64_t *n = dim[c / 4], batch = 2, total = n[0] * n[1] * n[2] * batch;
+        cplx *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
+        cplx *expected = malloc((size_t)total * sizeof *expected);
+        assert_non_null(expected);
+        for (int64_t i = 0; i < total; i++) {
+            const cplx f = q[i % n[0]] * q[n[0] + i / n[0] % n[1]] * q[n[0] + n[1] + i / n[0] / n[1] % n[2]];
+            expected[i] = 0.3 * (conjugate ? conj(f) : f) * x[i];
+        }
+        larmor_array *phases = complex_array(type[p], LARMOR_SHAPE(n[0] + n[1] + n[2]), q);
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(total), x), *out = zeros(type[p], LARMOR_SHAPE(total));
+        assert_ok(table(p)->modulate(dev->ctx, n, batch, phases->data, conjugate, 0.3, in->data, out->data));
+        expect(p, out, expected);
+        assert_ok(table(p)->modulate(dev->ctx, n, batch, phases->data, conjugate, 0.3, in->data, in->data));
+        expect(p, in, expected); /* in place */
+        larmor_array_free(phases), larmor_array_free(in), larmor_array_free(out);
+        free(x), free(q), free(expected);
+    }
+}
+
+static void transposing_moves_every_number_to_its_mirrored_place(void **state)
+{
+    (void)state;
+    const int64_t dim[][3] = {{1, 5, 2}, {6, 1, 3}, {40, 33, 2}, {3, 500, 1}, {16, 16, 16}, {150, 151, 1}, {4, 0, 2}};
+    for (int c = 0; c < 7 * 2; c++) {
+        const int p = c % 2;
+        const int64_t *n = dim[c / 2], total = n[0] * n[1] * n[2];
+        cplx *x = random_values(total, 6), *expected = malloc((size_t)(total + 1) * sizeof *expected);
+        assert_non_null(expected);
+        for (int64_t i = 0; i < total; i++) {
+            const int64_t a = i % n[0], b = i / n[0] % n[1], k = i / n[0] / n[1];
+            expected[b + n[1] * (a + n[0] * k)] = x[i];
+        }
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(total), x), *out = zeros(type[p], LARMOR_SHAPE(total));
+        assert_ok(table(p)->transpose(dev->ctx, n, in->data, out->data));
+        if (total) expect(p, out, expected);
+        larmor_array_free(in), larmor_array_free(out);
+        free(x), free(expected);
+    }
+}
+
+static void a_box_is_copied_and_nothing_around_it(void **state)
+{
+    (void)state;
+    const lmr_box box = {.ndim = 3, .dim = {7, 6, 5}, .extent = {3, 6, 2}};
+    for (int p = 0; p < 2; p++) {
+        cplx *x = random_values(210, 7), *y = random_values(210, 8);
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(210), x);
+        larmor_array *out = complex_array(type[p], LARMOR_SHAPE(210), y);
+        for (int i = 0; i < 210; i++)
+            if (i % 7 < 3 && i / 42 < 2) y[i] = x[i];
+        assert_ok(table(p)->copy_box(dev->ctx, &box, in->data, out->data));
+        expect(p, out, y);
+        larmor_array_free(in), larmor_array_free(out);
+        free(x), free(y);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(groups_are_shrunk_and_projected_by_their_norm),
     cmocka_unit_test(a_group_is_what_shrinking_takes_and_projecting_keeps),
+    cmocka_unit_test(shrinking_by_nothing_keeps_all_and_projecting_on_nothing_keeps_none),
     cmocka_unit_test(a_number_that_is_none_stays_so),
     cmocka_unit_test(norms_are_summed_in_double),
+    cmocka_unit_test(phases_are_products_of_those_of_each_axis),
+    cmocka_unit_test(transposing_moves_every_number_to_its_mirrored_place),
+    cmocka_unit_test(a_box_is_copied_and_nothing_around_it),
 };
 
 int main(void)
