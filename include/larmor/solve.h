@@ -141,9 +141,10 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 /* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
  * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
  *
- * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1.
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
+ *          most 64 voxels of them in each dimension: maps are smooth.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
- * Memory   about 6 arrays of the image's size doubled in every dimension.
+ * Memory   about 4 arrays of the image's size doubled in every dimension, and twice that on the host.
  * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,

@@ -128,14 +128,14 @@ static larmor_status balance(state *s, double primal)
     return set_penalty(s, s->penalty * fmin(most, fmax(1 / most, factor)));
 }
 
-/* Where nothing is known, g weighs about as much as the data: the scale of N, over that of K^H K. */
+/* Where nothing is known: the scale of N over that of K^H K. It is the balance that finds the right one. */
 static larmor_status first_penalty(lmr_run *run, state *s)
 {
     double data = run->o.largest, map = 1, penalty = run->o.penalty;
     if (penalty == 0) {
         if (data == 0) LMR_TRY(larmor_opnorm(s->f.A, POWER_STEPS, &data));
         if (s->K) LMR_TRY(larmor_opnorm(s->K, POWER_STEPS, &map));
-        penalty = data > 0 && map > 0 ? 0.05 * data / map : 1;
+        penalty = data > 0 && map > 0 ? 0.08 * data / map : 1;
     }
     return set_penalty(s, penalty);
 }
