@@ -219,6 +219,7 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     if (!st) {
         u.opts = opts;
         if (u.E && o.monitor) o.monitor = show_image, o.user = &u;
+        if (u.E) o.circulant = NULL; /* it is of images */
         st = larmor_admm(u.AE, b, r->penalty.K, u.g, u.z, &o, report);
     }
     if (u.E && u.z && (!st || st == LARMOR_STOPPED || st == LARMOR_ERR_NUMERIC)) {
