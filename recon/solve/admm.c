@@ -22,8 +22,9 @@ static larmor_status set_penalty(state *s, double penalty)
 {
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
+    if (!s->circulant) return LARMOR_OK; /* M is the caller's, or NULL */
     larmor_op_free(s->M), s->M = NULL;
-    return s->circulant ? larmor_circulant_inverse(s->circulant, s->f.lambda, s->K, penalty, &s->M) : LARMOR_OK;
+    return larmor_circulant_inverse(s->circulant, s->f.lambda, s->K, penalty, &s->M);
 }
 
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
@@ -159,6 +160,7 @@ static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
         LMR_TRY(lmr_change(x, s->before, s->r, &change));
         LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
         LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
+        if (run->iters == 0) run->limit = fmax(run->limit, 10 * (value + penalty)); /* g may weigh any amount */
         LMR_TRY(lmr_run_step(run, x, isnan(primal) ? primal : fmax(change, primal), value + penalty));
     }
     return LARMOR_OK;
@@ -171,6 +173,7 @@ larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, lar
     if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "admm: a proximal map is needed");
     LMR_TRY(lmr_run_begin("admm", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
     state s = {.K = K, .g = g, .circulant = run.o.circulant};
+    if (!s.circulant) s.M = larmor_op_ref(run.o.precondition);
     larmor_array **images[] = {&s.Nx, &s.before, &s.r, &s.p, &s.Np, &s.Kp, &s.m};
     larmor_array **splits[] = {&s.Kx, &s.z, &s.zbefore, &s.u, &s.work};
     larmor_status st;
