@@ -120,7 +120,8 @@ LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmo
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
  *
- * opts     50 iterations and tol 1e-4 by default. The objective is 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x).
+ * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
+ *          opts.inner: 2 steps by default.
  * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
  *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
  *          (2019). */
@@ -141,9 +142,10 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 /* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
  * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
  *
- * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1.
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
+ *          most 64 voxels of them in each dimension: maps are smooth.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
- * Memory   about 6 arrays of the image's size doubled in every dimension.
+ * Memory   about 4 arrays of the image's size doubled in every dimension, and twice that on the host.
  * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
