@@ -34,7 +34,7 @@ static const app_option options[] = {
            .low = 1, .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 2e-4 for cg, else 2e-3)",
+           "(default: 2e-4 for cg, else 1e-2)",
            .low = 0, .high = 1, .absent = 1),
     OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
            "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "

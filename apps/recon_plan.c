@@ -104,7 +104,8 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
     int64_t solver;
     TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
-    *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
+    const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
+    *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     return LARMOR_OK;
 }
