@@ -139,22 +139,40 @@ larmor_status lmr_nufft_upload_window(const larmor_nufft *plan, const lmr_nufft_
     return LARMOR_OK;
 }
 
+/* 1 / transform at the modes, which are even; factor has room for one more than there are. */
+static void invert_window(const larmor_nufft *plan, const lmr_window *window, int d, double *factor)
+{
+    const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
+#pragma omp parallel for num_threads(lmr_device_threads(plan->dev)) schedule(static) if (half > 2048)
+    for (int64_t first = 0; first <= half; first += piece) {
+        const int64_t count = half + 1 - first < piece ? half + 1 - first : piece;
+        lmr_window_invert(window, first, count, cells, factor + half + first);
+    }
+    for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
+}
+
+/* An earlier dimension with the same factors, or d itself. */
+static int same_factors(const lmr_nufft_geometry *g, int d)
+{
+    int same = 0;
+    while (g->modes[same] != g->modes[d] || g->cells[same] != g->cells[d]) same++;
+    return same;
+}
+
 static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window)
 {
-    for (int d = 0; d < plan->geometry.ndim; d++) {
-        const int64_t modes = plan->geometry.modes[d], half = modes / 2;
-        double *factor = malloc((size_t)modes * sizeof *factor);
-        if (!factor) return LMR_NO_MEMORY();
-#pragma omp parallel for num_threads(lmr_device_threads(plan->dev)) schedule(static) if (modes > 4096)
-        for (int64_t i = 0; i <= half; i++) {
-            const double f = 1 / lmr_window_transform(window, (double)i / (double)plan->geometry.cells[d]);
-            factor[half - i] = f;
-            if (half + i < modes) factor[half + i] = f;
+    lmr_nufft_geometry *g = &plan->geometry;
+    for (int d = 0; d < g->ndim; d++) {
+        const int same = same_factors(g, d);
+        if (same == d) {
+            double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
+            if (!factor) return LMR_NO_MEMORY();
+            invert_window(plan, window, d, factor);
+            const larmor_status st = upload(plan, g->modes[d], factor, &plan->factor[d]);
+            free(factor);
+            if (st) return st;
         }
-        const larmor_status st = upload(plan, modes, factor, &plan->factor[d]);
-        free(factor);
-        if (st) return st;
-        plan->geometry.factor[d] = plan->factor[d];
+        g->factor[d] = plan->factor[same];
     }
     return LARMOR_OK;
 }
