@@ -43,14 +43,16 @@ static void release(void *ctx, void *of)
 
 /* ---- window values ---- */
 
+/* All that the table is padded to: whole vectors. */
 static void window_values(const lmr_nufft_geometry *g, const lmr_points *p, const lmr_point *point, real *out)
 {
-    for (int d = 0; d < g->ndim; d++, out += g->width)
-        for (int l = 0; l < g->width; l++) {
-            real sum = 0;
-            for (int k = g->degree; k >= 0; k--) sum = sum * point->t[d] + p->plain[k * PLAIN_PITCH + l];
-            out[l] = sum;
-        }
+    for (int d = 0; d < g->ndim; d++) {
+        const real t = point->t[d];
+        real sum[PLAIN_PITCH] = {0};
+        for (int k = g->degree; k >= 0; k--)
+            for (int l = 0; l < PLAIN_PITCH; l++) sum[l] = sum[l] * t + p->plain[k * PLAIN_PITCH + l];
+        for (int l = 0; l < g->width; l++) *out++ = sum[l];
+    }
 }
 
 static larmor_status store_values(const lmr_nufft_geometry *g, made *m)
@@ -96,14 +98,17 @@ static larmor_status allocate_matrix(made *m, int64_t rows, int64_t entries, int
 }
 
 /* The first cell of a point of this tile in each dimension. */
-static void corner_of(const lmr_nufft_geometry *g, const lmr_points *p, const int64_t origin[3],
-                      const lmr_point *point, int64_t corner[3])
+static inline void corner_of(const lmr_nufft_geometry *g, const lmr_points *p, const int64_t origin[3],
+                             const lmr_point *point, int64_t corner[3])
 {
-    int64_t at = point->at;
-    for (int d = 0; d < 3; d++) {
-        corner[d] = (origin[d] + at % p->extent[d]) % g->cells[d];
-        at /= p->extent[d];
+    int32_t at = point->at;
+    corner[1] = corner[2] = 0;
+    for (int d = 0; d + 1 < g->ndim; d++) {
+        const int32_t extent = (int32_t)p->extent[d], rest = at / extent;
+        corner[d] = origin[d] + (at - rest * extent);
+        at = rest;
     }
+    corner[g->ndim - 1] = origin[g->ndim - 1] + at;
 }
 
 typedef void visitor(const lmr_nufft_geometry *g, made *m, int64_t point, int64_t low, int64_t high,

@@ -1,6 +1,5 @@
 /* Precomputed forms: the same results as on the fly, in a limit of memory, and what is said of them is so.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <malloc.h>
 #include <stdatomic.h>
 
 #include "core/backend.h"
@@ -8,35 +7,25 @@
 #include "nufft/precompute.h"
 #include "tests/nufft/direct.h"
 
-/* Every allocation of larmor's own in this program passes through the functions below (the linker's --wrap): the
- * sizes that were asked for, rounded up to 64 bytes. */
-static atomic_llong held;
+/* Every allocation of larmor's own in this program that is not to be zero passes through the functions below (the
+ * linker's --wrap): the bytes that were asked for. */
+static atomic_llong asked;
 
 /* Names that the linker gives. NOLINTBEGIN */
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_malloc(size_t size);
-void __real_free(void *ptr);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_malloc(size_t size);
-void __wrap_free(void *ptr);
 
-static void *add(void *ptr)
-{
-    if (ptr) atomic_fetch_add(&held, (long long)malloc_usable_size(ptr));
-    return ptr;
-}
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return add(__real_aligned_alloc(alignment, size));
+    atomic_fetch_add(&asked, (long long)size);
+    return __real_aligned_alloc(alignment, size);
 }
 void *__wrap_malloc(size_t size)
 {
-    return add(__real_malloc(size));
-}
-void __wrap_free(void *ptr)
-{
-    if (ptr) atomic_fetch_sub(&held, (long long)malloc_usable_size(ptr));
-    __real_free(ptr);
+    atomic_fetch_add(&asked, (long long)size);
+    return __real_malloc(size);
 }
 /* NOLINTEND */
 
@@ -117,7 +106,7 @@ static int check_forms(larmor_nufft_opts o, int64_t m)
         plan = make_plan(o, forms[i], k);
         assert_int_equal(larmor_nufft_describe(plan).precompute, forms[i]);
         double _Complex *y = result_of(plan, &o, m, &count);
-        assert_at_most(relative_l2(count, y, truth), o.dtype == LARMOR_C64 ? 2e-6 : 1e-14);
+        assert_at_most(relative_l2(count, y, truth), o.dtype == LARMOR_C64 ? 2e-6 : 5e-14);
         larmor_nufft_free(plan), free(y);
     }
     larmor_array_free(k), free(truth);
@@ -326,7 +315,7 @@ static void described_bytes_are_those_of_the_forms(void **state)
                 }
 }
 
-/* Between set_points of a plan with and one without; blocks are rounded up by the C library. */
+/* Between set_points of a plan with and one without; blocks are rounded up to 64 bytes. */
 static void described_bytes_are_allocated(void **state)
 {
     (void)state;
@@ -342,14 +331,14 @@ static void described_bytes_are_allocated(void **state)
             o.precompute = made ? forms[i] : LARMOR_PRECOMPUTE_NONE;
             larmor_nufft *plan;
             assert_ok(larmor_nufft_create(dev, &o, &plan));
-            const long long before = atomic_load(&held);
+            const long long before = atomic_load(&asked);
             assert_ok(larmor_nufft_set_points(plan, k, NULL));
-            took[made] = atomic_load(&held) - before;
+            took[made] = atomic_load(&asked) - before;
             bytes = larmor_nufft_describe(plan).precompute_bytes;
             larmor_nufft_free(plan);
         }
         assert_true(took[1] - took[0] >= bytes);
-        assert_at_most((double)(took[1] - took[0]), (double)bytes + 10 * 128);
+        assert_at_most((double)(took[1] - took[0]), (double)bytes + 8 * 64);
         larmor_array_free(k);
     }
 }
