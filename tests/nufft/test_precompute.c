@@ -106,7 +106,7 @@ static int check_forms(larmor_nufft_opts o, int64_t m)
         plan = make_plan(o, forms[i], k);
         assert_int_equal(larmor_nufft_describe(plan).precompute, forms[i]);
         double _Complex *y = result_of(plan, &o, m, &count);
-        assert_at_most(relative_l2(count, y, truth), o.dtype == LARMOR_C64 ? 2e-6 : 5e-14);
+        assert_at_most(relative_l2(count, y, truth), o.dtype == LARMOR_C64 ? 2e-6 : 1e-14);
         larmor_nufft_free(plan), free(y);
     }
     larmor_array_free(k), free(truth);
@@ -129,6 +129,7 @@ static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **st
                 }
 }
 
+/* On the grid itself: deconvolution would enlarge the rounding. */
 static void forms_agree_for_windows_of_2_to_16_cells(void **state)
 {
     (void)state;
@@ -138,7 +139,8 @@ static void forms_agree_for_windows_of_2_to_16_cells(void **state)
             for (int fine = 0; fine < 2; fine++) {
                 larmor_nufft_opts o = options(1, ndim, LARMOR_C128);
                 larmor_nufft *plan;
-                o.tol = tol, o.upsample = fine ? 2 : 1.25;
+                for (int d = 0; d < ndim; d++) o.modes[d] = 32 + 2 * d;
+                o.tol = tol, o.upsample = fine ? 2 : 1.25, o.spread_only = 1;
                 if (larmor_nufft_create(dev, &o, &plan)) continue;
                 const int width = larmor_nufft_describe(plan).width;
                 larmor_nufft_free(plan);
