@@ -138,15 +138,18 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
- *          a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
- * density  larmor_density_pipe; larmor_density_ramp takes less.
- * coils    larmor_coils_estimate without weights.
- * Errors   LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for sizes that are none. */
+ * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
+ *            a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
+ * density    larmor_density_pipe; larmor_density_ramp takes less.
+ * coils      larmor_coils_estimate without weights.
+ * circulant  larmor_circulant_create; what it makes, its inverse and what that needs to be applied take 3 images.
+ * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for sizes that are none. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_sense_opts *opts, int64_t *bytes);
 LARMOR_API larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *problem,
                                                int64_t *bytes);
+LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                 int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
 

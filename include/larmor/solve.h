@@ -174,7 +174,7 @@ LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmo
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
 /* M = (C + lambda + penalty C_K + floor)^-1: self-adjoint and positive definite. C_K stands for K^H K, known from its
- * response to a point in the middle; K NULL: the identity. The floor is 0.005 of C's largest eigenvalue.
+ * response to a point in the middle; K NULL: the identity. The floor is 0.008 of C's largest eigenvalue.
  *
  * M       from the image's shape to itself, in C's dtype and on its device; it needs C no more.
  * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */

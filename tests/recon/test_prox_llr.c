@@ -54,7 +54,7 @@ static void lambda_means_the_same_for_all_blocks(void **state)
     (void)state;
     cplx *noise = random_values(N, 6);
     const double deviation = sqrt(2 / 3.), unit = sqrt(28 / 45. / (2 / 3.)); /* E|b|^4 = 28/45 */
-    for (int64_t block = 2; block <= 8; block += 2) {
+    for (int64_t block = 2; block <= 8; block *= 2) {
         const larmor_regulariser_opts opts = {.lambda = 1.6 * deviation / unit, .block = {block, block, block}};
         cplx *x = denoise("llr", &opts, SERIES, noise), zero[N] = {0};
         assert_at_most(sqrt(distance_squared(x, zero, N) / distance_squared(noise, zero, N)), 0.02);
