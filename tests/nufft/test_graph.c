@@ -71,7 +71,7 @@ static double _Complex *result(const transform *t)
 static void check_replay(transform *t, uint64_t *state)
 {
     larmor_graph *graph;
-    const double rounding = t->dtype == LARMOR_C64 ? 1e-6 : 1e-14; /* tiles are added in any order */
+    const double rounding = t->dtype == LARMOR_C64 ? 5e-6 : 2e-14; /* tiles are added in any order */
     fill(t, state);
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out)); /* so that its code is loaded */
     assert_ok(larmor_zero(t->out));
@@ -166,7 +166,7 @@ static void a_pair_and_algebra_between_are_recorded_together(void **state)
     assert_ok(larmor_nufft_execute_adjoint(t.plan, t.out, back));
     assert_ok(larmor_axpby(0.5, t.in, 1, back));
     to_host(back, plain);
-    assert_at_most(relative_l2(t.n_in, recorded, plain), 1e-6);
+    assert_at_most(relative_l2(t.n_in, recorded, plain), 5e-6);
     larmor_graph_free(graph), larmor_array_free(back), transform_free(&t), free(recorded), free(plain);
 }
 
