@@ -33,6 +33,14 @@ typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_OFF
 } larmor_nufft_sort;
 
+/* How much work set_points puts into choosing the grid, the window and the method. What is explicit in the options is
+ * never changed, and tol is kept by whatever is chosen; docs/planner.md. */
+typedef enum larmor_plan_effort {
+    LARMOR_PLAN_ESTIMATE,  /* by a model of the device: nothing is timed, the same request gives the same plan */
+    LARMOR_PLAN_MEASURE,   /* by timing the model's best few on these points, for about a second at most */
+    LARMOR_PLAN_EXHAUSTIVE /* by timing all grids, widths, methods, tiles and batch sizes; seconds to a minute */
+} larmor_plan_effort;
+
 /* Zero means default in every field but type, ndim and modes. */
 typedef struct larmor_nufft_opts {
     int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
@@ -51,6 +59,8 @@ typedef struct larmor_nufft_opts {
     int64_t max_batch;          /* most transforms that share a pass, and its memory; default: chosen */
     larmor_nufft_method method; /* default: chosen */
     larmor_nufft_sort sort;     /* default: chosen */
+    larmor_plan_effort effort;  /* types 1 and 2; type 3 and spread_only are always estimated */
+    int both_directions;        /* 1: execute and execute_adjoint are to be quick together; default: execute alone */
 } larmor_nufft_opts;
 
 /* Make a plan: the window, its deconvolution factors, the FFT.
@@ -97,6 +107,13 @@ LARMOR_API larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_a
 /* The exact conjugate transpose of larmor_nufft_execute, from the same plan. */
 LARMOR_API larmor_status larmor_nufft_execute_adjoint(larmor_nufft *plan, const larmor_array *in, larmor_array *out);
 
+/* Where a plan's grid comes from. */
+typedef enum larmor_plan_source {
+    LARMOR_PLAN_BY_MODEL,       /* from the model, for the number of points */
+    LARMOR_PLAN_BY_MEASUREMENT, /* timed by this set_points */
+    LARMOR_PLAN_BY_WISDOM       /* timed before */
+} larmor_plan_source;
+
 /* What the plan chose. What depends on the points is 0 before they are set: all grids of type 3, and methods. */
 typedef struct larmor_nufft_info {
     int64_t grid[3];        /* the fine grid, for type 3 that of the points */
@@ -107,6 +124,9 @@ typedef struct larmor_nufft_info {
     int64_t together;                                 /* transforms of a batch that share a pass */
     int threads;                                      /* of a processor; 0 elsewhere */
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */
+    larmor_plan_source source;
+    double seconds; /* of an execute: as predicted by the model, or as timed */
+    int tried;      /* plans that were timed */
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
 
@@ -131,6 +151,39 @@ LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
  * Errors  those of create and set_points. */
 LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                          larmor_op **A);
+
+/* ---- the planner's memory ---- */
+
+/* What larmor_wisdom_load found in a file. */
+typedef struct larmor_wisdom_report {
+    int found;           /* 1: there was a file */
+    int used;            /* lines taken */
+    int foreign_device;  /* lines left out, for another device or number of threads */
+    int foreign_version; /* for another version of the file's format */
+    int corrupt;         /* lines that are no wisdom; the rest of a file of more than 4 MiB counts as one */
+} larmor_wisdom_report;
+
+/* Wisdom is what MEASURE and EXHAUSTIVE found, and the calibration. It lives in the device's handle: plans made on it
+ * look there first and add to it. Nothing is loaded or saved unless asked for.
+ *
+ * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; no file there is no error.
+ * report  NULL is fine. Lines that cannot be used are left out, and counted here.
+ * Errors  LARMOR_ERR_IO if the file cannot be read or is no regular file; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wisdom_report *report);
+
+/* Write it, whole or not at all; what the file has about other devices stays. With path NULL folders are made.
+ *
+ * Errors  LARMOR_ERR_IO; LARMOR_ERR_ARG if path is NULL and neither variable is set. */
+LARMOR_API larmor_status larmor_wisdom_save(larmor_device *dev, const char *path);
+
+/* Forget all of it, the calibration too. */
+LARMOR_API void larmor_wisdom_forget(larmor_device *dev);
+
+/* Fit the model's constants to this device by timing small transforms, in less than two seconds on an idle one; they
+ * become part of the wisdom.
+ *
+ * Errors  LARMOR_ERR_UNSUPPORTED, LARMOR_ERR_MEMORY, LARMOR_ERR_BACKEND. */
+LARMOR_API larmor_status larmor_nufft_calibrate(larmor_device *dev);
 
 /* ---- Toeplitz ---- */
 
