@@ -296,7 +296,8 @@ static larmor_status cheapest_pair(const lmr_nufft_request *r, const double prod
     lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES] = {{r->upsample, 0}};
     int count = r->upsample > 0;
     for (int i = 0; i < FACTORS && r->upsample <= 0; i++)
-        insert(list, count++, (lmr_nufft_candidate){factors[i], pair_cost(r, product, factors[i])});
+        if (factors[i] >= 1.25 && factors[i] <= 2) /* where inner_rounding was measured */
+            insert(list, count++, (lmr_nufft_candidate){factors[i], pair_cost(r, product, factors[i])});
     for (int i = 0; i < count && !*kept; i++) LMR_TRY(narrowest_pair(r, product, targets, list[i].upsample, c, kept));
     return LARMOR_OK;
 }

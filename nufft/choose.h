@@ -10,11 +10,11 @@
 typedef struct lmr_nufft_request {
     int ndim, single; /* single: 1: values in single precision */
     double tol;
-    double upsample; /* 0: the quickest for so many points */
-    double points;   /* 0: as many as modes */
-    double terms;    /* random terms over which errors average; 0: as many as modes */
-    double batch;    /* 0: 1 */
-    int types;       /* what is to be quick, as in lmr_nufft_work */
+    double upsample;              /* 0: the quickest for so many points */
+    double points;                /* 0: as many as modes */
+    double terms;                 /* random terms over which errors average; 0: as many as modes */
+    double batch;                 /* 0: 1 */
+    int types;                    /* what is to be quick, as in lmr_nufft_work */
     const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
 } lmr_nufft_request;
 

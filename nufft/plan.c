@@ -310,8 +310,8 @@ larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled
     return LARMOR_OK;
 }
 
-larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice, const lmr_nufft_way *way,
-                                    larmor_nufft **out)
+larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,
+                                    const lmr_nufft_way *way, larmor_nufft **out)
 {
     *out = NULL;
     larmor_nufft *beside = new_plan(plan->dev, &plan->opts, plan->terms);

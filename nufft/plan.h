@@ -14,7 +14,7 @@ struct larmor_nufft {
     void *ctx;              /* the device's, or an own one with fewer threads */
     larmor_nufft_opts opts; /* with all defaults filled in */
     int precision;
-    double terms;           /* as in lmr_nufft_request */
+    double terms; /* as in lmr_nufft_request */
     lmr_nufft_rates rates;
     lmr_nufft_choice choice; /* types 1 and 2: the grid, for so many points: */
     double chosen_for;
@@ -47,8 +47,8 @@ typedef struct lmr_nufft_way {
 } lmr_nufft_way;
 
 /* A plan with the same options and another grid, ready for points. */
-larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice, const lmr_nufft_way *way,
-                                    larmor_nufft **out);
+larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,
+                                    const lmr_nufft_way *way, larmor_nufft **out);
 
 /* Sort points into a plan that is ready; it is left as it was by an error. */
 larmor_status lmr_nufft_sort_points(larmor_nufft *plan, const larmor_array *points, int64_t m);

@@ -111,7 +111,8 @@ static void end_trial(trial *t)
 
 static larmor_status run_once(const trial *t, larmor_nufft *plan)
 {
-    larmor_array *in = plan->opts.type == 1 ? t->values : t->modes, *out = plan->opts.type == 1 ? t->modes : t->values;
+    larmor_array *in = plan->opts.type == 1 ? t->values : t->modes,
+                 *out = plan->opts.type == 1 ? t->modes : t->values;
     LMR_TRY(larmor_nufft_execute(plan, in, out));
     return plan->opts.both_directions ? larmor_nufft_execute_adjoint(plan, out, in) : LARMOR_OK;
 }

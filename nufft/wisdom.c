@@ -109,8 +109,7 @@ void larmor_wisdom_forget(larmor_device *dev)
 static void hardware(const larmor_device *dev, char word[128])
 {
     size_t n = 0;
-    for (const char *c = dev->be->describe(dev->ctx); *c && n < 120; c++)
-        word[n++] = *c > ' ' && *c < 127 ? *c : '_';
+    for (const char *c = dev->be->describe(dev->ctx); *c && n < 120; c++) word[n++] = *c > ' ' && *c < 127 ? *c : '_';
     if (!n) word[n++] = '?';
     word[n] = 0;
 }
