@@ -146,7 +146,7 @@ static int small(const char *word, int least, int most, int *value)
 static int number(const char *word, double least, double most, double *value)
 {
     char *end;
-    if (!(*word >= '0' && *word <= '9')) return 0;
+    if (!(*word >= '0' && *word <= '9') || word[strspn(word, "0123456789.eE+-")]) return 0;
     *value = strtod(word, &end);
     return !*end && *value >= least && *value <= most;
 }
