@@ -6,9 +6,11 @@
 #include "nufft/cpu/tiles.h"
 #include "nufft/wisdom.h"
 
-/* Of what is timed: rounds of a duel, a second round of it when both are close, and when to give up on one. */
-static const int rounds = 3;
+/* Rounds of a duel: at least these, more where they are short, and twice as many where both are close. */
+enum { ROUNDS = 3, MOST_ROUNDS = 8 };
+static const double short_duel = 0.02; /* seconds */
 static const double close_call = 1.08, hopeless = 1.5;
+static const double better = 0.98; /* what a challenger needs, so that noise does not elect one */
 /* MEASURE: what the model puts within this factor of the best, so many of them, for so many seconds. */
 static const double promising = 1.6, budget[] = {0, 1, 60};
 enum { PROMISING = 6 };
@@ -132,10 +134,15 @@ static int repeats_for(double seconds)
     return seconds * 50 < least_run ? 50 : seconds < least_run ? (int)ceil(least_run / seconds) : 1;
 }
 
+static int rounds_for(double seconds)
+{
+    return (int)fmin(fmax(short_duel / seconds, ROUNDS), MOST_ROUNDS);
+}
+
 /* Both in turn; each time is the least of its runs. */
 static larmor_status duel(trial *t, larmor_nufft *challenger, double *mine, double *other)
 {
-    const int repeats = repeats_for(fmin(*mine, *other));
+    const int repeats = repeats_for(fmin(*mine, *other)), rounds = rounds_for(repeats * (*mine + *other));
     double seconds;
     *mine = *other = INFINITY;
     for (int round = 0; round < 2 * rounds; round++) {
@@ -154,7 +161,7 @@ static larmor_status has_time(const trial *t, int *yes)
     double spent;
     LMR_TRY(larmor_timer_stop(t->clock, &spent));
     /* what another one takes: its first run and a duel */
-    *yes = spent + (2 * rounds + 2) * t->best_seconds < budget[t->plan->opts.effort];
+    *yes = spent + (2 * ROUNDS + 2) * t->best_seconds < budget[t->plan->opts.effort];
     return LARMOR_OK;
 }
 
@@ -167,7 +174,7 @@ static larmor_status challenge(trial *t, const option *o, larmor_nufft *challeng
     if (!st && t->best && mine <= hopeless * best) st = duel(t, challenger, &mine, &best);
     if (!st && t->best && mine <= hopeless * t->best_seconds) t->best_seconds = best;
     t->tried++;
-    if (st || (t->best && mine >= best)) {
+    if (st || (t->best && mine >= better * best)) {
         larmor_nufft_free(challenger);
         return st;
     }
