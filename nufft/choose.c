@@ -9,7 +9,8 @@
  * docs/nufft-accuracy.md. */
 static const double rounding = 7;
 
-static const double factors[] = {1.15, 1.25, 1.35, 1.5, 1.65, 1.8, 2, 2.25};
+static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
+                                 1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
 enum { FACTORS = sizeof factors / sizeof *factors };
 _Static_assert((int)FACTORS <= (int)LMR_NUFFT_CANDIDATES, "candidates must have room for all factors");
 

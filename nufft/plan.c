@@ -167,6 +167,14 @@ static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window
     return LARMOR_OK;
 }
 
+static larmor_status plan_fft(const larmor_nufft *plan, int64_t batch, void **fft)
+{
+    const lmr_fft *table = plan->dev->be->fft[plan->precision];
+    const lmr_nufft_geometry *g = &plan->geometry;
+    return plan->opts.effort && table->tuned ? table->tuned(plan->ctx, g->ndim, g->cells, batch, plan->cells, fft)
+                                             : table->plan(plan->ctx, g->ndim, g->cells, batch, fft);
+}
+
 /* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. Without FFT the
  * modes are the grid. */
 static larmor_status make_workspace(larmor_nufft *plan)
@@ -174,11 +182,10 @@ static larmor_status make_workspace(larmor_nufft *plan)
     const lmr_nufft_geometry *g = &plan->geometry;
     const int64_t rest = plan->opts.batch % g->batch;
     if (plan->opts.spread_only) return LARMOR_OK;
-    const lmr_fft *fft = plan->dev->be->fft[plan->precision];
-    LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));
-    if (rest) LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, rest, &plan->fft[1]));
     const size_t bytes = (size_t)(plan->cell_count * g->batch) * larmor_dtype_size(plan->opts.dtype);
-    return plan->dev->be->alloc(plan->ctx, bytes, &plan->cells);
+    LMR_TRY(plan->dev->be->alloc(plan->ctx, bytes, &plan->cells));
+    LMR_TRY(plan_fft(plan, g->batch, &plan->fft[0]));
+    return rest ? plan_fft(plan, rest, &plan->fft[1]) : LARMOR_OK;
 }
 
 /* The grid that was asked for, with a window as if it had room for the band. */

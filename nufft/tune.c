@@ -314,7 +314,7 @@ static larmor_status search(trial *t, const lmr_nufft_request *r)
 {
     LMR_TRY(search_grids(t, r));
     if (!t->best) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: no grid keeps tolerance %.3g", r->tol);
-    return t->plan->opts.effort == LARMOR_PLAN_EXHAUSTIVE ? search_ways(t) : LARMOR_OK;
+    return search_ways(t);
 }
 
 larmor_status lmr_nufft_tune(const larmor_nufft *plan, const larmor_array *points, int64_t m, larmor_nufft **best)
