@@ -225,7 +225,7 @@ static larmor_status append_groups(simulation *m)
     const int groups = (int)(s->slices * s->repetitions);
     for (int i = 0; !st && i < groups; i++) {
         st = append_group(m, exact, traj, (int)(i % s->slices), (int)(i / s->slices));
-        app_progress_step(&progress, i + 1, groups, -1);
+        app_progress_step(&progress, i + 1, groups, -1, NAN);
         if (!st && app_stopped()) st = LARMOR_STOPPED;
     }
     app_progress_end(&progress);

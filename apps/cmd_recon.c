@@ -30,11 +30,11 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg, else 20)", .low = 1,
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)", .low = 1,
            .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 1e-4 for cg, else 1e-3)",
+           "(default: 1e-4 for cg, else 2e-3)",
            .low = 0, .high = 1, .absent = 1),
     OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
            "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
@@ -351,9 +351,10 @@ static int check_series(const run_state *r, const series_list *l)
     if (strcmp(r->s->method, "llr") != 0) return APP_DONE;
     for (int i = 0; i < l->series; i++)
         if (l->first[i + 1] - l->first[i] < 2) {
-            app_error("--method llr: %s has one frame of a slice, llr needs several repetitions, phases or contrasts; "
-                      "use tv or wavelet.",
-                      r->input);
+            app_error(
+                "--method llr: %s has one frame of a slice, llr needs several repetitions, phases or contrasts; "
+                "use tv or wavelet.",
+                r->input);
             return APP_USAGE;
         }
     return APP_DONE;
@@ -512,29 +513,38 @@ static void clear(run_state *r)
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
 }
 
+/* A method's defaults: of cg the program's own, of the others the library's. */
+static void defaults(recon_job *job)
+{
+    larmor_regulariser_opts penalty = {.lambda = 5e-4};
+    larmor_solve_opts solve = {.max_iter = 30, .tol = 1e-4};
+    if (job->method == RECON_REGULARISED) larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
+    job->iters = solve.max_iter, job->tol = solve.tol, job->lambda = penalty.lambda;
+}
+
 static recon_job job_of(const settings *s)
 {
-    const recon_method method = !strcmp(s->method, "grid") ? RECON_GRID
-                                : !strcmp(s->method, "cg") ? RECON_CG
-                                                           : RECON_REGULARISED;
-    const int cg = method == RECON_CG;
-    return (recon_job){.method = method,
-                       .regulariser = s->method,
-                       .joint = s->joint || !strcmp(s->method, "llr"),
-                       .density = density_of(s->dcf),
-                       .weighted = s->weighted,
-                       .no_maps = !strcmp(s->maps, "none"),
-                       .iters = s->iters ? (int)s->iters : cg ? 30 : 20,
-                       .tol = isnan(s->tol) ? (cg ? 1e-4 : 1e-3) : s->tol > 0 ? s->tol : -1,
-                       .lambda = isnan(s->lambda) ? (cg ? 5e-4 : 2e-3) : s->lambda,
-                       .time_weight = s->time_weight > 0 ? s->time_weight : -1,
-                       .llr_block = s->llr_block,
-                       .eps = s->eps,
-                       .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
-                                   : !strcmp(s->toeplitz, "off") ? -1
-                                                                 : 0,
-                       .calibration = s->calibration,
-                       .monitor = app_monitor};
+    recon_job job = {.method = !strcmp(s->method, "grid") ? RECON_GRID
+                               : !strcmp(s->method, "cg") ? RECON_CG
+                                                          : RECON_REGULARISED,
+                     .regulariser = s->method,
+                     .joint = s->joint || !strcmp(s->method, "llr"),
+                     .density = density_of(s->dcf),
+                     .weighted = s->weighted,
+                     .no_maps = !strcmp(s->maps, "none"),
+                     .time_weight = s->time_weight > 0 ? s->time_weight : -1,
+                     .llr_block = s->llr_block,
+                     .eps = s->eps,
+                     .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
+                                 : !strcmp(s->toeplitz, "off") ? -1
+                                                               : 0,
+                     .calibration = s->calibration,
+                     .monitor = app_monitor};
+    defaults(&job);
+    if (s->iters) job.iters = (int)s->iters;
+    if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
+    if (!isnan(s->lambda)) job.lambda = s->lambda;
+    return job;
 }
 
 static int run(const void *given, const app_files *files)

@@ -5,6 +5,6 @@
 #include "args.h"
 
 extern const app_command cmd_recon, cmd_phantom, cmd_traj, cmd_info, cmd_compare, cmd_convert, cmd_devices, cmd_bench,
-    cmd_version;
+    cmd_nufft, cmd_version;
 
 #endif

@@ -6,8 +6,8 @@
 #include "common.h"
 
 static const app_command *const commands[] = {
-    &cmd_recon,   &cmd_phantom, &cmd_traj,  &cmd_info,    &cmd_compare,
-    &cmd_convert, &cmd_devices, &cmd_bench, &cmd_version,
+    &cmd_recon,   &cmd_phantom, &cmd_traj,  &cmd_info,  &cmd_compare,
+    &cmd_convert, &cmd_devices, &cmd_nufft, &cmd_bench, &cmd_version,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -1,6 +1,7 @@
 /* Progress on stderr: a bar on a terminal, plain lines elsewhere. SPDX-License-Identifier: Apache-2.0 */
 #include "progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,15 +42,17 @@ static void draw_bar(app_progress *p, int step, int steps, const char *residual,
     p->open = 1;
 }
 
-void app_progress_step(app_progress *p, int step, int steps, double residual)
+void app_progress_step(app_progress *p, int step, int steps, double residual, double objective)
 {
     if (p->quiet || steps < 1 || step < 1) return;
     const double time = now(), passed = time - p->began, left = passed * (steps - step) / step;
     const int ends = step == 1 || step == steps;
     if (!ends && time - p->printed < (p->terminal ? REDRAW_SECONDS : LINE_SECONDS)) return;
     p->printed = time;
-    char text[40] = "";
-    if (residual >= 0) snprintf(text, sizeof text, ", residual %.1e", residual);
+    char text[80] = "";
+    int used = 0;
+    if (residual >= 0) used = snprintf(text, sizeof text, ", residual %.1e", residual);
+    if (!isnan(objective)) snprintf(text + used, sizeof text - (size_t)used, ", objective %.5g", objective);
     if (p->terminal)
         draw_bar(p, step, steps, text, left);
     else
@@ -64,6 +67,6 @@ void app_progress_end(app_progress *p)
 
 int app_monitor(void *user, const larmor_progress *progress)
 {
-    app_progress_step(user, progress->iter, progress->max_iter, progress->residual);
+    app_progress_step(user, progress->iter, progress->max_iter, progress->residual, progress->objective);
     return app_stopped() != 0;
 }

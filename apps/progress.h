@@ -14,9 +14,9 @@ typedef struct app_progress {
 /* Begin a task; a terminal's bar starts again. */
 void app_progress_begin(app_progress *p, const char *what);
 
-/* step of steps is done; residual < 0 if there is none. Other than on a terminal, a line at most every two seconds,
+/* step of steps is done; residual < 0 if there is none, objective NAN if there is none. Other than on a terminal, a line at most every two seconds,
  * and always for the first and the last step. */
-void app_progress_step(app_progress *p, int step, int steps, double residual);
+void app_progress_step(app_progress *p, int step, int steps, double residual, double objective);
 
 /* Leave the terminal's line. */
 void app_progress_end(app_progress *p);

@@ -13,16 +13,16 @@ typedef struct recon_job {
     const char *regulariser; /* of RECON_REGULARISED */
     int joint;               /* the repetitions, phases and contrasts of a slice are one series */
     recon_density density;
-    int weighted;   /* CG with density weights */
-    int no_maps;    /* root sum of squares instead of maps */
+    int weighted; /* CG with density weights */
+    int no_maps;  /* root sum of squares instead of maps */
     int iters;
-    double tol, eps;         /* tol negative: at rounding */
-    double lambda;           /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
-    double time_weight;      /* of tv, see larmor_regulariser_opts */
-    int64_t llr_block;       /* side of llr's blocks, 0 for the default */
-    int64_t calibration;     /* side of the centre for coil maps, 0 for the default */
-    int64_t block;           /* coils at a time, 0 for all */
-    int toeplitz;            /* as in larmor_sense_opts */
+    double tol, eps;     /* tol negative: at rounding */
+    double lambda;       /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
+    double time_weight;  /* of tv, see larmor_regulariser_opts */
+    int64_t llr_block;   /* side of llr's blocks, 0 for the default */
+    int64_t calibration; /* side of the centre for coil maps, 0 for the default */
+    int64_t block;       /* coils at a time, 0 for all */
+    int toeplitz;        /* as in larmor_sense_opts */
     larmor_monitor monitor;
     void *user;
 
@@ -38,12 +38,12 @@ typedef struct recon_job {
 
 typedef struct recon_result {
     larmor_report report;
-    double lambda, weight;   /* of the penalty: relative and absolute */
-    double largest;          /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside;         /* samples beyond the grid's k-space */
-    int interrupted;         /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;            /* 1: the normal map was Toeplitz */
-    int made_traj;           /* 1: the trajectory was made from the counters */
+    double lambda, weight; /* of the penalty: relative and absolute */
+    double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside;       /* samples beyond the grid's k-space */
+    int interrupted;       /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;          /* 1: the normal map was Toeplitz */
+    int made_traj;         /* 1: the trajectory was made from the counters */
 } recon_result;
 
 /* Reconstruct groups of one encoding and slice together, or a single one.

@@ -154,8 +154,9 @@ static larmor_status choose_block(const recon_job *job, const sizes *s, double o
 }
 
 /* The group and all that are done together with it; leads is 0 if it is not wanted or is part of an earlier series. */
-static larmor_status measure_series(const recon_job *job, int index, int (*wanted)(const void *, const larmor_group *),
-                                    const void *user, sizes *s, int *leads)
+static larmor_status measure_series(const recon_job *job, int index,
+                                    int (*wanted)(const void *, const larmor_group *), const void *user, sizes *s,
+                                    int *leads)
 {
     const int groups = larmor_raw_describe(job->raw).groups;
     larmor_group first, other;

@@ -2,6 +2,7 @@
  */
 #include "recon_solve.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,8 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
     larmor_array *images = NULL, *sum = NULL, *before = NULL;
     larmor_status st;
-    OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(recon_image_shape(grid), block + 1), &images));
+    OR(done,
+       larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(recon_image_shape(grid), block + 1), &images));
     OR(done, larmor_array_slice(images, block, 1, &before));
     OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
@@ -104,12 +106,14 @@ static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array
 
 static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, larmor_op **A)
 {
+    /* the inner steps of regularised SENSE are normal maps, too */
+    const int normals = job->method == RECON_CG || job->iters > INT_MAX / 3 ? job->iters : 3 * job->iters;
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
                                      .block = job->block,
                                      .toeplitz = job->toeplitz,
-                                     .iters = job->iters};
+                                     .iters = normals};
     return larmor_op_sense(maps, &sense, A);
 }
 
@@ -187,17 +191,68 @@ static larmor_status conjugate_gradients(const recon_job *job, larmor_op *A, con
     return larmor_cg(A, b, x, &solve, &result->report);
 }
 
-static larmor_status regularised(const recon_job *job, larmor_op *A, const larmor_array *b, int count,
-                                 larmor_array *x, recon_result *result)
+/* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1, over
+ * the number of frames. */
+static larmor_status join(const recon_job *job, const recon_frame *frames, int count, larmor_array **traj,
+                          larmor_array **weights)
+{
+    const int64_t nd = frames[0].grid.ndim;
+    larmor_array *points = NULL, *factors = NULL, *one = NULL;
+    larmor_status st;
+    int64_t total = 0, first = 0;
+    for (int i = 0; i < count; i++) total += larmor_array_count(frames[i].samples.traj) / nd;
+    OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(nd * total), &points));
+    OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(total), &factors));
+    OR(done, larmor_fill(factors, 1 / (double)count));
+    for (int i = 0; i < count; i++) {
+        larmor_array_free(one), one = NULL;
+        OR(done, larmor_array_convert(frames[i].samples.traj, LARMOR_F64, &one));
+        OR(done, put(one, points, nd * first));
+        first += larmor_array_count(one) / nd;
+    }
+    OR(done, larmor_array_reshape(points, LARMOR_SHAPE(nd, total, 1), traj));
+    st = larmor_array_reshape(factors, LARMOR_SHAPE(total, 1), weights);
+done:
+    larmor_array_free(one), larmor_array_free(factors), larmor_array_free(points);
+    return st;
+}
+
+/* The circulant of one frame; that of a series is of the mean of its frames. */
+static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, larmor_circulant **C)
+{
+    const larmor_shape shape = recon_image_shape(&frames[0].grid);
+    larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
+    larmor_status st;
+    *C = NULL;
+    OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
+    if (count > 1) {
+        OR(done, join(job, frames, count, &traj, &weights));
+    } else {
+        traj = larmor_array_ref(frames[0].samples.traj);
+        weights = larmor_array_ref(frames[0].weights);
+    }
+    st = larmor_circulant_create(maps, traj, weights, shape, recon_precision(job), C);
+done:
+    larmor_array_free(weights), larmor_array_free(traj), larmor_array_free(maps);
+    return st;
+}
+
+static larmor_status regularised(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *b, larmor_array *x, recon_result *result)
 {
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, count);
-    larmor_regulariser *r;
-    TRY(larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    larmor_regulariser *r = NULL;
+    larmor_circulant *C = NULL;
+    larmor_status st;
+    OR(done,
+       larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    OR(done, circulant_of(job, frames, count, &C));
     const larmor_solve_opts solve = {
-        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
-    const larmor_status st = larmor_regularised(A, b, r, x, &solve, &result->report);
+        .max_iter = job->iters, .tol = job->tol, .circulant = C, .monitor = job->monitor, .user = job->user};
+    st = larmor_regularised(A, b, r, x, &solve, &result->report);
     result->lambda = larmor_regulariser_penalty(r).lambda, result->weight = larmor_regulariser_weight(r);
-    larmor_regulariser_free(r);
+done:
+    larmor_circulant_free(C), larmor_regulariser_free(r);
     return st;
 }
 
@@ -211,7 +266,7 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     OR(done, gather(job, frames, count, A, &b));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
     st = job->method == RECON_CG ? conjugate_gradients(job, A, b, *x, result)
-                                 : regularised(job, A, b, count, *x, result);
+                                 : regularised(job, frames, count, A, b, *x, result);
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
 done:
     larmor_array_free(b), larmor_op_free(A);

@@ -310,6 +310,7 @@ larmor_status lmr_type3_choose(const lmr_nufft_request *r, const double product[
     LMR_TRY(cheapest_pair(r, product, targets, c, &kept));
     if (kept) return LARMOR_OK;
     lmr_nufft_request milder = *r;
+    milder.tol = fmax(r->tol, r->single ? 0x1p-24 : 0x1p-53); /* nobody does better */
     while (!kept && milder.tol < 1) {
         milder.tol *= 1.25;
         LMR_TRY(cheapest_pair(&milder, product, targets, c, &kept));

@@ -29,7 +29,8 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_monitor monitor;
     void *user;
     /* larmor_cg, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A + lambda, such as
-     * larmor_precondition_circulant makes; or NULL */
+     * larmor_precondition_circulant makes; larmor_admm: to that of A^H A + lambda + penalty K^H K, where there is no
+     * circulant; or NULL */
     larmor_op *precondition;
     const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
@@ -119,7 +120,8 @@ LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmo
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
  *
- * opts     50 iterations and tol 1e-4 by default. The objective is 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x).
+ * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
+ *          opts.inner: 2 steps by default.
  * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
  *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
  *          (2019). */
@@ -140,9 +142,10 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 /* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
  * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
  *
- * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1.
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
+ *          most 64 voxels of them in each dimension: maps are smooth.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
- * Memory   about 6 arrays of the image's size doubled in every dimension.
+ * Memory   about 4 arrays of the image's size doubled in every dimension, and twice that on the host.
  * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
@@ -206,6 +209,10 @@ LARMOR_API larmor_status larmor_prox_wavelet(larmor_device *dev, double weight, 
 LARMOR_API larmor_status larmor_prox_low_rank(larmor_device *dev, double weight, larmor_dtype dtype,
                                               larmor_shape shape, const int64_t block[3], larmor_prox **p);
 
+/* weight sum_b |X_b|_* of matrices X_b, [m, n, count]. */
+LARMOR_API larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype,
+                                             larmor_shape shape, larmor_prox **p);
+
 typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
 
 typedef struct larmor_regulariser_opts { /* zero means default */
@@ -221,8 +228,10 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * tv       lambda sum_i |(grad x)_i|, isotropic total variation in 1 to 3 dimensions; of a series also along time.
  * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
  *          symmetrised gradient.
- * wavelet  lambda sum_i |(W x)_i|, larmor_prox_wavelet.
- * llr      lambda sum_b |X_b|_* / (sqrt(voxels of a block) + sqrt(frames)), larmor_prox_low_rank of a series.
+ * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0 .. 3
+ *          voxels along every axis: a fixed convex function, where random shifts leave a jitter.
+ * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
+ *          larmor_op_casorati at two shifts s, half a block apart.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
@@ -234,6 +243,10 @@ LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const cha
                                                    larmor_shape shape, larmor_regulariser **r);
 LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r);
 LARMOR_API void larmor_regulariser_free(larmor_regulariser *r); /* NULL is fine */
+
+/* What a regulariser of this name does by default: lambda of the one, max_iter and tol of the other struct. */
+LARMOR_API larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts,
+                                                     larmor_solve_opts *solve);
 
 /* The name and one-line description of regulariser i, or NULL past the last. */
 LARMOR_API const char *larmor_regulariser_name(int i);
@@ -258,9 +271,10 @@ LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b,
  * solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it alone.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     iterations and tolerance: the regulariser's by default; precondition: of A. The monitor gets images.
+ * opts     iterations, tolerance, penalty and inner: the regulariser's by default. circulant: of A^H A, or of a series of
+ *          one frame's, which speeds it up much. The monitor gets images.
  * report   may be NULL.
- * Errors   those of larmor_admm. */
+ * Errors   those of larmor_admm, which is the solver of all of them so far. */
 LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,
                                             larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 

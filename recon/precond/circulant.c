@@ -11,6 +11,8 @@
  * about as good, less is slower. */
 #define FLOOR 5e-3
 
+enum { COARSE = 64 }; /* voxels of the maps in each dimension that the autocorrelation is found from, at most */
+
 struct larmor_circulant {
     larmor_array *eigenvalues; /* in the FFT's order, complex with imaginary parts of rounding */
     double largest;
@@ -66,24 +68,43 @@ done:
     return st;
 }
 
-/* The autocorrelation of the maps; without any, of a constant. */
-static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
-                                          larmor_shape image, larmor_array **sum)
+/* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
+static larmor_status resize(larmor_array *x, larmor_shape to, larmor_array **y)
 {
-    const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
+    const lmr_recon_kernels *kernels;
+    *y = NULL;
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    larmor_array *from = larmor_array_ref(x), *next;
+    for (int d = 0; d < to.ndim; d++) {
+        larmor_shape shape = from->shape;
+        int64_t dim[3] = {1, shape.dim[d], 1};
+        for (int e = 0; e < shape.ndim; e++)
+            if (e != d) dim[e < d ? 0 : 2] *= shape.dim[e];
+        if (shape.dim[d] == to.dim[d]) continue;
+        shape.dim[d] = to.dim[d];
+        larmor_status st = larmor_array_create(x->dev, x->dtype, shape, &next);
+        if (!st) st = kernels->resize(x->dev->ctx, dim, to.dim[d], from->data, next->data);
+        larmor_array_free(from), from = next;
+        if (st) {
+            larmor_array_free(from);
+            return st;
+        }
+    }
+    *y = from;
+    return LARMOR_OK;
+}
+
+/* The sum of the coils' autocorrelations, all on the grid of the maps. */
+static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larmor_array **sum)
+{
     larmor_array *one = NULL, *flat = NULL;
     lmr_autocorrelation a;
     *sum = NULL;
-    LMR_TRY(lmr_autocorrelation_begin(dev, dtype, image, &a));
+    LMR_TRY(lmr_autocorrelation_begin(maps->dev, maps->dtype, grid, &a));
     larmor_status st;
-    for (int64_t c = 0; c < coils; c++) {
-        if (maps) {
-            LMR_OR(done, larmor_array_slice(maps, c, 1, &one));
-            LMR_OR(done, larmor_array_reshape(one, image, &flat));
-        } else {
-            LMR_OR(done, larmor_array_create(dev, dtype, image, &flat));
-            LMR_OR(done, larmor_fill(flat, 1));
-        }
+    for (int64_t c = 0; c < maps->shape.dim[grid.ndim]; c++) {
+        LMR_OR(done, larmor_array_slice(maps, c, 1, &one));
+        LMR_OR(done, larmor_array_reshape(one, grid, &flat));
         LMR_OR(done, lmr_autocorrelation_add(&a, flat));
         larmor_array_free(flat), larmor_array_free(one);
         flat = one = NULL;
@@ -92,6 +113,33 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
 done:
     larmor_array_free(flat), larmor_array_free(one);
     lmr_autocorrelation_free(&a);
+    return st;
+}
+
+/* The autocorrelation of the maps; without any, of a constant. Maps are smooth, so that few voxels are enough. */
+static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
+                                          larmor_shape image, larmor_array **sum)
+{
+    larmor_array *constant = NULL, *coarse = NULL, *small = NULL, *wide = NULL;
+    larmor_shape grid = image;
+    larmor_status st;
+    double scale = 1;
+    *sum = NULL;
+    for (int d = 0; d < image.ndim; d++) {
+        if (grid.dim[d] > COARSE) grid.dim[d] = COARSE;
+        scale *= (double)image.dim[d] / (double)grid.dim[d];
+    }
+    if (!maps) {
+        LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
+        LMR_OR(done, larmor_fill(constant, 1));
+    }
+    LMR_OR(done, resize(maps ? maps : constant, grid, &coarse));
+    LMR_OR(done, correlate_coils(coarse, grid, &small));
+    LMR_OR(done, resize(small, lmr_doubled(image), &wide));
+    LMR_OR(done, larmor_axpby(scale, wide, 0, wide));
+    *sum = wide, wide = NULL;
+done:
+    larmor_array_free(wide), larmor_array_free(small), larmor_array_free(coarse), larmor_array_free(constant);
     return st;
 }
 

@@ -66,24 +66,94 @@ fail:
     return st;
 }
 
-/* Noise of deviation s in an m x n matrix has singular values up to s (sqrt(m) + sqrt(n)) (Bai and Yin 1993): lambda in
- * these units means the same for blocks and series of every size. */
+/* ---- matrices as they are ---- */
+
+typedef struct nuclear {
+    double weight;
+    larmor_array *shrunk;
+} nuclear;
+
+static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+{
+    const nuclear *s = self;
+    LMR_TRY(lmr_shrink_singular(t * s->weight, x, s->shrunk, NULL));
+    return larmor_copy(s->shrunk, z); /* z may be x, and shrinkage is not in place */
+}
+
+static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
+{
+    const nuclear *s = self;
+    LMR_TRY(lmr_shrink_singular(0, x, NULL, g));
+    *g *= s->weight;
+    return LARMOR_OK;
+}
+
+static void nuclear_destroy(void *self)
+{
+    nuclear *s = self;
+    larmor_array_free(s->shrunk);
+    free(s);
+}
+
+larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                  larmor_prox **p)
+{
+    static const larmor_prox_impl impl = {"nuclear", nuclear_apply, nuclear_value, nuclear_destroy};
+    LMR_TRY(lmr_prox_begin("nuclear", dev, weight, dtype, p));
+    if (shape.ndim != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "nuclear: got %s, expected matrices [m, n, count]",
+                        lmr_describe_as(dev, dtype, shape).s);
+    nuclear *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    s->weight = weight;
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(dev, dtype, shape, &s->shrunk));
+    LMR_OR(fail, larmor_prox_create(dev, &impl, s, dtype, shape, p));
+    return LARMOR_OK;
+fail:
+    nuclear_destroy(s);
+    return st;
+}
+
+/* ---- the regulariser ---- */
+
+enum { SHIFTS = 2 };
+
+/* The blocks at two shifts, half a block apart: K^H K = SHIFTS. */
+static larmor_status both_shifts(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+                                 larmor_shape shape, larmor_op **K)
+{
+    larmor_op *C[SHIFTS] = {NULL, NULL};
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < SHIFTS && !st; i++) {
+        larmor_casorati_opts opts = {{0}, {0}};
+        for (int d = 0; d < 3; d++) {
+            opts.block[d] = o->block[d];
+            opts.shift[d] = i * (o->block[d] ? o->block[d] : 8) / SHIFTS;
+        }
+        st = larmor_op_casorati(dev, dtype, shape, &opts, &C[i]);
+    }
+    if (!st) st = larmor_op_stack(C, SHIFTS, K);
+    for (int i = 0; i < SHIFTS; i++) larmor_op_free(C[i]);
+    return st;
+}
+
+/* Noise of deviation s in an m x n matrix has singular values up to s (sqrt(m) + sqrt(n)) (Bai and Yin, Ann. Probab. 21,
+ * 1275 (1993)): in these units lambda means the same for blocks and series of every size. */
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)
 {
     if (shape.ndim < 2 || shape.dim[shape.ndim - 1] < 2)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "llr: got %s, expected [image..., frames] with 2 frames or more",
                         lmr_describe_as(dev, dtype, shape).s);
-    double voxels = 1;
-    for (int d = 0; d < shape.ndim - 1 && d < 3; d++) {
-        const int64_t block = o->block[d] ? o->block[d] : 8;
-        voxels *= (double)(block < shape.dim[d] ? block : shape.dim[d]);
-    }
-    const double unit = sqrt(voxels) + sqrt((double)shape.dim[shape.ndim - 1]);
-    return larmor_prox_low_rank(dev, 1 / unit, dtype, shape, o->block, &made->g);
+    LMR_TRY(both_shifts(dev, o, dtype, shape, &made->K));
+    const larmor_shape blocks = larmor_op_out_shape(made->K);
+    const double unit = sqrt((double)blocks.dim[0]) + sqrt((double)blocks.dim[1]);
+    return larmor_prox_nuclear(dev, unit / SHIFTS, dtype, blocks, &made->g);
 }
 
-/* Blocks twice, the last ones of an axis filled up; of every block a Gram matrix in double, and its projection. */
+/* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an axis are
+ * filled up. */
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
     const double frames = (double)shape.dim[shape.ndim - 1];
@@ -92,18 +162,19 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
         const double n = (double)shape.dim[d], side = fmin(n, o->block[d] ? (double)o->block[d] : 8);
         voxels *= n, block *= side, blocks *= ceil(n / side);
     }
-    const double smaller = fmin(block, frames);
-    *z = 1, *Kz = 1, *kept = blocks * (2 * block * frames + 4 * smaller * smaller) / (voxels * frames);
+    const double smaller = fmin(block, frames), padded = blocks * block / voxels;
+    *z = 1, *Kz = SHIFTS * padded, *kept = SHIFTS * (padded + 4 * blocks * smaller * smaller / (voxels * frames));
 }
 
 const lmr_regulariser_kind lmr_regulariser_llr = {
     .name = "llr",
     .help = "locally low rank: series of images, nuclear norms of blocks",
     .lambda = 2e-3,
-    .tol = 1e-3,
+    .tol = 2e-3,
     .max_iter = 20,
-    .penalty = 5e-2,
+    .penalty = 5e-3,
     .inner = 3,
+    .curvature = SHIFTS,
     .make = make,
     .sizes = sizes,
 };

@@ -64,6 +64,15 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
     return LARMOR_OK;
 }
 
+larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts, larmor_solve_opts *solve)
+{
+    const lmr_regulariser_kind *kind;
+    LMR_TRY(find(name, &kind));
+    if (opts) opts->lambda = kind->lambda;
+    if (solve) solve->max_iter = kind->max_iter, solve->tol = kind->tol;
+    return LARMOR_OK;
+}
+
 /* ---- the object ---- */
 
 larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, const larmor_regulariser_opts *opts,
@@ -117,7 +126,7 @@ double larmor_regulariser_weight(const larmor_regulariser *r)
 larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                         larmor_shape shape, int64_t *bytes)
 {
-    enum { OF_Z = 9, OF_KZ = 6 }; /* the vectors of larmor_admm with those of its start */
+    enum { OF_Z = 11, OF_KZ = 6 }; /* the vectors of larmor_admm and of its preconditioner */
     const lmr_regulariser_kind *kind;
     *bytes = 0;
     LMR_TRY(find(name, &kind));
@@ -145,7 +154,8 @@ larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *un
     LMR_OR(done, larmor_op_adjoint(A, b, r));
     LMR_OR(done, larmor_nrm2(r, &norm));
     if (!isfinite(norm)) {
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf", norm);
+        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
+                      norm);
         goto done;
     }
     if (norm == 0) goto done;
@@ -160,11 +170,11 @@ done:
     return st;
 }
 
-/* ---- the solution ---- */
+/* ---- a run ---- */
 
 /* What a run needs beside the caller's: the solver works on z, the caller sees images. */
 typedef struct run {
-    larmor_op *AE;
+    larmor_op *AE, *M;
     larmor_prox *g;
     larmor_array *z;
     larmor_op *E; /* not owned */
@@ -183,7 +193,7 @@ static int show_image(void *user, const larmor_progress *p)
 
 static void run_free(run *u)
 {
-    larmor_op_free(u->AE), larmor_prox_free(u->g), larmor_array_free(u->z);
+    larmor_op_free(u->AE), larmor_op_free(u->M), larmor_prox_free(u->g), larmor_array_free(u->z);
 }
 
 /* A E, z with E z = x, and g at its absolute weight. */
@@ -202,6 +212,95 @@ static larmor_status extend(const larmor_regulariser *r, larmor_op *A, larmor_ar
     return st;
 }
 
+/* ---- preconditioners for what is more than an image ---- */
+
+/* M of the image, and 1 / of what has no data. */
+typedef struct extended {
+    larmor_op *E, *M;
+    double rest;
+    larmor_array *x, *y; /* like the image */
+} extended;
+
+static larmor_status extended_apply(void *self, const larmor_array *x, larmor_array *y)
+{
+    const extended *s = self;
+    LMR_TRY(larmor_op_forward(s->E, x, s->x));
+    LMR_TRY(larmor_op_forward(s->M, s->x, s->y));
+    LMR_TRY(larmor_axpby(-1 / s->rest, s->x, 1, s->y));
+    LMR_TRY(larmor_op_adjoint(s->E, s->y, y));
+    return larmor_axpby(1 / s->rest, x, 1, y);
+}
+
+static void extended_destroy(void *self)
+{
+    extended *s = self;
+    larmor_op_free(s->E), larmor_op_free(s->M);
+    larmor_array_free(s->x), larmor_array_free(s->y);
+    free(s);
+}
+
+static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
+{
+    static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
+    const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
+    extended *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
+    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
+    LMR_OR(fail, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
+    return LARMOR_OK;
+fail:
+    extended_destroy(s);
+    return st;
+}
+
+/* The same M for every frame. */
+static larmor_status precondition_series(const larmor_regulariser *r, larmor_op *M, larmor_op **out)
+{
+    const int frames = (int)r->shape.dim[r->shape.ndim - 1];
+    larmor_op **all = calloc((size_t)frames, sizeof *all);
+    if (!all) return LMR_NO_MEMORY();
+    for (int i = 0; i < frames; i++) all[i] = M;
+    const larmor_status st = larmor_op_frames(all, frames, out);
+    free(all);
+    return st;
+}
+
+/* larmor_admm makes its own from a circulant where z is one image; elsewhere u->M takes its place. */
+static larmor_status precondition(const larmor_regulariser *r, larmor_solve_opts *o, run *u)
+{
+    larmor_op *M;
+    if (!o->circulant) return LARMOR_OK;
+    LMR_TRY(larmor_circulant_inverse(o->circulant, o->lambda, NULL, r->kind->curvature * o->penalty, &M));
+    const int series = larmor_op_in_shape(M).ndim < r->shape.ndim;
+    larmor_status st = LARMOR_OK;
+    if (r->penalty.E)
+        st = precondition_extended(r, M, 6 * o->penalty, &u->M);
+    else if (series)
+        st = precondition_series(r, M, &u->M);
+    if (u->M) o->circulant = NULL, o->precondition = u->M;
+    larmor_op_free(M);
+    return st;
+}
+
+/* ---- the solution ---- */
+
+static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_regulariser *r, larmor_solve_opts *o,
+                           run *u, larmor_report *report)
+{
+    double largest = o->largest;
+    if (o->max_iter == 0) o->max_iter = r->kind->max_iter;
+    if (o->tol == 0) o->tol = r->kind->tol;
+    if (o->inner == 0) o->inner = r->kind->inner;
+    if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
+    if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
+    if (u->E && o->monitor) o->monitor = show_image, o->user = u;
+    LMR_TRY(precondition(r, o, u));
+    return larmor_admm(u->AE, b, r->penalty.K, u->g, u->z, o, report);
+}
+
 larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r, larmor_array *x,
                                  const larmor_solve_opts *opts, larmor_report *report)
 {
@@ -213,14 +312,9 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     LMR_TRY(lmr_expect(r->kind->name, "image", x, r->dev, r->dtype, r->shape));
     LMR_TRY(larmor_lambda_unit(A, b, &unit));
     r->weight = r->penalty.lambda * unit;
-    if (o.max_iter == 0) o.max_iter = r->kind->max_iter;
-    if (o.tol == 0) o.tol = r->kind->tol;
     larmor_status st = extend(r, A, x, &u);
-    if (!st) {
-        u.opts = opts;
-        if (u.E && o.monitor) o.monitor = show_image, o.user = &u;
-        st = larmor_admm(u.AE, b, r->penalty.K, u.g, u.z, &o, report);
-    }
+    u.opts = opts;
+    if (!st) st = solve(A, b, r, &o, &u, report);
     if (u.E && u.z && (!st || st == LARMOR_STOPPED || st == LARMOR_ERR_NUMERIC)) {
         const larmor_status taken = larmor_op_forward(u.E, u.z, x);
         if (taken) st = taken;

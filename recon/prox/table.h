@@ -9,12 +9,13 @@ typedef struct lmr_regulariser_kind {
     const char *name, *help;
     double lambda, tol; /* defaults */
     int max_iter;
-    double penalty; /* of larmor_admm, in units of the largest eigenvalue of A^H A; 0: its own choice */
-    int inner;      /* of larmor_admm */
+    double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
+    int inner;        /* of larmor_admm */
+    double curvature; /* of a typical eigenvalue of K^H K */
     /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */
     larmor_status (*make)(larmor_device *dev, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made);
-    /* numbers per number of the image: of z, of K z, and of what g and K keep */
+    /* in numbers per number of the image: the size of z, of K z, and of what g and K keep */
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
 

@@ -34,10 +34,11 @@ const lmr_regulariser_kind lmr_regulariser_tv = {
     .name = "tv",
     .help = "total variation: piecewise constant images",
     .lambda = 2e-3,
-    .tol = 1e-3,
+    .tol = 2e-3,
     .max_iter = 20,
     .penalty = 5e-3,
     .inner = 3,
+    .curvature = 2,
     .make = make,
     .sizes = sizes,
 };

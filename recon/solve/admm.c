@@ -22,8 +22,9 @@ static larmor_status set_penalty(state *s, double penalty)
 {
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
+    if (!s->circulant) return LARMOR_OK; /* M is the caller's, or NULL */
     larmor_op_free(s->M), s->M = NULL;
-    return s->circulant ? larmor_circulant_inverse(s->circulant, s->f.lambda, s->K, penalty, &s->M) : LARMOR_OK;
+    return larmor_circulant_inverse(s->circulant, s->f.lambda, s->K, penalty, &s->M);
 }
 
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
@@ -90,41 +91,59 @@ static larmor_status solve_z(state *s)
     return larmor_axpby(-1, s->z, 1, s->u);
 }
 
-/* The penalty grows where K x - z is relatively larger than K^H (z - before), and the reverse. */
-static larmor_status balance(state *s)
+/* |K x - z| / max(|K x|, |z|) */
+static larmor_status primal_residual(state *s, double *residual)
 {
-    double apart, moved, long_x, long_z, multipliers;
+    double apart, long_x, long_z;
     LMR_TRY(larmor_copy(s->Kx, s->work));
     LMR_TRY(larmor_axpby(-1, s->z, 1, s->work));
     LMR_TRY(larmor_nrm2(s->work, &apart));
+    LMR_TRY(larmor_nrm2(s->Kx, &long_x));
+    LMR_TRY(larmor_nrm2(s->z, &long_z));
+    *residual = apart > 0 ? apart / fmax(long_x, long_z) : apart;
+    return LARMOR_OK;
+}
+
+/* |K^H (z - before)| / |K^H u| */
+static larmor_status dual_residual(state *s, double *residual)
+{
+    double moved, multipliers;
     LMR_TRY(larmor_axpby(-1, s->z, 1, s->zbefore));
     LMR_TRY(lmr_map_back(s->K, s->zbefore, s->p));
     LMR_TRY(larmor_nrm2(s->p, &moved));
     LMR_TRY(lmr_map_back(s->K, s->u, s->p));
     LMR_TRY(larmor_nrm2(s->p, &multipliers));
-    LMR_TRY(larmor_nrm2(s->Kx, &long_x));
-    LMR_TRY(larmor_nrm2(s->z, &long_z));
-    if (!(apart > 0 && moved > 0 && multipliers > 0)) return LARMOR_OK;
-    const double ratio = sqrt(apart / fmax(long_x, long_z) * multipliers / moved);
-    if (ratio < 1.5 && ratio > 1 / 1.5) return LARMOR_OK;
-    return set_penalty(s, s->penalty * fmin(3, fmax(1 / 3., ratio)));
+    *residual = multipliers > 0 ? moved / multipliers : 0;
+    return LARMOR_OK;
 }
 
-/* Where nothing is known, g weighs about as much as the data: the scale of N, over that of K^H K. */
+/* The penalty grows where the primal residual is larger than the dual one, and the reverse. */
+static larmor_status balance(state *s, double primal)
+{
+    const double most = 3, enough = 1.5;
+    double dual;
+    LMR_TRY(dual_residual(s, &dual));
+    if (!(primal > 0 || dual > 0)) return LARMOR_OK;
+    const double factor = sqrt(primal / dual); /* one of them may be 0 */
+    if (factor < enough && factor > 1 / enough) return LARMOR_OK;
+    return set_penalty(s, s->penalty * fmin(most, fmax(1 / most, factor)));
+}
+
+/* Where nothing is known: the scale of N over that of K^H K. It is the balance that finds the right one. */
 static larmor_status first_penalty(lmr_run *run, state *s)
 {
     double data = run->o.largest, map = 1, penalty = run->o.penalty;
     if (penalty == 0) {
         if (data == 0) LMR_TRY(larmor_opnorm(s->f.A, POWER_STEPS, &data));
         if (s->K) LMR_TRY(larmor_opnorm(s->K, POWER_STEPS, &map));
-        penalty = data > 0 && map > 0 ? 0.05 * data / map : 1;
+        penalty = data > 0 && map > 0 ? 0.08 * data / map : 1;
     }
     return set_penalty(s, penalty);
 }
 
 static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
 {
-    double value, penalty, change;
+    double value, penalty, change, primal;
     LMR_TRY(lmr_map(s->K, x, s->Kx));
     LMR_TRY(larmor_copy(s->Kx, s->z));
     LMR_TRY(lmr_data_normal(&s->f, x, s->Nx));
@@ -136,11 +155,13 @@ static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
         LMR_TRY(larmor_copy(x, s->before));
         LMR_TRY(solve_x(s, x, steps));
         LMR_TRY(solve_z(s));
-        if (run->iters % BALANCE_EVERY == BALANCE_EVERY - 1) LMR_TRY(balance(s));
+        LMR_TRY(primal_residual(s, &primal));
+        if (run->iters % BALANCE_EVERY == BALANCE_EVERY - 1) LMR_TRY(balance(s, primal));
         LMR_TRY(lmr_change(x, s->before, s->r, &change));
         LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
         LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
-        LMR_TRY(lmr_run_step(run, x, change, value + penalty));
+        if (run->iters == 0) run->limit = fmax(run->limit, 10 * (value + penalty)); /* g may weigh any amount */
+        LMR_TRY(lmr_run_step(run, x, isnan(primal) ? primal : fmax(change, primal), value + penalty));
     }
     return LARMOR_OK;
 }
@@ -152,6 +173,7 @@ larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, lar
     if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "admm: a proximal map is needed");
     LMR_TRY(lmr_run_begin("admm", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
     state s = {.K = K, .g = g, .circulant = run.o.circulant};
+    if (!s.circulant) s.M = larmor_op_ref(run.o.precondition);
     larmor_array **images[] = {&s.Nx, &s.before, &s.r, &s.p, &s.Np, &s.Kp, &s.m};
     larmor_array **splits[] = {&s.Kx, &s.z, &s.zbefore, &s.u, &s.work};
     larmor_status st;

@@ -125,7 +125,7 @@ static larmor_status choose_steps(lmr_run *run, state *s)
     s->norm_A = run->o.largest, s->norm_K = 1, s->adapt = 0.5;
     if (s->norm_A == 0 || s->M) LMR_TRY(lmr_largest(s->f.A, s->M, POWER_STEPS, &s->norm_A));
     if (s->K) LMR_TRY(lmr_largest(s->K, s->M, 2 * POWER_STEPS, &s->norm_K));
-    s->norm_A = 1.05 * s->norm_A + run->o.lambda, s->norm_K *= 1.05;
+    s->norm_A = 1.05 * s->norm_A + (s->M ? 0 : run->o.lambda), s->norm_K *= 1.05;
     if (!(s->norm_A > 0)) s->norm_A = 1;
     if (!(s->norm_K > 0)) s->norm_K = 1;
     set_steps(s, run->o.penalty > 0 ? run->o.penalty : 0.1 * s->norm_A / s->norm_K);

@@ -86,7 +86,7 @@ done:
 larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f)
 {
     double data, adjoint;
-    *f = (lmr_data){.A = A, .lambda = lambda};
+    *f = (lmr_data){.who = who, .A = A, .lambda = lambda};
     larmor_status st;
     LMR_OR(fail, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &f->rhs));
     LMR_OR(fail, larmor_op_adjoint(A, b, f->rhs));
@@ -121,7 +121,11 @@ larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const lar
     LMR_TRY(lmr_real_dot(x, Nx, &quadratic));
     LMR_TRY(lmr_real_dot(x, f->rhs, &linear));
     *value = quadratic / 2 - linear + f->square / 2;
-    return LARMOR_OK;
+    if (!(quadratic < 0 || *value < -1e-3 * (f->square + fabs(linear)))) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                    "%s: x^H A^H A x is %g and |A x - b|^2 / 2 comes out as %g, expected at least 0; is the adjoint "
+                    "that of the forward map?",
+                    f->who, quadratic, *value);
 }
 
 /* ---- the run ---- */

@@ -12,6 +12,7 @@ double lmr_seconds(void); /* of a clock that never goes back */
 
 /* f(x) = 1/2 |A x - b|^2 + lambda/2 |x|^2, known from N = A^H A + lambda, A^H b and |b|^2. */
 typedef struct lmr_data {
+    const char *who;
     larmor_op *A;
     double lambda, square; /* square: |b|^2 */
     larmor_array *rhs;     /* A^H b */
@@ -21,7 +22,7 @@ typedef struct lmr_data {
 larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f);
 void lmr_data_free(lmr_data *f);
 larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z); /* z <- N x */
-/* f(x) from x and N x */
+/* f(x) from x and N x. Errors: LARMOR_ERR_NUMERIC if it is negative, as only a wrong adjoint makes it. */
 larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const larmor_array *Nx, double *value);
 
 /* ---- the run ---- */

@@ -3,10 +3,10 @@
 . "$(dirname "$0")/support.sh"
 
 expect 0 --help
-for command in recon phantom traj info compare convert devices bench version; do
+for command in recon phantom traj info compare convert nufft devices bench version; do
     printed "^  $command "
 done
-for command in recon phantom traj info compare convert devices bench version; do
+for command in recon phantom traj info compare convert nufft devices bench version; do
     expect 0 "$command" --help
     printed "^usage: larmor $command "
     printed '^  -q, --quiet '

@@ -18,14 +18,16 @@ static inline larmor_status write_values(larmor_array *x, const cplx *values)
 
 typedef struct matrix {
     int rows, columns;
-    cplx *a, *back; /* [rows, columns]; back: what the adjoint uses, a itself for a true one */
-    int nan_after;  /* forward gives NaN from this call on, if > 0 */
-    int single;     /* 1: of LARMOR_C64 */
+    cplx *a, *back;                  /* [rows, columns]; back: what the adjoint uses, a itself for a true one */
+    int nan_after;                   /* forward gives NaN from this call on, if > 0 */
+    int single;                      /* 1: of LARMOR_C64 */
+    int forwards, adjoints, normals; /* calls so far */
 } matrix;
 
 static inline larmor_status matrix_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     matrix *m = self;
+    m->forwards++;
     cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
@@ -38,6 +40,7 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
 static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     matrix *m = self;
+    m->adjoints++;
     cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
@@ -94,7 +97,7 @@ typedef struct problem {
 static inline problem random_problem(int rows, int columns)
 {
     problem p = {.values = random_values(rows * columns, 1), .rhs = random_values(rows, 2)};
-    p.m = (matrix){rows, columns, p.values, p.values, 0, 0};
+    p.m = (matrix){.rows = rows, .columns = columns, .a = p.values, .back = p.values};
     p.A = NULL; /* made by the test: it keeps a pointer to the matrix */
     p.b = complex_array(LARMOR_C128, LARMOR_SHAPE(rows), p.rhs);
     p.x = zeros(LARMOR_C128, LARMOR_SHAPE(columns));
@@ -106,6 +109,46 @@ static inline void free_problem(problem *p)
     larmor_op_free(p->A);
     larmor_array_free(p->b), larmor_array_free(p->x);
     free(p->values), free(p->rhs);
+}
+
+/* The same matrix with a normal map, which counts. */
+static inline larmor_status matrix_normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    matrix *m = self;
+    larmor_array *y = zeros(larmor_array_dtype(x), LARMOR_SHAPE(m->rows));
+    assert_ok(matrix_forward(m, x, y));
+    assert_ok(matrix_adjoint(m, y, z));
+    m->forwards--, m->adjoints--, m->normals++;
+    larmor_array_free(y);
+    return LARMOR_OK;
+}
+
+static inline larmor_op *normal_matrix_op(matrix *m)
+{
+    static const larmor_op_impl impl = {"matrix", matrix_forward, matrix_adjoint, matrix_normal, NULL};
+    larmor_op *A;
+    const larmor_dtype dtype = m->single ? LARMOR_C64 : LARMOR_C128;
+    assert_ok(larmor_op_create(dev, &impl, m, dtype, LARMOR_SHAPE(m->columns), LARMOR_SHAPE(m->rows), &A));
+    return A;
+}
+
+/* |A x - b|^2 */
+static inline double misfit(const matrix *m, const cplx *b, const cplx *x)
+{
+    double sum = 0;
+    for (int i = 0; i < m->rows; i++) {
+        cplx r = -b[i];
+        for (int j = 0; j < m->columns; j++) r += m->a[i + m->rows * j] * x[j];
+        sum += pow(cabs(r), 2);
+    }
+    return sum;
+}
+
+static inline double squares(const cplx *x, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++) sum += pow(cabs(x[i]), 2);
+    return sum;
 }
 
 /* ---- g(x) = weight |x|_1 ---- */

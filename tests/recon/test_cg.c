@@ -17,6 +17,8 @@ static void it_solves_the_regularised_normal_equations(void **state)
         assert_at_most(difference(got, expected, 8), 1e-11);
         assert_at_most(report.residual, 1e-13);
         assert_true(report.seconds >= 0);
+        const double objective = misfit(&p.m, p.rhs, expected) + lambda[i] * squares(expected, 8);
+        assert_at_most(fabs(report.objective / objective - 1), 1e-10);
         free(got);
         free_problem(&p);
     }
@@ -225,7 +227,50 @@ static void options_that_make_no_sense_are_refused(void **state)
     free_problem(&p);
 }
 
+static void the_inverse_as_preconditioner_needs_one_iteration(void **state)
+{
+    (void)state;
+    enum { N = 24 };
+    cplx d[N], inverse[N], *rhs = random_values(N, 3);
+    for (int i = 0; i < N; i++) d[i] = 1 + i, inverse[i] = 1 / ((1. + i) * (1 + i) + 0.5);
+    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
+    larmor_array *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
+    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
+    larmor_op *D, *M;
+    larmor_report plain, report;
+    assert_ok(larmor_op_diag(diagonal, &D));
+    assert_ok(larmor_op_diag(m, &M));
+    larmor_solve_opts opts = {.max_iter = 100, .tol = 1e-12, .lambda = 0.5};
+    assert_ok(larmor_cg(D, b, x, &opts, &plain));
+    assert_true(plain.iters > 10);
+    assert_ok(larmor_zero(x));
+    opts.precondition = M;
+    assert_ok(larmor_cg(D, b, x, &opts, &report));
+    assert_int_equal(report.iters, 1);
+    assert_at_most(fabs(report.objective / plain.objective - 1), 1e-12);
+    larmor_op_free(D), larmor_op_free(M);
+    larmor_array_free(b), larmor_array_free(x), larmor_array_free(m), larmor_array_free(diagonal);
+    free(rhs);
+}
+
+static void a_preconditioner_that_is_not_positive_is_refused(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    const cplx d[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
+    larmor_op *M;
+    assert_ok(larmor_op_diag(diagonal, &M));
+    assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.precondition = M}, NULL), LARMOR_ERR_NUMERIC,
+                   "must be positive definite");
+    larmor_op_free(M), larmor_array_free(diagonal);
+    free_problem(&p);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_inverse_as_preconditioner_needs_one_iteration),
+    cmocka_unit_test(a_preconditioner_that_is_not_positive_is_refused),
     cmocka_unit_test(it_solves_the_regularised_normal_equations),
     cmocka_unit_test(as_many_iterations_as_distinct_eigenvalues_are_enough),
     cmocka_unit_test(a_heavy_lambda_leaves_the_adjoint_over_lambda),

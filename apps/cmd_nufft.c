@@ -1,0 +1,219 @@
+/* larmor nufft: a bare transform of arrays in files. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "commands.h"
+#include "common.h"
+
+typedef struct settings {
+    int64_t type, sign;
+    const char *traj, *targets, *output, *precision, *order, *device;
+    app_list modes;
+    double tol, upsample;
+    int64_t threads;
+    int adjoint, force;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .npy or .cfl file to write", .needed = 1),
+    OPTION(APP_INTEGER, type, 0, "type", "T", "1: points to modes, 2: modes to points, 3: points to targets",
+           .needed = 1, .low = 1, .high = 3),
+    OPTION(APP_TEXT, traj, 't', "traj", "FILE", "the points, [nd, ...]", .needed = 1),
+    OPTION(APP_TEXT, targets, 0, "targets", "FILE", "the targets of type 3, [nd, ...]"),
+    OPTION(APP_SIZES, modes, 0, "modes", "X[,Y[,Z]]", "modes of types 1 and 2", .low = 1, .high = 0x1p40),
+    OPTION(APP_FLAG, adjoint, 0, "adjoint", "", "the conjugate transpose instead"),
+    OPTION(APP_INTEGER, sign, 0, "sign", "S", "of the exponent, -1 or 1 (default: -1 for type 2, else 1)", .low = -1,
+           .high = 1),
+    OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for", .preset = "1e-5", .low = 0, .high = 1),
+    OPTION(APP_NUMBER, upsample, 0, "upsample", "S", "fine grid over modes, 1.15 to 2.5 (default: chosen)",
+           .low = 1.15, .high = 2.5),
+    OPTION(APP_TEXT, precision, 0, "precision", "P", "single or double (default: the input's)",
+           .choices = "single|double"),
+    OPTION(APP_TEXT, order, 0, "mode-order", "O", "centred: -N/2 first; fft: 0 first", .preset = "centred",
+           .choices = "centred|fft"),
+    APP_DEVICE_OPTIONS(settings),
+    OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
+    {0},
+};
+
+/* Real coordinates of the first *ndim components of a file's points, on the host; *ndim 0: all of them. Further
+ * components must be 0, as BART has them for z in two dimensions. */
+static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape *shape, double **out)
+{
+    larmor_device *host = NULL;
+    larmor_array *x = NULL, *wide = NULL;
+    double _Complex *values = NULL;
+    *out = NULL;
+    larmor_status st = larmor_device_open("cpu", &host);
+    if (!st) st = larmor_image_read(path, host, &x);
+    if (!st) st = larmor_array_convert(x, LARMOR_C128, &wide);
+    if (st) goto done;
+    *shape = larmor_array_shape(x);
+    const int64_t rows = shape->ndim ? shape->dim[0] : 1, count = larmor_array_count(x) / rows;
+    if (!*ndim) *ndim = rows < 4 ? (int)rows : 4;
+    if (rows > 3 || rows < *ndim) {
+        st = larmor_fail(LARMOR_ERR_SHAPE, "%s: %lld coordinates of each point, expected %d%s.", path,
+                         (long long)rows, *ndim > 3 ? 3 : *ndim, *ndim < 3 || *ndim > 3 ? " to 3" : "");
+        goto done;
+    }
+    values = malloc((size_t)(rows * count) * sizeof *values + 1);
+    *out = malloc((size_t)(*ndim * count) * sizeof **out + 1);
+    st = values && *out ? larmor_array_read(wide, values, larmor_array_bytes(wide))
+                        : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int64_t i = 0; !st && i < rows * count; i++) {
+        const int64_t d = i % rows;
+        const double value = creal(values[i]);
+        if (d < *ndim)
+            (*out)[i / rows * *ndim + d] = value;
+        else if (value != 0)
+            st = larmor_fail(LARMOR_ERR_SHAPE, "%s: coordinate %lld of point %lld is %g, but there are %d modes.",
+                             path, (long long)d, (long long)(i / rows), value, *ndim);
+        if (!st && cimag(values[i]) != 0)
+            st = larmor_fail(LARMOR_ERR_SHAPE, "%s: point %lld is not real.", path, (long long)(i / rows));
+    }
+done:
+    free(values);
+    larmor_array_free(wide), larmor_array_free(x), larmor_device_free(host);
+    return st;
+}
+
+typedef struct points {
+    larmor_array *array;
+    larmor_shape shape; /* without the coordinates */
+    int64_t count;
+} points;
+
+static larmor_status read_points(const char *path, larmor_device *dev, int *ndim, points *p)
+{
+    larmor_shape shape;
+    double *k;
+    larmor_status st = read_coordinates(path, ndim, &shape, &k);
+    if (!st) {
+        p->shape = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
+        p->count = larmor_shape_count(p->shape);
+        st = larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), &p->array);
+    }
+    if (!st) st = larmor_array_write(p->array, k, larmor_array_bytes(p->array));
+    free(k);
+    return st;
+}
+
+static larmor_status read_values(const settings *s, const char *path, larmor_device *dev, larmor_array **x)
+{
+    larmor_array *read;
+    *x = NULL;
+    larmor_status st = larmor_image_read(path, dev, &read);
+    if (st) return st;
+    const larmor_dtype own = larmor_array_dtype(read);
+    int wide = own == LARMOR_F64 || own == LARMOR_C128;
+    if (s->precision) wide = !strcmp(s->precision, "double");
+    st = larmor_array_convert(read, wide ? LARMOR_C128 : LARMOR_C64, x);
+    larmor_array_free(read);
+    return st;
+}
+
+/* The shapes of both sides, the batch from the size of the input; else the exit code. */
+static int find_shapes(const settings *s, const char *path, const larmor_array *x, const points *at, const points *to,
+                       larmor_nufft_opts *o, larmor_shape *out)
+{
+    const larmor_shape modes = larmor_shape_of(o->ndim, o->modes);
+    const int forward = (s->type == 2) == (s->adjoint != 0); /* from the points' side */
+    const larmor_shape other = s->type == 3 ? to->shape : modes;
+    const larmor_shape from = (s->type == 3 ? !s->adjoint : forward) ? at->shape : other;
+    const int64_t each = larmor_shape_count(from), count = larmor_array_count(x);
+    *out = (s->type == 3 ? !s->adjoint : forward) ? other : at->shape;
+    if (each < 1 || count % each) {
+        app_error("%s: %lld values, expected a multiple of the %lld %s.", path, (long long)count, (long long)each,
+                  (s->type == 3 ? !s->adjoint : forward) ? "points"
+                  : s->type == 3                         ? "targets"
+                                                         : "modes");
+        return APP_REFUSED;
+    }
+    o->batch = count / each;
+    if (o->batch > 1) *out = larmor_shape_append(*out, o->batch);
+    if (larmor_shape_count(*out) < 0) {
+        app_error("%s: the result has too many dimensions.", path);
+        return APP_REFUSED;
+    }
+    return APP_DONE;
+}
+
+static int check_usage(const settings *s)
+{
+    const char *suffix = app_suffix(s->output), *wrong = NULL;
+    if (strcasecmp(suffix, ".cfl") && strcasecmp(suffix, ".npy")) wrong = "--output FILE must end in .cfl or .npy";
+    if (s->type == 3 && (!s->targets || s->modes.count))
+        wrong = "type 3 needs --targets FILE, and no --modes";
+    else if (s->type != 3 && (s->targets || !s->modes.count))
+        wrong = "types 1 and 2 need --modes X[,Y[,Z]], and no --targets";
+    if (!wrong) return APP_DONE;
+    app_error("nufft: %s; 'larmor nufft --help' says more.", wrong);
+    return APP_USAGE;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    larmor_device *dev = NULL;
+    larmor_output *out = NULL;
+    larmor_array *x = NULL, *y = NULL;
+    larmor_nufft *plan = NULL;
+    points at = {0}, to = {0};
+    larmor_shape shape;
+    int code = check_usage(s);
+    if (code) return code;
+    larmor_nufft_opts o = {.type = (int)s->type,
+                           .sign = (int)s->sign,
+                           .tol = s->tol,
+                           .upsample = s->upsample,
+                           .ndim = s->modes.count,
+                           .mode_order = strcmp(s->order, "fft") ? LARMOR_MODES_CENTRED : LARMOR_MODES_FFT};
+    for (int d = 0; d < 3; d++) o.modes[d] = d < s->modes.count ? (int64_t)s->modes.value[d] : 1;
+    if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
+    APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    APP_OR(done, APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
+    if (s->type == 3) APP_OR(done, APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
+    APP_OR(done, APP_INPUT, read_values(s, files->name[0], dev, &x));
+    o.dtype = larmor_array_dtype(x);
+    code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
+    if (code) goto done;
+    APP_OR(done, APP_INPUT, larmor_nufft_create(dev, &o, &plan));
+    APP_OR(done, APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
+    APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
+    APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
+    APP_OR(done, APP_RUN, larmor_array_save(out, y));
+    const larmor_nufft_info info = larmor_nufft_describe(plan);
+    app_log("wrote %s: type %d%s on %s, %lld points, grid %lld x %lld x %lld, window %d, expected error %.1e",
+            s->output, o.type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)at.count,
+            (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width, info.error);
+done:
+    larmor_nufft_free(plan);
+    larmor_array_free(y), larmor_array_free(x), larmor_array_free(at.array), larmor_array_free(to.array);
+    larmor_device_free(dev);
+    larmor_output_free(out);
+    return code;
+}
+
+const app_command cmd_nufft = {
+    .name = "nufft",
+    .usage = "--type 1|2|3 -t TRAJ [--modes X,Y,Z | --targets S] IN -o OUT",
+    .summary = "a bare non-uniform FFT of arrays in .npy or .cfl files",
+    .details =
+        "type 1  x[r] = sum_j y[j] exp(i sign 2 pi k_j . r / N)    IN [points..., batch], OUT [modes..., batch]\n"
+        "type 2  y[j] = sum_r x[r] exp(i sign 2 pi k_j . r / N)    IN [modes..., batch], OUT [points..., batch]\n"
+        "type 3  f[k] = sum_j c[j] exp(i sign 2 pi s_k . x_j)      IN [points..., batch], OUT [targets..., batch]\n"
+        "\n"
+        "r runs from -N/2 up; TRAJ is [nd, points...], k in cycles per field of view (1/FOV, as larmor traj writes\n"
+        "it). For type 3 x has any unit and the targets S, [nd, targets...], are in cycles per it. The batch "
+        "follows\n"
+        "from the size of IN; its dimension is left out if it is 1. Nothing is scaled.",
+    .min_files = 1,
+    .max_files = 1,
+    .options = options,
+    .settings = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,82 @@
+#!/bin/sh
+# larmor nufft against sums that are known in closed form, and what it refuses. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# An array in BART's format: cfl NAME "DIMS", complex numbers as "re im" lines on stdin.
+cfl() {
+    printf '# Dimensions\n%s\n' "$2" >"$1.hdr"
+    perl -e 'binmode STDOUT; print pack("f<*", split) while <STDIN>' >"$1.cfl"
+}
+
+# The largest distance between two of them, in lines of re im, is at most the limit.
+near() {
+    perl -e 'my ($a, $b, $limit) = @ARGV; my @x = map { local $/; open my $f, "<:raw", $_ or die; [unpack "f<*", <$f>] }
+        ($a, $b); die "sizes" if @{$x[0]} != @{$x[1]}; my $most = 0;
+        for my $i (0 .. $#{$x[0]}) { my $d = abs($x[0][$i] - $x[1][$i]); $most = $d if $d > $most; }
+        print "$most\n"; exit($most > $limit)' "$1" "$2" "$3" >out || fail "$1 and $2 differ by $(cat out)"
+}
+
+# waves SIGN: exp(i SIGN 2 pi (3.5 x / 8 - 1.25 y / 6)) for x = -4 .. 3, y = -3 .. 2
+waves() {
+    perl -e 'my $t = 2 * atan2(0, -1); for my $y (-3 .. 2) { for my $x (-4 .. 3) {
+        my $a = $ARGV[0] * $t * (3.5 * $x / 8 - 1.25 * $y / 6); printf "%.9g %.9g\n", cos $a, sin $a } }' -- "$1"
+}
+
+printf '3.5 0\n-1.25 0\n0 0\n' | cfl k "3 1"
+printf '1 0\n' | cfl one "1"
+waves 1 | cfl plus "8 6"
+waves -1 | cfl minus "8 6"
+
+# Type 1 of one point is a plane wave, with either sign; so is the adjoint of type 2.
+expect 0 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o a.cfl -q
+[ "$(sed -n 2p a.hdr | awk '{ print $1, $2, $3 }')" = "8 6 1" ] || fail "a.hdr: $(cat a.hdr)"
+near a.cfl plus.cfl 2e-5
+expect 0 nufft --type 1 --sign -1 -t k.cfl --modes 8,6 one.cfl -o b.cfl -q
+near b.cfl minus.cfl 2e-5
+expect 0 nufft --type 2 --adjoint -t k.cfl --modes 8,6 one.cfl -o c.cfl
+said_like 'wrote c.cfl: type 2 \(adjoint\) on .*, 1 points, grid [0-9]+ x [0-9]+ x 1, window [0-9]+, expected error'
+near c.cfl plus.cfl 2e-5
+
+# Type 2 of that wave at its own point: 48 modes in phase.
+expect 0 nufft --type 2 -t k.cfl --modes 8,6 plus.cfl -o sum.cfl -q
+printf '48 0\n' | cfl full "1"
+near sum.cfl full.cfl 1e-3
+
+# Type 3 with the modes as targets, s = r / N.
+perl -e 'for my $y (-3 .. 2) { for my $x (-4 .. 3) { printf "%.9g 0\n%.9g 0\n0 0\n", $x / 8, $y / 6 } }' | cfl s "3 8 6"
+expect 0 nufft --type 3 -t k.cfl --targets s.cfl one.cfl -o d.cfl -q
+[ "$(sed -n 2p d.hdr | awk '{ print $1, $2, $3 }')" = "8 6 1" ] || fail "d.hdr: $(cat d.hdr)"
+near d.cfl plus.cfl 2e-5
+expect 0 nufft --type 3 --adjoint -t k.cfl --targets s.cfl plus.cfl -o e.cfl -q
+near e.cfl full.cfl 1e-3
+
+# Batches come from the size, .npy keeps double precision, the FFT's order begins with 0.
+{ waves 1; waves -1; } | cfl two "8 6 2"
+expect 0 nufft --type 2 -t k.cfl --modes 8,6 two.cfl -o two_out.npy -q --precision double --tol 1e-9
+expect 0 convert two_out.npy two_out.cfl -q
+[ "$(sed -n 2p two_out.hdr | awk '{ print $1 * $2 * $3 }')" = 2 ] || fail "two_out.hdr: $(cat two_out.hdr)"
+printf '0 0\n' | cfl zero "1"
+expect 0 nufft --type 1 --mode-order fft -t k.cfl --modes 8,6 one.cfl -o f.cfl -q
+head -c 8 f.cfl >first.cfl && cp one.hdr first.hdr
+near first.cfl one.cfl 2e-5
+
+# Refusals: one line, and the input's code.
+rm -f out err none.cfl
+expect 3 nufft --type 2 -t k.cfl --modes 8,7 plus.cfl -o none.cfl
+said 'larmor: plus.cfl: 48 values, expected a multiple of the 56 modes.'
+expect 3 nufft --type 1 -t k.cfl --modes 8 one.cfl -o none.cfl
+said_like '^larmor: k.cfl: coordinate 1 of point 0 is -1.25, but there are 1 modes'
+expect 3 nufft --type 1 -t plus.cfl --modes 8,6 one.cfl -o none.cfl
+said_like '^larmor: plus.cfl: 8 coordinates of each point, expected 2 to 3'
+expect 3 nufft --type 1 -t missing.cfl --modes 8,6 one.cfl -o none.cfl
+expect 2 nufft --type 1 -t k.cfl one.cfl -o none.cfl
+said_like '^larmor: nufft: types 1 and 2 need --modes'
+expect 2 nufft --type 3 -t k.cfl one.cfl -o none.cfl
+said_like '^larmor: nufft: type 3 needs --targets'
+expect 2 nufft --type 4 -t k.cfl --modes 8 one.cfl -o none.cfl
+said 'larmor: --type "4": a whole number from 1 to 3 expected.'
+expect 2 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o none.png
+said_like '^larmor: nufft: --output FILE must end in'
+[ ! -e none.cfl ] || fail "a refused transform left a file"
+expect 1 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o a.cfl
+said 'larmor: a.cfl: exists already; --force overwrites it'

@@ -1,0 +1,402 @@
+/* recon/precond, against dense matrices. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/support.h"
+
+enum { COILS = 3, SAMPLES = 40 };
+
+/* A small SENSE problem, dense: a [samples coils, voxels]. */
+typedef struct sense {
+    larmor_shape image;
+    int64_t voxels;
+    double *k, *w;
+    cplx *s, *a;
+    larmor_array *traj, *weights, *maps;
+} sense;
+
+static sense make(larmor_shape image, int coils, int weighted)
+{
+    sense p = {.image = image, .voxels = larmor_shape_count(image)};
+    p.k = random_points(image, SAMPLES, 3), p.w = malloc(SAMPLES * sizeof *p.w);
+    p.s = random_values(p.voxels * COILS, 4);
+    if (!coils)
+        for (int64_t i = 0; i < p.voxels; i++) p.s[i] = 1;
+    for (int j = 0; j < SAMPLES; j++) p.w[j] = weighted ? 0.1 + j % 5 : 1;
+    if (p.voxels > 64) /* maps are smooth, as those of coils */
+        for (int64_t i = 0; i < p.voxels * COILS; i++) {
+            const double turn = (double)(i % p.voxels) / (double)p.voxels, c = (double)(i / p.voxels);
+            p.s[i] = (1 + 0.5 * cos(3 * turn + c)) * cexp(I * (2 * turn + c));
+        }
+    const int channels = coils ? coils : 1;
+    p.a = malloc((size_t)(SAMPLES * channels * p.voxels) * sizeof *p.a);
+    for (int64_t i = 0; i < p.voxels; i++)
+        for (int c = 0; c < channels; c++)
+            for (int j = 0; j < SAMPLES; j++)
+                p.a[j + SAMPLES * (c + channels * i)] = sqrt(p.w[j]) * p.s[i + c * p.voxels] *
+                                                        cexp(-2 * M_PI * I * turns(p.k + j * image.ndim, image, i));
+    p.traj = real_array(LARMOR_SHAPE(image.ndim, SAMPLES), p.k);
+    p.weights = weighted ? real_array(LARMOR_SHAPE(SAMPLES), p.w) : NULL;
+    p.maps = coils ? complex_array(LARMOR_C128, larmor_shape_append(image, coils), p.s) : NULL;
+    return p;
+}
+
+static void drop(sense *p)
+{
+    larmor_array_free(p->traj), larmor_array_free(p->weights), larmor_array_free(p->maps);
+    free(p->k), free(p->w), free(p->s), free(p->a);
+}
+
+/* exp(2 pi i m . x / N) of frequency number m at voxel x */
+static cplx wave(larmor_shape image, int64_t m, int64_t x)
+{
+    double sum = 0;
+    for (int d = 0; d < image.ndim; d++) {
+        sum += (double)(m % image.dim[d]) * (double)(x % image.dim[d]) / (double)image.dim[d];
+        m /= image.dim[d], x /= image.dim[d];
+    }
+    return cexp(2 * M_PI * I * sum);
+}
+
+/* The eigenvalues f^H A^H A f / |f|^2 of the nearest circulant, f the waves. */
+static double *nearest(const sense *p, int channels)
+{
+    double *d = calloc((size_t)p->voxels, sizeof *d);
+    for (int64_t m = 0; m < p->voxels; m++)
+        for (int r = 0; r < SAMPLES * channels; r++) {
+            cplx sum = 0;
+            for (int64_t i = 0; i < p->voxels; i++) sum += p->a[r + SAMPLES * channels * i] * wave(p->image, m, i);
+            d[m] += pow(cabs(sum), 2) / (double)p->voxels;
+        }
+    return d;
+}
+
+static double largest_of(const double *d, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, d[i]);
+    return most;
+}
+
+static void the_circulant_is_the_nearest_one_to_the_normal_map(void **state)
+{
+    (void)state;
+    const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
+    for (int c = 0; c < 12; c++) {
+        const int coils = c % 2 ? COILS : 0, weighted = c / 6;
+        sense p = make(image[c / 2 % 3], coils, weighted);
+        double *d = nearest(&p, coils ? coils : 1);
+        const double most = largest_of(d, p.voxels), lambda = 0.02 * most;
+        larmor_op *M;
+        assert_ok(larmor_precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
+        for (int64_t m = 0; m < p.voxels; m += 3) { /* waves are its eigenvectors */
+            cplx *in = malloc((size_t)p.voxels * sizeof *in);
+            for (int64_t i = 0; i < p.voxels; i++) in[i] = wave(p.image, m, i);
+            larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
+            assert_ok(larmor_op_forward(M, x, y));
+            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + lambda + 0.005 * most;
+            cplx *got = values_of(y);
+            assert_at_most(difference(got, in, p.voxels), 1e-3);
+            free(got), free(in);
+            larmor_array_free(x), larmor_array_free(y);
+        }
+        larmor_op_free(M);
+        free(d);
+        drop(&p);
+    }
+}
+
+static void smooth_maps_on_a_coarse_grid_are_enough(void **state)
+{
+    (void)state;
+    sense p = make((larmor_shape){1, {150}}, COILS, 0);
+    double *d = nearest(&p, COILS);
+    const double most = largest_of(d, p.voxels);
+    larmor_op *M;
+    assert_ok(larmor_precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
+    for (int64_t m = 0; m < p.voxels; m++) {
+        cplx in[150];
+        for (int64_t i = 0; i < p.voxels; i++) in[i] = wave(p.image, m, i);
+        larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
+        assert_ok(larmor_op_forward(M, x, y));
+        for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + 0.005 * most;
+        cplx *got = values_of(y);
+        assert_at_most(difference(got, in, p.voxels), 0.05);
+        free(got);
+        larmor_array_free(x), larmor_array_free(y);
+    }
+    larmor_op_free(M);
+    free(d);
+    drop(&p);
+}
+
+static void the_preconditioner_is_self_adjoint_and_positive(void **state)
+{
+    (void)state;
+    sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
+    larmor_op *M;
+    assert_ok(larmor_precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, 0, &M));
+    double error;
+    assert_ok(larmor_op_adjoint_error(M, 1, &error));
+    assert_at_most(error, 1e-12);
+    for (uint64_t seed = 1; seed < 9; seed++) {
+        cplx *values = random_values(p.voxels, seed);
+        larmor_array *x = complex_array(LARMOR_C128, p.image, values), *y = zeros(LARMOR_C128, p.image);
+        double product[2];
+        assert_ok(larmor_op_forward(M, x, y));
+        assert_ok(larmor_dot(x, y, product));
+        assert_true(product[0] > 0);
+        assert_at_most(fabs(product[1]), 1e-6 * product[0]);
+        free(values);
+        larmor_array_free(x), larmor_array_free(y);
+    }
+    larmor_op_free(M);
+    drop(&p);
+}
+
+/* Periodic differences along the first axis: a circulant itself. */
+static larmor_status around_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
+    cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
+    const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
+    free(in), free(out);
+    return st;
+}
+
+static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    (void)self;
+    const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
+    cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
+    const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
+    free(in), free(out);
+    return st;
+}
+
+static void a_penalty_adds_the_symbol_of_its_operator(void **state)
+{
+    (void)state;
+    static const larmor_op_impl impl = {"around", around_forward, around_adjoint, NULL, NULL};
+    sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
+    double *d = nearest(&p, COILS);
+    const double most = largest_of(d, p.voxels), penalty = 0.3 * most;
+    larmor_circulant *C;
+    larmor_op *K, *M;
+    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, p.image, p.image, &K));
+    assert_ok(larmor_circulant_create(p.maps, p.traj, NULL, p.image, LARMOR_C128, &C));
+    for (int with = 0; with < 2; with++) {
+        assert_ok(larmor_circulant_inverse(C, 0, with ? K : NULL, penalty, &M));
+        for (int64_t m = 0; m < p.voxels; m += 7) {
+            cplx in[30];
+            for (int64_t i = 0; i < p.voxels; i++) in[i] = wave(p.image, m, i);
+            larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
+            assert_ok(larmor_op_forward(M, x, y));
+            const double symbol = with ? pow(2 * sin(M_PI * (double)(m % 6) / 6), 2) : 1;
+            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + penalty * symbol + 0.005 * most;
+            cplx *got = values_of(y);
+            assert_at_most(difference(got, in, p.voxels), 1e-3);
+            free(got);
+            larmor_array_free(x), larmor_array_free(y);
+        }
+        larmor_op_free(M);
+    }
+    larmor_op_free(K);
+    larmor_circulant_free(C);
+    free(d);
+    drop(&p);
+}
+
+/* |P (G + lambda) - I|^2 in row r, G = A A^H */
+static double row_error(const sense *p, int rows, int r, double lambda, double weight)
+{
+    double sum = 0;
+    for (int q = 0; q < rows; q++) {
+        cplx g = q == r ? lambda : 0;
+        for (int64_t i = 0; i < p->voxels; i++) g += p->a[r + rows * i] * conj(p->a[q + rows * i]);
+        sum += pow(cabs(weight * g - (q == r)), 2);
+    }
+    return sum;
+}
+
+static void the_weights_in_kspace_minimise_the_frobenius_norm(void **state)
+{
+    (void)state;
+    const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
+    for (int c = 0; c < 12; c++) {
+        const int coils = c % 2 ? COILS : 0, rows = SAMPLES * (coils ? coils : 1);
+        const double lambda = c / 6 ? 5 : 0;
+        sense p = make(image[c / 2 % 3], coils, 0);
+        larmor_array *weights;
+        assert_ok(larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C128, lambda, &weights));
+        const larmor_shape expected = coils ? LARMOR_SHAPE(SAMPLES, COILS) : LARMOR_SHAPE(SAMPLES);
+        assert_true(larmor_shape_equal(larmor_array_shape(weights), expected));
+        cplx *got = values_of(weights);
+        for (int r = 0; r < rows; r += 7) {
+            /* a parabola: its lowest point is found from three values */
+            const double e0 = row_error(&p, rows, r, lambda, 0), e1 = row_error(&p, rows, r, lambda, 1),
+                         e2 = row_error(&p, rows, r, lambda, 2);
+            const double bend = (e2 - 2 * e1 + e0) / 2, slope = e1 - e0 - bend;
+            assert_at_most(fabs(creal(got[r]) / (-slope / (2 * bend)) - 1), 1e-3);
+        }
+        free(got);
+        larmor_array_free(weights);
+        drop(&p);
+    }
+}
+
+/* 64 x 64 voxels, 3 coils, radial: what the preconditioners are for. */
+typedef struct scan {
+    larmor_array *traj, *maps, *truth, *kspace;
+    larmor_op *A;
+    double largest;
+} scan;
+
+static scan radial_scan(larmor_dtype dtype)
+{
+    enum { N = 64, SPOKES = 40 };
+    scan s;
+    const larmor_shape image = {2, {N, N}};
+    double *k = radial_points(N, 2 * N, SPOKES);
+    s.traj = real_array(LARMOR_SHAPE(2, 2 * N, SPOKES), k);
+    cplx *x = calloc(N * N, sizeof *x), *maps = malloc(N * N * COILS * sizeof *maps);
+    for (int i = 0; i < N * N; i++) {
+        const double u = position(image, i, 0), v = position(image, i, 1);
+        x[i] = (hypot(u, v) < 0.4) + (hypot(u - 0.1, v) < 0.1);
+        for (int c = 0; c < COILS; c++) {
+            const double turn = 2 * M_PI * c / COILS;
+            maps[i + c * N * N] =
+                exp(-2 * (pow(u - cos(turn) / 2, 2) + pow(v - sin(turn) / 2, 2))) * cexp(I * (u + c));
+        }
+    }
+    s.maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), maps);
+    s.truth = complex_array(dtype, image, x);
+    assert_ok(larmor_op_sense(s.maps, &(larmor_sense_opts){.traj = s.traj}, &s.A));
+    s.kspace = zeros(dtype, larmor_op_out_shape(s.A));
+    assert_ok(larmor_op_forward(s.A, s.truth, s.kspace));
+    assert_ok(larmor_opnorm(s.A, 20, &s.largest));
+    free(k), free(x), free(maps);
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->traj), larmor_array_free(s->maps), larmor_array_free(s->truth), larmor_array_free(s->kspace);
+    larmor_op_free(s->A);
+}
+
+static void preconditioned_conjugate_gradients_need_a_third_fewer_iterations(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    for (int t = 0; t < 2; t++) {
+        scan s = radial_scan(dtype[t]);
+        const larmor_shape image = larmor_op_in_shape(s.A);
+        larmor_array *x[2] = {zeros(dtype[t], image), zeros(dtype[t], image)};
+        larmor_op *M;
+        larmor_report plain, fast;
+        larmor_solve_opts opts = {.max_iter = 200, .tol = 1e-4, .lambda = 1e-3 * s.largest};
+        assert_ok(larmor_precondition_circulant(s.maps, s.traj, NULL, image, dtype[t], opts.lambda, &M));
+        assert_ok(larmor_cg(s.A, s.kspace, x[0], &opts, &plain));
+        opts.precondition = M;
+        assert_ok(larmor_cg(s.A, s.kspace, x[1], &opts, &fast));
+        assert_true(3 * fast.iters <= 2 * plain.iters);
+        assert_at_most(fabs(fast.objective / plain.objective - 1), 1e-2);
+        cplx *a = values_of(x[0]), *b = values_of(x[1]);
+        assert_at_most(difference(b, a, larmor_shape_count(image)), 0.02);
+        free(a), free(b);
+        larmor_op_free(M), larmor_array_free(x[0]), larmor_array_free(x[1]);
+        free_scan(&s);
+    }
+}
+
+static void weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations(void **state)
+{
+    (void)state;
+    scan s = radial_scan(LARMOR_C64);
+    const larmor_shape image = larmor_op_in_shape(s.A);
+    larmor_array *p;
+    double error[2];
+    cplx *truth = values_of(s.truth);
+    assert_ok(larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
+    for (int with = 0; with < 2; with++) {
+        larmor_array *x = zeros(LARMOR_C64, image);
+        const larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .weights = with ? p : NULL};
+        assert_ok(larmor_lsmr(s.A, s.kspace, x, &opts, NULL));
+        cplx *got = values_of(x);
+        error[with] = difference(got, truth, larmor_shape_count(image));
+        free(got);
+        larmor_array_free(x);
+    }
+    assert_at_most(error[1], 0.6 * error[0]);
+    free(truth);
+    larmor_array_free(p);
+    free_scan(&s);
+}
+
+static void a_circulant_saves_steps_of_admm(void **state)
+{
+    (void)state;
+    scan s = radial_scan(LARMOR_C64);
+    const larmor_shape image = larmor_op_in_shape(s.A);
+    larmor_array *x = zeros(LARMOR_C64, image);
+    larmor_circulant *C;
+    larmor_op *K;
+    larmor_prox *g;
+    larmor_report plain, fast;
+    larmor_solve_opts opts = {.max_iter = 12, .tol = -1, .inner = 1, .largest = s.largest};
+    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+    assert_ok(larmor_op_gradient(dev, LARMOR_C64, image, 3, NULL, &K));
+    assert_ok(larmor_prox_group_l1(dev, 1e-5 * s.largest, LARMOR_C64, larmor_op_out_shape(K), &g));
+    assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &plain));
+    assert_ok(larmor_zero(x));
+    opts.circulant = C;
+    assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &fast));
+    assert_true(fast.objective < plain.objective / 2);
+    larmor_array_free(x);
+    larmor_circulant_free(C), larmor_op_free(K), larmor_prox_free(g);
+    free_scan(&s);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
+    larmor_op *M;
+    larmor_array *w;
+    const larmor_shape other = {2, {5, 6}}, line = {1, {6}};
+    assert_refused(larmor_precondition_circulant(p.maps, p.traj, NULL, other, LARMOR_C128, 0, &M), LARMOR_ERR_SHAPE,
+                   "circulant: maps is c128 [6, 5, 3]");
+    assert_refused(larmor_precondition_circulant(p.maps, p.traj, NULL, line, LARMOR_C128, 0, &M), LARMOR_ERR_SHAPE,
+                   "circulant: trajectory is");
+    assert_refused(larmor_precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, -1, &M), LARMOR_ERR_ARG,
+                   "circulant: lambda is -1");
+    assert_refused(larmor_precondition_kspace(p.maps, p.traj, p.image, LARMOR_C64, 0, &w), LARMOR_ERR_SHAPE,
+                   "k-space preconditioner: maps is c128");
+    assert_refused(larmor_precondition_kspace(NULL, p.traj, p.image, LARMOR_F64, 0, &w), LARMOR_ERR_ARG,
+                   "k-space preconditioner: dtype is f64");
+    p.w[4] = -1;
+    larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES), p.w);
+    assert_refused(larmor_precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &M),
+                   LARMOR_ERR_ARG, "circulant: weight 4 is -1");
+    assert_null(M);
+    larmor_array_free(negative);
+    drop(&p);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_circulant_is_the_nearest_one_to_the_normal_map),
+    cmocka_unit_test(smooth_maps_on_a_coarse_grid_are_enough),
+    cmocka_unit_test(the_preconditioner_is_self_adjoint_and_positive),
+    cmocka_unit_test(a_penalty_adds_the_symbol_of_its_operator),
+    cmocka_unit_test(the_weights_in_kspace_minimise_the_frobenius_norm),
+    cmocka_unit_test(preconditioned_conjugate_gradients_need_a_third_fewer_iterations),
+    cmocka_unit_test(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations),
+    cmocka_unit_test(a_circulant_saves_steps_of_admm),
+    cmocka_unit_test(what_does_not_fit_is_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

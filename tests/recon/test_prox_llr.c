@@ -1,0 +1,101 @@
+/* recon/prox/llr.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/prox_support.h"
+#include "tests/recon/regulariser_support.h"
+
+enum { NX = 10, NY = 9, FRAMES = 6, N = NX * NY * FRAMES };
+#define SERIES LARMOR_SHAPE(NX, NY, FRAMES)
+
+/* One image times one course in time. */
+static void rank_1(cplx *x)
+{
+    for (int i = 0; i < N; i++) {
+        const int voxel = i % (NX * NY), t = i / (NX * NY);
+        x[i] = (1 + sin(0.3 * voxel)) * cexp(0.5 * I * t) * (1 + 0.1 * t);
+    }
+}
+
+static void matrices_of_rank_1_cost_their_norm(void **state)
+{
+    (void)state;
+    larmor_prox *p;
+    cplx x[12];
+    double square = 0;
+    for (int i = 0; i < 12; i++) x[i] = (1.0 + i % 4) * cexp(1.0 * I * (i / 4)), square += pow(cabs(x[i]), 2);
+    assert_ok(larmor_prox_nuclear(dev, 3, LARMOR_C128, LARMOR_SHAPE(4, 3, 1), &p));
+    assert_at_most(fabs(value_at(p, LARMOR_C128, LARMOR_SHAPE(4, 3, 1), x) - 3 * sqrt(square)), 1e-7 * square);
+    larmor_prox_free(p);
+}
+
+static void both_are_proximal_maps(void **state)
+{
+    (void)state;
+    larmor_prox *nuclear, *blocks;
+    assert_ok(larmor_prox_nuclear(dev, 0.6, LARMOR_C128, LARMOR_SHAPE(5, 4, 3), &nuclear));
+    assert_ok(larmor_prox_low_rank(dev, 0.6, LARMOR_C128, SERIES, (int64_t[]){4, 4, 1}, &blocks));
+    free(expect_minimum(nuclear, LARMOR_C128, LARMOR_SHAPE(5, 4, 3), 0.8, 3));
+    for (uint64_t seed = 1; seed < 4; seed++) free(expect_minimum(blocks, LARMOR_C128, SERIES, 0.8, seed));
+    larmor_prox_free(nuclear), larmor_prox_free(blocks);
+}
+
+static void a_noisy_series_of_rank_1_comes_closer_to_the_truth(void **state)
+{
+    (void)state;
+    cplx truth[N], *noise = random_values(N, 5), b[N];
+    rank_1(truth);
+    for (int i = 0; i < N; i++) b[i] = truth[i] + 0.3 * noise[i];
+    cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.12}, SERIES, b);
+    assert_at_most(difference(x, truth, N), 0.6 * difference(b, truth, N));
+    free(x), free(noise);
+}
+
+/* Pure noise of deviation s is all gone at lambda somewhat above s, whatever the block and the number of frames. */
+static void lambda_means_the_same_for_all_blocks(void **state)
+{
+    (void)state;
+    cplx *noise = random_values(N, 6);
+    const double deviation = sqrt(2 / 3.), unit = sqrt(28 / 45. / (2 / 3.)); /* E|b|^4 = 28/45 */
+    for (int64_t block = 2; block <= 8; block += 2) {
+        const larmor_regulariser_opts opts = {.lambda = 1.6 * deviation / unit, .block = {block, block, block}};
+        cplx *x = denoise("llr", &opts, SERIES, noise), zero[N] = {0};
+        assert_at_most(sqrt(distance_squared(x, zero, N) / distance_squared(noise, zero, N)), 0.02);
+        free(x);
+    }
+    free(noise);
+}
+
+static void its_operator_is_an_adjoint_pair(void **state)
+{
+    (void)state;
+    larmor_regulariser *r;
+    double error;
+    assert_ok(larmor_regulariser_create(dev, "llr", NULL, LARMOR_C128, SERIES, &r));
+    assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
+    assert_at_most(error, 1e-14);
+    larmor_regulariser_free(r);
+}
+
+static void one_frame_is_refused(void **state)
+{
+    (void)state;
+    larmor_regulariser *r;
+    assert_refused(larmor_regulariser_create(dev, "llr", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &r),
+                   LARMOR_ERR_SHAPE, "llr: got c64 [8, 8, 1] on");
+    assert_null(r);
+    assert_refused(larmor_regulariser_create(dev, "llr", &(larmor_regulariser_opts){.block = {4, -2, 1}}, LARMOR_C64,
+                                             SERIES, &r),
+                   LARMOR_ERR_ARG, "llr: block[1] is -2, expected at least 1, or 0 for the default");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(matrices_of_rank_1_cost_their_norm),
+    cmocka_unit_test(both_are_proximal_maps),
+    cmocka_unit_test(a_noisy_series_of_rank_1_comes_closer_to_the_truth),
+    cmocka_unit_test(lambda_means_the_same_for_all_blocks),
+    cmocka_unit_test(its_operator_is_an_adjoint_pair),
+    cmocka_unit_test(one_frame_is_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

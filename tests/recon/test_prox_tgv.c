@@ -1,0 +1,110 @@
+/* recon/prox/tgv.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/regulariser_support.h"
+
+enum { NX = 12, NY = 10 };
+#define SHAPE LARMOR_SHAPE(NX, NY)
+
+static void ramp(cplx *x)
+{
+    for (int i = 0; i < NX * NY; i++) x[i] = 1 + 0.3 * (i % NX) - 0.2 * I * (i / NX);
+}
+
+static void its_operators_are_adjoint_pairs(void **state)
+{
+    (void)state;
+    for (int ndim = 1; ndim <= 3; ndim++) {
+        const larmor_shape shape = larmor_shape_of(ndim, (int64_t[]){6, 5, 4});
+        larmor_regulariser *r;
+        double error;
+        assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &r));
+        const larmor_penalty p = larmor_regulariser_penalty(r);
+        assert_ok(larmor_op_adjoint_error(p.K, 3, &error));
+        assert_at_most(error, 1e-14);
+        assert_ok(larmor_op_adjoint_error(p.E, 4, &error));
+        assert_at_most(error, 1e-14);
+        assert_true(larmor_shape_equal(larmor_op_in_shape(p.K), larmor_shape_append(shape, 1 + ndim)));
+        assert_true(larmor_shape_equal(larmor_op_out_shape(p.E), shape));
+        larmor_regulariser_free(r);
+    }
+}
+
+/* With v the gradient of x both terms vanish. */
+static void an_affine_ramp_costs_nothing(void **state)
+{
+    (void)state;
+    larmor_regulariser *r;
+    larmor_op *G;
+    assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, SHAPE, &r));
+    assert_ok(larmor_op_gradient(dev, LARMOR_C128, SHAPE, 3, NULL, &G));
+    const larmor_penalty p = larmor_regulariser_penalty(r);
+    cplx x[NX * NY], z[3 * NX * NY];
+    ramp(x);
+    larmor_array *image = complex_array(LARMOR_C128, SHAPE, x), *field = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY, 2));
+    assert_ok(larmor_op_forward(G, image, field));
+    cplx *v = values_of(field);
+    memcpy(z, x, sizeof x), memcpy(z + NX * NY, v, 2 * sizeof x);
+    larmor_array *extended = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, 3), z),
+                 *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
+    double g;
+    assert_ok(larmor_op_forward(p.K, extended, y));
+    assert_ok(larmor_prox_value(p.g, y, &g));
+    assert_at_most(g, 1e-12);
+    free(v);
+    larmor_array_free(image), larmor_array_free(field), larmor_array_free(extended), larmor_array_free(y);
+    larmor_op_free(G), larmor_regulariser_free(r);
+}
+
+static void it_leaves_ramps_alone_where_total_variation_does_not(void **state)
+{
+    (void)state;
+    cplx b[NX * NY];
+    ramp(b);
+    const larmor_regulariser_opts opts = {.lambda = 0.3};
+    cplx *tgv = denoise("tgv", &opts, SHAPE, b), *tv = denoise("tv", &opts, SHAPE, b);
+    assert_at_most(difference(tgv, b, NX * NY), 1e-5);
+    assert_at_most(0.1, difference(tv, b, NX * NY));
+    free(tgv), free(tv);
+}
+
+static void the_ratio_weighs_the_second_term(void **state)
+{
+    (void)state;
+    double g[2];
+    for (int i = 0; i < 2; i++) {
+        larmor_regulariser *r;
+        assert_ok(larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.ratio = i ? 5 : 0}, LARMOR_C128,
+                                            SHAPE, &r));
+        const larmor_penalty p = larmor_regulariser_penalty(r);
+        cplx z[3 * NX * NY] = {0};
+        z[NX * NY + 3 * NX + 4] = 1; /* v alone: the first term is 1 */
+        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, 3), z),
+                     *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
+        assert_ok(larmor_op_forward(p.K, in, y));
+        assert_ok(larmor_prox_value(p.g, y, &g[i]));
+        larmor_array_free(in), larmor_array_free(y), larmor_regulariser_free(r);
+    }
+    assert_at_most(fabs((g[1] - 1) - 2.5 * (g[0] - 1)), 1e-12);
+}
+
+static void a_series_is_refused(void **state)
+{
+    (void)state;
+    larmor_regulariser *r;
+    assert_refused(larmor_regulariser_create(dev, "tgv", &(larmor_regulariser_opts){.series = 1}, LARMOR_C64,
+                                             LARMOR_SHAPE(8, 8, 3), &r),
+                   LARMOR_ERR_SHAPE, "tgv: got a series, c64 [8, 8, 3]");
+    assert_null(r);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(its_operators_are_adjoint_pairs),
+    cmocka_unit_test(an_affine_ramp_costs_nothing),
+    cmocka_unit_test(it_leaves_ramps_alone_where_total_variation_does_not),
+    cmocka_unit_test(the_ratio_weighs_the_second_term),
+    cmocka_unit_test(a_series_is_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
