@@ -15,6 +15,7 @@ typedef struct settings {
     app_texts outputs;
     const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *plan;
     double tol, lambda, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } settings;
@@ -60,6 +61,10 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
+    OPTION(
+        APP_TEXT, plan, 0, "plan", "EFFORT",
+        "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
+        .choices = "estimate|measure|exhaustive"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
            .preset = "1e-5", .low = 1e-13, .high = 0.1),
     OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
@@ -246,6 +251,7 @@ static int prepare(run_state *r)
     log_input(r);
     if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
         app_log("device %s", larmor_device_reason(r->job.dev));
+    APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
     APP_OR(done, APP_INPUT, make_whitening(r));
     if (r->job.no_maps && r->job.method != RECON_GRID) {
         app_error("--maps none: only --method grid works without coil maps.");
@@ -567,6 +573,7 @@ static int run(const void *given, const app_files *files)
     if (!code && app_stopped() != 143) code = write_outputs(&r);
     if (!code && s->json && r.images) print_report(&r);
     if (!code) code = app_stopped();
+    if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
     if (!code) app_log("done in %.2f s", now() - r.began);
     list_free(&list);
     clear(&r);

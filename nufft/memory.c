@@ -24,15 +24,18 @@ int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
 static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
                             double element, int shape)
 {
-    double tile = element;
+    double tile = element, tile_count = 1;
     for (int d = 0; d < ndim; d++) {
         const int64_t cells = choice->cells[d], side = tile_sides[shape][ndim - 1][d],
                       tiles = cells > side ? cells / side : 1;
+        tile_count *= (double)tiles;
         tile *= (double)((cells + tiles - 1) / tiles + choice->window.width);
     }
     tile += 512; /* rounded up to whole vectors */
     const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
-    const double chunks = points / CHUNK_POINTS, crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
+    /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more */
+    const double chunks = points / CHUNK_POINTS + fmin(tile_count, points / (2 * CHUNK_POINTS)),
+                 crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
     return held * (crowded > threads ? crowded : threads);
 }
 

@@ -63,7 +63,7 @@ typedef struct larmor_nufft_opts {
     int both_directions;        /* 1: execute and execute_adjoint are to be quick together; default: execute alone */
 } larmor_nufft_opts;
 
-/* Make a plan: the window, its deconvolution factors, the FFT.
+/* Make a plan: check the options and that tol can be kept. Memory is taken by larmor_nufft_set_points.
  *
  * Definition, with r_i = i - floor(N/2) for mode i in each dimension and points k in cycles per field of view:
  *   type 2  y_j = sum_r x_r exp(sign 2 pi i k_j . r / N)        type 1  x_r = sum_j y_j exp(sign 2 pi i k_j . r / N)
@@ -81,7 +81,8 @@ typedef struct larmor_nufft_opts {
  *         Greengard, J. Comput. Phys. 206, 1 (2005). */
 LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **plan);
 
-/* Set the points; they are copied and sorted, so the array may be freed. May be called again with others. A call that
+/* Choose the grid for so many points (see larmor_plan_effort) and set them: they are copied and sorted, so the array
+ * may be freed. May be called again with others. A call that
  * fails leaves the plan as it was.
  *
  * points   [ndim, ...] f32 or f64 (whatever the plan's precision). m = product of the other dimensions; m = 0 is
