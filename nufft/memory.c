@@ -5,6 +5,7 @@
 #include "larmor/nufft.h"
 #include "nufft/choose.h"
 #include "nufft/cpu/tiles.h"
+#include "nufft/precompute.h"
 #include "nufft/tune.h"
 
 enum { MOST_TOGETHER = 8 };
@@ -60,7 +61,21 @@ typedef struct outline {
     size_t real;
     int64_t batch, most;
     int shapes; /* of tiles that may be taken */
+    larmor_precompute precompute;
 } outline;
+
+/* A precomputed form, and what making it takes for a moment. */
+static double precompute_bytes(const outline *o, const lmr_nufft_choice *choice, double points, int64_t together)
+{
+    const lmr_precompute_size s = {.ndim = o->ndim,
+                                   .width = choice->window.width,
+                                   .is_gpu = !o->threads,
+                                   .real = o->real,
+                                   .points = (int64_t)points,
+                                   .cells = choice->cells[0] * choice->cells[1] * choice->cells[2],
+                                   .together = together};
+    return (double)lmr_precompute_bytes(&s, o->precompute) + (double)lmr_precompute_scratch(&s, o->precompute);
+}
 
 /* A transform of types 1 and 2; *together is how many share a pass. A GPU's FFT works beside the grids, for a whole
  * pass and for the last, smaller one. */
@@ -73,7 +88,9 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     *together = lmr_nufft_together(o->batch, (int64_t)grid, o->most);
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
     return (double)grids * grid + factors * (double)o->real +
-           points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes);
+           points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes) +
+
+           precompute_bytes(o, choice, points, *together);
 }
 
 /* Points and targets are sorted, scaled copies and factors of both kept beside the input. */
@@ -136,7 +153,8 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .real = single ? sizeof(float) : sizeof(double),
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
-                       .shapes = opts->effort ? TILE_SHAPES : 1};
+                       .shapes = opts->effort ? TILE_SHAPES : 1,
+                       .precompute = opts->type == 3 ? LARMOR_PRECOMPUTE_NONE : opts->precompute};
     const lmr_nufft_rates rates = lmr_nufft_rates_of(dev, single ? LMR_F32 : LMR_F64, opts->threads);
     lmr_nufft_request request = {.ndim = opts->ndim,
                                  .single = single,
