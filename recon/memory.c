@@ -99,7 +99,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     const double size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
     const double grid = size * (double)larmor_shape_count(doubled.image);
     double total = 0;
-    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, &total));
+    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, LARMOR_PLAN_ESTIMATE, &total));
     total += (16.0 * p->image.ndim + size + 16) * (double)p->samples;       /* points twice, values, weights */
     const double correlation = 3 * grid + (double)p->coils * size * 0x1p18; /* coarse maps of 64 voxels a side */
     const double least = grid + (8.0 * p->image.ndim) * (double)p->samples;
