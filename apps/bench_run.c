@@ -12,6 +12,7 @@ typedef struct own_subject {
     const bench_data *data;
     larmor_nufft *plan;
     larmor_timer *timer;
+    larmor_plan_effort effort;
 } own_subject;
 
 static larmor_status own_create(bench_subject *self)
@@ -27,6 +28,7 @@ static larmor_status own_create(bench_subject *self)
         .upsample = s->c->upsample,
         .precompute = s->c->precompute,
         .dtype = s->c->is_double ? LARMOR_C128 : LARMOR_C64,
+        .effort = s->effort,
     };
     return larmor_nufft_create(s->data->dev, &opts, &s->plan);
 }
@@ -198,6 +200,7 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
         .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}, 0, ""},
         .c = &result->c,
         .data = &place->data,
+        .effort = place->effort,
     };
     bench_subject *const subject = &ours.base;
     st = larmor_timer_create(place->dev, &ours.timer);

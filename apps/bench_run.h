@@ -27,7 +27,8 @@ typedef struct bench_result {
 /* Where and how cases run, and the data of the last one, which the next keeps if it is the same problem. */
 typedef struct bench_place {
     larmor_device *dev;
-    bench_peer *peer; /* NULL: none */
+    larmor_plan_effort effort; /* of larmor's plans */
+    bench_peer *peer;          /* NULL: none */
     int repeats;
     double budget; /* seconds of measuring for each case and each method of the peer */
     int ready;     /* whether what follows is there */

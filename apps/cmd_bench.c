@@ -8,6 +8,7 @@
 
 #include "bench_cases.h"
 #include "bench_file.h"
+#include "bench_planner.h"
 #include "commands.h"
 #include "common.h"
 
@@ -19,7 +20,8 @@ typedef struct settings {
     double budget;
     const char *peer, *peer_library;
     const char *json, *output;
-    int report, force;
+    const char *plan;
+    int report, calibrate, force;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -55,6 +57,10 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, repeats, 0, "repeats", "N", "of each measurement", .preset = "7", .low = 1, .high = 1000),
     OPTION(APP_NUMBER, budget, 0, "budget", "SECONDS", "of measuring in each case, by fewer repeats", .preset = "30",
            .low = 0, .high = 1e6),
+    OPTION(APP_TEXT, plan, 0, "plan", "EFFORT",
+           "how the grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
+           .choices = "estimate|measure|exhaustive"),
+    OPTION(APP_FLAG, calibrate, 0, "calibrate", "", "fit the estimates to this device first, and remember that"),
     OPTION(APP_TEXT, peer, 0, "peer", "NAME", "time another library too", .choices = "finufft|cufinufft"),
     OPTION(APP_TEXT, peer_library, 0, "peer-library", "FILE", "its shared library, e.g. /opt/libcufinufft.so"),
     OPTION(APP_TEXT, json, 0, "json", "FILE",
@@ -73,8 +79,8 @@ static int has_lines(const settings *s)
 
 static int check_usage(const settings *s, const app_files *files)
 {
-    if (files->count && strcmp(files->name[0], "nufft")) {
-        app_error("bench: \"%s\" is nothing to measure; expected nufft.", files->name[0]);
+    if (files->count && strcmp(files->name[0], "nufft") && strcmp(files->name[0], "planner")) {
+        app_error("bench: \"%s\" is nothing to measure; expected nufft or planner.", files->name[0]);
         return APP_USAGE;
     }
     if (!s->peer != !s->peer_library) {
@@ -240,6 +246,7 @@ static int prepare(work *w)
     w->report.result = calloc((size_t)w->count, sizeof *w->report.result);
     if (!w->report.result) APP_OR(done, APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     if (s->json) code = open_json(s, &w->json);
+    APP_OR(done, APP_RUN, app_use_wisdom(w->place.dev, s->plan, s->calibrate, &w->place.effort));
     w->place.repeats = (int)s->repeats, w->place.budget = s->budget;
     w->report.dev = w->place.dev, w->report.title = larmor_device_reason(w->place.dev);
 done:
@@ -251,6 +258,7 @@ static int measure(work *w)
     int code = prepare(w);
     if (code) return code;
     code = run_cases(w);
+    app_keep_wisdom(w->place.dev, w->s->plan, w->s->calibrate);
     if (!w->report.count) return code;
     if (w->json.out && !w->json.has_lines) bench_write_json(&w->report, w->json.out);
     if (w->json.out) {
@@ -280,13 +288,37 @@ done:
     return code;
 }
 
+/* `larmor bench planner`: its own cases, of which all that counts here are files, repeats and the scale. */
+static int run_planner(work *w)
+{
+    const settings *s = w->s;
+    int code = APP_DONE, count = 0;
+    planner_result *results = calloc(PLANNER_CASES, sizeof *results);
+    if (!results) APP_OR(done, APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &w->place.dev));
+    if (s->output) APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &w->plot));
+    if (s->json) code = open_json(s, &w->json);
+    if (code) goto done;
+    if (s->calibrate) APP_OR(done, APP_RUN, larmor_nufft_calibrate(w->place.dev));
+    APP_OR(done, APP_RUN, bench_planner_run(w->place.dev, (int)s->repeats, s->wish.scale, results, &count));
+    if (w->json.out) {
+        bench_planner_write_json(w->place.dev, results, count, w->json.out);
+        code = close_json(s, &w->json);
+    }
+    if (w->plot) APP_OR(done, APP_RUN, bench_planner_plot(w->place.dev, results, count, w->plot));
+done:
+    free(results);
+    return code;
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     work w = {.s = s, .report = {.peer = s->peer, .peer_library = s->peer_library}};
     int code = check_usage(s, files);
     if (code) return code;
-    code = s->report ? report_file(&w) : measure(&w);
+    const int planner = files->count && !strcmp(files->name[0], "planner");
+    code = planner ? run_planner(&w) : s->report ? report_file(&w) : measure(&w);
     if (w.json.out) {
         fclose(w.json.out);
         if (!w.json.has_lines) remove(w.json.part);
@@ -303,13 +335,15 @@ static int run(const void *given, const app_files *files)
 
 const app_command cmd_bench = {
     .name = "bench",
-    .usage = "[nufft] [options]",
+    .usage = "[nufft|planner] [options]",
     .summary = "time the NUFFT on this machine",
     .details =
         "One case, or the cases of --matrix that fit the other options. paper: 2D 1000^2 and 3D 100^3, 1e7 points,\n"
         "uniform and cluster. mri: 2D 256^2 radial with 32 coils, 3D 192^3 stars and koosh with 8. cpu: 1D 1e4, 2D\n"
         "320^2, 3D 100^3, 1e6 and 1e7 points, batches of 1 and 8. gnufftw: 3D 62^3 to 254^3, undersampling 1, 4 and\n"
-        "16, ten upsampling factors each. Errors are measured against direct sums for random outputs.",
+        "16, ten upsampling factors each. Errors are measured against direct sums for random outputs.\n"
+        "planner: 20 cases of its own, with what estimate, measure and exhaustive choose and with fixed factors; of\n"
+        "the options it heeds the device, --repeats, --scale, --calibrate and the files.",
     .max_files = 1,
     .options = options,
     .settings = sizeof(settings),

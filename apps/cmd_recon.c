@@ -15,6 +15,7 @@ typedef struct settings {
     app_texts outputs;
     const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *plan;
     double tol, lambda, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } settings;
@@ -30,8 +31,8 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)",
-           .low = 1, .high = 1e9),
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)", .low = 1,
+           .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
            "(default: 3e-4 for cg, else 1e-2)",
@@ -60,6 +61,10 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
+    OPTION(
+        APP_TEXT, plan, 0, "plan", "EFFORT",
+        "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
+        .choices = "estimate|measure|exhaustive"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X",
            "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5, with a penalty 1e-3)",
            .low = 1e-13, .high = 0.1, .absent = 1),
@@ -252,6 +257,7 @@ static int prepare(run_state *r)
     log_input(r);
     if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
         app_log("device %s", larmor_device_reason(r->job.dev));
+    APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
     APP_OR(done, APP_INPUT, make_whitening(r));
     if (r->job.no_maps && r->job.method != RECON_GRID) {
         app_error("--maps none: only --method grid works without coil maps.");
@@ -581,6 +587,7 @@ static int run(const void *given, const app_files *files)
     if (!code && app_stopped() != 143) code = write_outputs(&r);
     if (!code && s->json && r.images) print_report(&r);
     if (!code) code = app_stopped();
+    if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
     if (!code) app_log("done in %.2f s", now() - r.began);
     list_free(&list);
     clear(&r);

@@ -124,6 +124,30 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
     return larmor_device_open(spec, dev);
 }
 
+larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)
+{
+    larmor_wisdom_report r;
+    *effort = LARMOR_PLAN_ESTIMATE;
+    if (!plan && !calibrate) return LARMOR_OK;
+    if (plan && !strcmp(plan, "measure")) *effort = LARMOR_PLAN_MEASURE;
+    if (plan && !strcmp(plan, "exhaustive")) *effort = LARMOR_PLAN_EXHAUSTIVE;
+    if (larmor_wisdom_load(dev, NULL, &r)) {
+        app_log("warning: %s", larmor_last_error());
+    } else {
+        app_log("plan: %s, with %d lines of wisdom for this device", plan ? plan : "estimate", r.used);
+        if (r.corrupt || r.foreign_version)
+            app_log("warning: wisdom: %d damaged lines and %d of another version are left out", r.corrupt,
+                    r.foreign_version);
+    }
+    return calibrate ? larmor_nufft_calibrate(dev) : LARMOR_OK;
+}
+
+void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate)
+{
+    if (!calibrate && (!plan || !strcmp(plan, "estimate"))) return;
+    if (larmor_wisdom_save(dev, NULL)) app_log("warning: %s", larmor_last_error());
+}
+
 int app_same_file(const char *a, const char *b)
 {
     struct stat s, t;

@@ -16,14 +16,15 @@ typedef struct recon_job {
     int weighted; /* CG with density weights */
     int no_maps;  /* root sum of squares instead of maps */
     int iters;
-    double tol, eps;     /* tol negative: at rounding */
-    double lambda;       /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
-    double time_weight;  /* of tv, see larmor_regulariser_opts */
-    int64_t llr_block;   /* side of llr's blocks, 0 for the default */
-    int64_t calibration; /* side of the centre for coil maps, 0 for the default */
-    int64_t block;       /* coils at a time, 0 for all */
-    int toeplitz;        /* as in larmor_sense_opts */
-    int precondition;    /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
+    larmor_plan_effort effort; /* of the NUFFT's planner */
+    double tol, eps;           /* tol negative: at rounding */
+    double lambda;             /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
+    double time_weight;        /* of tv, see larmor_regulariser_opts */
+    int64_t llr_block;         /* side of llr's blocks, 0 for the default */
+    int64_t calibration;       /* side of the centre for coil maps, 0 for the default */
+    int64_t block;             /* coils at a time, 0 for all */
+    int toeplitz;              /* as in larmor_sense_opts */
+    int precondition;          /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
     larmor_monitor monitor;
     void *user;
 

@@ -119,6 +119,7 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
     const int in_double = job->method != RECON_GRID && recon_precision(job) == LARMOR_C128;
     const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->eps,
+                                     .effort = job->effort,
                                      .block = block,
                                      .toeplitz = job->method == RECON_GRID ? -1 : plan->toeplitz,
                                      .iters = recon_normals(job)};

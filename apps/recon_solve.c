@@ -45,7 +45,7 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
     larmor_op *A = NULL;
     larmor_status st;
     const larmor_sense_opts sense = {
-        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1};
+        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1, .effort = job->effort};
     OR(done, larmor_op_sense(job->maps, &sense, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
     OR(done, larmor_divide_by_energy(job->maps, x));
@@ -113,6 +113,7 @@ static larmor_status sense_of(const recon_job *job, larmor_array *maps, const re
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
+                                     .effort = job->effort,
                                      .block = job->block,
                                      .toeplitz = job->toeplitz,
                                      .iters = recon_normals(job)};

@@ -131,6 +131,7 @@ larmor_device *lmr_device_ref(larmor_device *dev)
 void larmor_device_free(larmor_device *dev)
 {
     if (!dev || atomic_fetch_sub_explicit(&dev->refs, 1, memory_order_acq_rel) != 1) return;
+    if (dev->learnt) dev->forget(dev->learnt);
     dev->be->close(dev->ctx);
     free(dev);
 }

@@ -13,6 +13,8 @@ struct larmor_device {
     char spec[32];
     char reason[1024];
     int recording; /* between larmor_graph_begin and larmor_graph_end */
+    void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
+    void (*forget)(void *learnt);
     atomic_int refs;
 };
 

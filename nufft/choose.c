@@ -9,8 +9,10 @@
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
 
-static const double candidates[] = {1.25, 1.5, 1.75, 2};
-enum { CANDIDATES = sizeof candidates / sizeof *candidates };
+static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
+                                 1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
+enum { FACTORS = sizeof factors / sizeof *factors };
+_Static_assert((int)FACTORS <= (int)LMR_NUFFT_CANDIDATES, "candidates must have room for all factors");
 
 int64_t lmr_nufft_good_size(int64_t n)
 {
@@ -74,10 +76,9 @@ static int first_width(double tol, double upsample)
     return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
 }
 
-/* The narrowest window that keeps tol at this upsampling; *kept says whether there is one. If not, choice->bound is
- * the least that any width reaches. */
-static larmor_status narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
-                               lmr_nufft_choice *choice, int *kept)
+/* Without a width that keeps tol, choice->bound is the least that any reaches. */
+larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                                  lmr_nufft_choice *choice, int *kept)
 {
     double least = INFINITY;
     for (int width = first_width(r->tol, upsample); width <= LMR_WINDOW_MAX; width++) {
@@ -92,44 +93,64 @@ static larmor_status narrowest(const lmr_nufft_request *r, const int64_t modes[3
     return LARMOR_OK;
 }
 
-/* Nanoseconds of one thread for the points, and for a grid; only ratios matter. Constants measured on x86-64. */
-static double points_cost(const lmr_nufft_request *r, double points, double upsample)
+/* ---- what is cheap ---- */
+
+static lmr_nufft_rates rates_of(const lmr_nufft_request *r)
 {
-    const double width = first_width(r->tol, upsample) + 1, lanes = r->single ? 8 : 4;
-    return points * (25 + 0.6 * pow(width, r->ndim - 1) * ceil(2 * width / lanes));
+    return r->rates ? *r->rates : lmr_nufft_builtin_rates(0, r->single ? LMR_F32 : LMR_F64, 1);
 }
 
-static double grid_cost(const lmr_nufft_request *r, const double modes[3], double upsample)
+/* What there is to do; cells and the width are left to the caller. */
+static lmr_nufft_work work_of(const lmr_nufft_request *r, double points)
 {
-    const double width = first_width(r->tol, upsample) + 1;
-    double cells = 1;
-    for (int d = 0; d < r->ndim; d++) cells *= fmax(upsample * modes[d], 2 * width);
-    return cells * (r->single ? 0.25 : 0.5) * (4 + log2(cells));
+    const double batch = r->batch > 0 ? r->batch : 1;
+    return (lmr_nufft_work){.ndim = r->ndim,
+                            .cells = {1, 1, 1},
+                            .points = r->points > 0 ? r->points : points,
+                            .batch = batch,
+                            .together = fmin(batch, 8),
+                            .types = r->types};
 }
 
-static double cost(const lmr_nufft_request *r, const double modes[3], double upsample)
+double lmr_nufft_predict(const lmr_nufft_request *r, const int64_t modes[3], const lmr_nufft_choice *choice)
 {
-    double points = 1;
-    for (int d = 0; d < r->ndim; d++) points *= modes[d];
-    return points_cost(r, r->points > 0 ? r->points : points, upsample) + grid_cost(r, modes, upsample);
+    const lmr_nufft_rates rates = rates_of(r);
+    double count = 1;
+    for (int d = 0; d < r->ndim; d++) count *= (double)modes[d];
+    lmr_nufft_work work = work_of(r, count);
+    work.width = choice->window.width;
+    for (int d = 0; d < r->ndim; d++) work.cells[d] = (double)choice->cells[d];
+    return lmr_nufft_cost(&rates, &work);
 }
 
-/* Upsampling factors to try, cheapest first, and how many: the one that was asked for or all. */
-static int rank(const lmr_nufft_request *r, double (*price)(const lmr_nufft_request *, const double[3], double),
-                const double sizes[3], double factor[CANDIDATES])
+/* Insert into a list that is sorted by cost. */
+static void insert(lmr_nufft_candidate *list, int count, lmr_nufft_candidate mine)
 {
-    double prices[CANDIDATES];
+    int at = count;
+    for (; at > 0 && list[at - 1].seconds > mine.seconds; at--) list[at] = list[at - 1];
+    list[at] = mine;
+}
+
+/* A processor's vectors and the good sizes of grids make steps in the cost, so that both are taken as they are. */
+int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES])
+{
+    int count = 0;
+    int64_t before[3] = {0};
     if (r->upsample > 0) {
-        factor[0] = r->upsample;
+        list[0] = (lmr_nufft_candidate){r->upsample, 0};
         return 1;
     }
-    for (int i = 0; i < CANDIDATES; i++) {
-        const double mine = price(r, sizes, candidates[i]);
-        int at = i;
-        for (; at > 0 && prices[at - 1] > mine; at--) prices[at] = prices[at - 1], factor[at] = factor[at - 1];
-        prices[at] = mine, factor[at] = candidates[i];
+    for (int i = 0; i < FACTORS; i++) {
+        lmr_nufft_choice at = {.window.width = first_width(r->tol, factors[i]) + 1};
+        lmr_nufft_candidate mine = {factors[i], INFINITY};
+        if (!set_cells(r->ndim, modes, factors[i], at.window.width, at.cells)) {
+            if (at.cells[0] == before[0] && at.cells[1] == before[1] && at.cells[2] == before[2]) continue;
+            for (int d = 0; d < 3; d++) before[d] = at.cells[d];
+            mine.seconds = lmr_nufft_predict(r, modes, &at);
+        }
+        insert(list, count++, mine);
     }
-    return CANDIDATES;
+    return count;
 }
 
 /* x rounded up to one digit. */
@@ -147,16 +168,34 @@ static larmor_status out_of_reach(const lmr_nufft_request *r, double least)
 
 larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
 {
-    double least = INFINITY, factor[CANDIDATES], sizes[3] = {1, 1, 1};
-    for (int d = 0; d < r->ndim; d++) sizes[d] = (double)modes[d];
-    const int factors = rank(r, cost, sizes, factor);
-    for (int i = 0; i < factors; i++) {
+    double least = INFINITY;
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    const int count = lmr_nufft_rank(r, modes, list);
+    for (int i = 0; i < count; i++) {
         int kept = 0;
-        LMR_TRY(narrowest(r, modes, factor[i], choice, &kept));
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, choice, &kept));
         if (kept) return LARMOR_OK;
         if (choice->bound < least) least = choice->bound;
     }
     return out_of_reach(r, least);
+}
+
+int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
+                        lmr_nufft_choice *choice)
+{
+    if (width < LMR_WINDOW_MIN || width > LMR_WINDOW_MAX) return 0;
+    for (int d = 0; d < 3; d++) {
+        choice->cells[d] = 1;
+        if (d >= r->ndim) continue;
+        /* the smallest window wants room for two of it; more than this is no upsampling of these modes */
+        const double most = fmax(2.6 * (double)modes[d], 4.0 * LMR_WINDOW_MAX) + 64;
+        if (cells[d] < 2 * width || cells[d] % 2 || (double)cells[d] < 1.1 * (double)modes[d] ||
+            (double)cells[d] > most || lmr_nufft_good_size(cells[d]) != cells[d])
+            return 0;
+        choice->cells[d] = cells[d];
+    }
+    evaluate(r, modes, cells, width, choice);
+    return choice->bound <= r->tol;
 }
 
 /* ---- a continuous band ---- */
@@ -244,18 +283,26 @@ static larmor_status narrowest_pair(const lmr_nufft_request *r, const double pro
 /* Of the points and of the inner grid; the targets' share hardly depends on the outer upsampling. */
 static double pair_cost(const lmr_nufft_request *r, const double product[3], double upsample)
 {
-    double modes[3] = {1, 1, 1};
-    const double width = first_width(r->tol, upsample) + 1;
-    for (int d = 0; d < r->ndim; d++) modes[d] = fmax(upsample * fmax(product[d], 1) + width + 1, 2 * width);
-    return points_cost(r, r->points, upsample) + grid_cost(r, modes, r->upsample > 0 ? r->upsample : 1.5);
+    const lmr_nufft_rates rates = rates_of(r);
+    const double width = first_width(r->tol, upsample) + 1, inner = r->upsample > 0 ? r->upsample : 1.5;
+    lmr_nufft_work outer = work_of(r, 1), grid = outer;
+    outer.width = (int)width;
+    for (int d = 0; d < r->ndim; d++) {
+        outer.cells[d] = fmax(upsample * fmax(product[d], 1) + width + 1, 2 * width);
+        grid.cells[d] = fmax(inner * outer.cells[d], 2 * width);
+    }
+    return lmr_nufft_cost_points(&rates, &outer, 1) + lmr_nufft_cost_grid(&rates, &grid);
 }
 
 static larmor_status cheapest_pair(const lmr_nufft_request *r, const double product[3], double targets,
                                    lmr_type3_choice *c, int *kept)
 {
-    double factor[CANDIDATES];
-    const int factors = rank(r, pair_cost, product, factor);
-    for (int i = 0; i < factors && !*kept; i++) LMR_TRY(narrowest_pair(r, product, targets, factor[i], c, kept));
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES] = {{r->upsample, 0}};
+    int count = r->upsample > 0;
+    for (int i = 0; i < FACTORS && r->upsample <= 0; i++)
+        if (factors[i] >= 1.25 && factors[i] <= 2) /* where inner_rounding was measured */
+            insert(list, count++, (lmr_nufft_candidate){factors[i], pair_cost(r, product, factors[i])});
+    for (int i = 0; i < count && !*kept; i++) LMR_TRY(narrowest_pair(r, product, targets, list[i].upsample, c, kept));
     return LARMOR_OK;
 }
 

@@ -3,15 +3,19 @@
 #define LMR_NUFFT_CHOOSE_H
 
 #include "larmor/status.h"
+#include "nufft/cost.h"
 #include "nufft/window.h"
 
 /* What is asked of a transform. */
 typedef struct lmr_nufft_request {
     int ndim, single; /* single: 1: values in single precision */
     double tol;
-    double upsample; /* 0: the quickest for so many points */
-    double points;   /* 0: as many as modes */
-    double terms;    /* random terms over which errors average; 0: as many as modes */
+    double upsample;              /* 0: the quickest for so many points */
+    double points;                /* 0: as many as modes */
+    double terms;                 /* random terms over which errors average; 0: as many as modes */
+    double batch;                 /* 0: 1 */
+    int types;                    /* what is to be quick, as in lmr_nufft_work */
+    const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
 } lmr_nufft_request;
 
 typedef struct lmr_nufft_choice {
@@ -27,6 +31,29 @@ typedef struct lmr_nufft_choice {
  * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG
  * if the grid is too large for the address space. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
+
+/* A grid by its upsampling factor, and what the model says that it costs with about the width that it needs. */
+typedef struct lmr_nufft_candidate {
+    double upsample, seconds;
+} lmr_nufft_candidate;
+
+enum { LMR_NUFFT_CANDIDATES = 24 };
+
+/* The factors that come into question, cheapest first, and how many: the one that was asked for, or all whose grids
+ * differ. Whether they keep tol is not said. */
+int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3],
+                   lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES]);
+
+/* As lmr_nufft_choose for the one factor; *kept: whether tol is kept. Errors: LARMOR_ERR_ARG. */
+larmor_status lmr_nufft_narrowest(const lmr_nufft_request *request, const int64_t modes[3], double upsample,
+                                  lmr_nufft_choice *choice, int *kept);
+
+/* The choice of a given grid and width; 1 if it is one that kernels can work on and keeps tol. */
+int lmr_nufft_choose_at(const lmr_nufft_request *request, const int64_t modes[3], const int64_t cells[3], int width,
+                        lmr_nufft_choice *choice);
+
+/* Seconds of an execute by the model. */
+double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3], const lmr_nufft_choice *choice);
 
 /* The narrowest window that keeps tol where it serves a continuous band of 1 / upsample of what the grid can hold;
  * upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */

@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 3
+#define LMR_NUFFT_ABI 4
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -25,6 +25,7 @@ typedef struct lmr_nufft_geometry {
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
     lmr_nufft_method method;    /* what sort prepares for */
+    int tiles;                  /* a processor's shape of tile: which of cpu/tiles.h */
     int fft_order;              /* of modes in crop and pad: 1: frequency 0 first; 0: -modes / 2 first */
     const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
 } lmr_nufft_geometry;

@@ -1,9 +1,12 @@
 /* What a NUFFT takes of a device's memory. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "core/array.h"
 #include "larmor/nufft.h"
 #include "nufft/choose.h"
 #include "nufft/cpu/tiles.h"
 #include "nufft/precompute.h"
+#include "nufft/tune.h"
 
 enum { MOST_TOGETHER = 8 };
 static const int64_t most_workspace = INT64_C(256) << 20;
@@ -20,31 +23,36 @@ int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
 /* The tiles that a processor's threads spread into: one buffer for each thread, or for each chunk of crowded points.
  */
 static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
-                            double element)
+                            double element, int shape)
 {
-    double tile = element;
+    double tile = element, tile_count = 1;
     for (int d = 0; d < ndim; d++) {
-        const int64_t cells = choice->cells[d], side = tile_sides[ndim - 1][d],
+        const int64_t cells = choice->cells[d], side = tile_sides[shape][ndim - 1][d],
                       tiles = cells > side ? cells / side : 1;
+        tile_count *= (double)tiles;
         tile *= (double)((cells + tiles - 1) / tiles + choice->window.width);
     }
     tile += 512; /* rounded up to whole vectors */
     const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
-    const double chunks = points / CHUNK_POINTS, crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
+    /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more */
+    const double chunks = points / CHUNK_POINTS + fmin(tile_count, points / (2 * CHUNK_POINTS)),
+                 crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
     return held * (crowded > threads ? crowded : threads);
 }
 
 /* Sorted points and what their sort takes for a moment. A processor keeps an index, a cell and the window's
  * arguments; a GPU sorts keys and loads in two buffers, and has at most a bin for twelve cells. */
 static double points_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
-                           size_t real)
+                           size_t real, int shapes)
 {
     const double arguments = (double)((size_t)ndim * real) * points;
     const double cells = (double)choice->cells[0] * (double)choice->cells[1] * (double)choice->cells[2];
     if (!threads) return 40 * points + arguments + cells + 0x1p20;
     const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14;
-    return 16 * points + arguments + tables +
-           buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real);
+    double buffers = 0; /* of the shape of tile that needs most */
+    for (int shape = 0; shape < shapes; shape++)
+        buffers = fmax(buffers, buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real, shape));
+    return 16 * points + arguments + tables + buffers;
 }
 
 /* What is known of a device and a transform before there is a plan. */
@@ -52,6 +60,7 @@ typedef struct outline {
     int threads, ndim;
     size_t real;
     int64_t batch, most;
+    int shapes; /* of tiles that may be taken */
     larmor_precompute precompute;
 } outline;
 
@@ -79,7 +88,8 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     *together = lmr_nufft_together(o->batch, (int64_t)grid, o->most);
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
     return (double)grids * grid + factors * (double)o->real +
-           points_bytes(o->threads, choice, o->ndim, points, *together, o->real) +
+           points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes) +
+
            precompute_bytes(o, choice, points, *together);
 }
 
@@ -91,8 +101,36 @@ static double type3_bytes(const outline *o, const lmr_type3_choice *choice, doub
     for (int d = 0; d < 3; d++) modes[d] = (double)choice->outer.cells[d], outer *= modes[d];
     const double inner = grid_bytes(o, &choice->inner, modes, points, &together);
     return inner + (double)together * outer +
-           points_bytes(o->threads, &choice->outer, o->ndim, points, together, o->real) +
+           points_bytes(o->threads, &choice->outer, o->ndim, points, together, o->real, 1) +
            points * (8.0 * o->ndim + 2 * (double)o->real * (1 + (double)together));
+}
+
+/* Over the grids that the plan may choose: those for execute alone and with its adjoint, or all that are timed, of
+ * which two are there at a time, with inputs and outputs of their own. */
+static larmor_status most_bytes(const outline *o, const larmor_nufft_opts *opts, lmr_nufft_request *r, double *total)
+{
+    double modes[3] = {1, 1, 1}, count = 1;
+    int64_t together;
+    lmr_nufft_choice choice;
+    *total = 0;
+    for (int d = 0; d < o->ndim; d++) modes[d] = (double)opts->modes[d], count *= modes[d];
+    for (r->types = 0; r->types < 3; r->types++) {
+        LMR_TRY(lmr_nufft_choose(r, opts->modes, &choice));
+        *total = fmax(*total, grid_bytes(o, &choice, modes, r->points, &together));
+    }
+    if (!opts->effort) return LARMOR_OK;
+    outline widest = *o;
+    lmr_tune_grid grids[LMR_TUNE_GRIDS];
+    const int found = lmr_tune_grids(r, opts->modes, LARMOR_PLAN_EXHAUSTIVE, grids);
+    if (!o->most) widest.most = o->batch < 32 ? o->batch : 32; /* as the search does */
+    for (int i = 0; i < found; i++) {
+        for (int d = 0; d < 3; d++) choice.cells[d] = grids[i].cells[d];
+        choice.window.width = grids[i].width;
+        *total = fmax(*total, grid_bytes(o, &choice, modes, r->points, &together));
+        *total = fmax(*total, grid_bytes(&widest, &choice, modes, r->points, &together));
+    }
+    *total = 2 * *total + 2 * (double)o->real * (double)o->batch * (r->points + count);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
@@ -115,19 +153,22 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .real = single ? sizeof(float) : sizeof(double),
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
+                       .shapes = opts->effort ? TILE_SHAPES : 1,
                        .precompute = opts->type == 3 ? LARMOR_PRECOMPUTE_NONE : opts->precompute};
-    lmr_nufft_request request = {
-        .ndim = opts->ndim, .single = single, .tol = opts->tol > 0 ? opts->tol : 1e-5, .upsample = opts->upsample};
+    const lmr_nufft_rates rates = lmr_nufft_rates_of(dev, single ? LMR_F32 : LMR_F64, opts->threads);
+    lmr_nufft_request request = {.ndim = opts->ndim,
+                                 .single = single,
+                                 .tol = opts->tol > 0 ? opts->tol : 1e-5,
+                                 .upsample = opts->upsample,
+                                 .points = points > 0 ? (double)points : 1,
+                                 .batch = (double)o.batch,
+                                 .rates = &rates};
     if (opts->type == 3) {
         lmr_type3_choice choice;
-        request.points = (double)points;
         LMR_TRY(lmr_type3_choose(&request, modes, (double)points, &choice));
         total = type3_bytes(&o, &choice, (double)points);
     } else {
-        lmr_nufft_choice choice;
-        int64_t together;
-        LMR_TRY(lmr_nufft_choose(&request, opts->modes, &choice));
-        total = grid_bytes(&o, &choice, modes, (double)points, &together);
+        LMR_TRY(most_bytes(&o, opts, &request, &total));
     }
     if (total > 0x1p60) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
     *bytes = (int64_t)total;

@@ -27,7 +27,7 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o = *opts;
-    o.type = 2;
+    o.type = 2, o.both_directions = 1;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
     const larmor_shape points = larmor_array_shape(traj);

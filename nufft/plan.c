@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "nufft/precompute.h"
+#include "nufft/tune.h"
 
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
 static const int64_t most_modes = INT64_C(1) << 40;
@@ -63,6 +64,12 @@ static larmor_status check_range(const larmor_nufft_opts *o)
     if ((unsigned)o->sort > LARMOR_NUFFT_SORT_OFF)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %d, expected LARMOR_NUFFT_SORT_AUTO, _ON or _OFF",
                         (int)o->sort);
+    if ((unsigned)o->effort > LARMOR_PLAN_EXHAUSTIVE)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: effort: got %d, expected LARMOR_PLAN_ESTIMATE, _MEASURE or _EXHAUSTIVE",
+                        (int)o->effort);
+    if (o->both_directions != 0 && o->both_directions != 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: both_directions: got %d, expected 0 or 1", o->both_directions);
     if ((unsigned)o->precompute > LARMOR_PRECOMPUTE_FULL)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "nufft: precompute: got %d, expected LARMOR_PRECOMPUTE_AUTO, _NONE, _PARTIAL or _FULL",
@@ -191,25 +198,25 @@ static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window
     return LARMOR_OK;
 }
 
+static larmor_status plan_fft(const larmor_nufft *plan, int64_t batch, void **fft)
+{
+    const lmr_fft *table = plan->dev->be->fft[plan->precision];
+    const lmr_nufft_geometry *g = &plan->geometry;
+    return plan->opts.effort && table->tuned ? table->tuned(plan->ctx, g->ndim, g->cells, batch, plan->cells, fft)
+                                             : table->plan(plan->ctx, g->ndim, g->cells, batch, fft);
+}
+
 /* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. Without FFT the
  * modes are the grid. */
 static larmor_status make_workspace(larmor_nufft *plan)
 {
-    lmr_nufft_geometry *g = &plan->geometry;
-    const int64_t batch = plan->opts.batch, size = (int64_t)larmor_dtype_size(plan->opts.dtype);
-    int64_t grid, bytes;
-    plan->cell_count = g->cells[0] * g->cells[1] * g->cells[2];
-    plan->mode_count = g->modes[0] * g->modes[1] * g->modes[2];
-    if (!lmr_mul(plan->cell_count, size, &grid) || !lmr_mul(plan->mode_count, batch, &bytes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld modes are too many", (long long)batch,
-                        (long long)plan->mode_count);
-    g->batch = plan->info.together = lmr_nufft_together(batch, grid, plan->opts.max_batch);
-    if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    const lmr_nufft_geometry *g = &plan->geometry;
+    const int64_t rest = plan->opts.batch % g->batch;
     if (plan->opts.spread_only) return LARMOR_OK;
-    const lmr_fft *fft = plan->dev->be->fft[plan->precision];
-    LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, g->batch, &plan->fft[0]));
-    if (batch % g->batch) LMR_TRY(fft->plan(plan->ctx, g->ndim, g->cells, batch % g->batch, &plan->fft[1]));
-    return plan->dev->be->alloc(plan->ctx, (size_t)bytes, &plan->cells);
+    const size_t bytes = (size_t)(plan->cell_count * g->batch) * larmor_dtype_size(plan->opts.dtype);
+    LMR_TRY(plan->dev->be->alloc(plan->ctx, bytes, &plan->cells));
+    LMR_TRY(plan_fft(plan, g->batch, &plan->fft[0]));
+    return rest ? plan_fft(plan, rest, &plan->fft[1]) : LARMOR_OK;
 }
 
 /* The grid that was asked for, with a window as if it had room for the band. */
@@ -230,38 +237,75 @@ static larmor_status choose_spreading(const larmor_nufft *plan, const lmr_nufft_
     return LARMOR_OK;
 }
 
-static larmor_status build_grid(larmor_nufft *plan, double terms, double points)
+lmr_nufft_request lmr_nufft_request_of(const larmor_nufft *plan, double points)
 {
     const larmor_nufft_opts *o = &plan->opts;
-    const lmr_nufft_request request = {o->ndim, plan->precision == LMR_F32, o->tol, o->upsample, points, terms};
-    lmr_nufft_choice choice;
-    if (o->spread_only)
-        LMR_TRY(choose_spreading(plan, &request, &choice));
-    else
-        LMR_TRY(lmr_nufft_choose(&request, o->modes, &choice));
+    return (lmr_nufft_request){.ndim = o->ndim,
+                               .single = plan->precision == LMR_F32,
+                               .tol = o->tol,
+                               .upsample = o->upsample,
+                               .points = points,
+                               .terms = plan->terms,
+                               .batch = (double)o->batch,
+                               .types = o->both_directions || o->type == 3 ? 0 : o->type,
+                               .rates = &plan->rates};
+}
+
+static larmor_status choose_grid(const larmor_nufft *plan, double points, lmr_nufft_choice *choice)
+{
+    const lmr_nufft_request request = lmr_nufft_request_of(plan, points);
+    return plan->opts.spread_only ? choose_spreading(plan, &request, choice)
+                                  : lmr_nufft_choose(&request, plan->opts.modes, choice);
+}
+
+/* The sizes that come with the choice; nothing is allocated. */
+static larmor_status set_geometry(larmor_nufft *plan)
+{
+    const larmor_nufft_opts *o = &plan->opts;
+    const lmr_nufft_request request = lmr_nufft_request_of(plan, plan->chosen_for);
     lmr_nufft_geometry *g = &plan->geometry;
-    plan->info.width = choice.window.width, plan->info.error = choice.error, plan->info.upsample = INFINITY;
+    int64_t grid, bytes;
+    plan->info.width = plan->choice.window.width, plan->info.error = plan->choice.error;
+    plan->info.upsample = INFINITY;
+    plan->info.seconds = o->spread_only ? 0 : lmr_nufft_predict(&request, o->modes, &plan->choice);
     for (int d = 0; d < 3; d++) {
-        g->cells[d] = choice.cells[d], g->modes[d] = d < g->ndim ? o->modes[d] : 1;
-        plan->info.grid[d] = g->cells[d];
+        g->cells[d] = plan->info.grid[d] = plan->choice.cells[d], g->modes[d] = d < g->ndim ? o->modes[d] : 1;
         if (d < g->ndim) plan->info.upsample = fmin(plan->info.upsample, (double)g->cells[d] / (double)g->modes[d]);
     }
-    LMR_TRY(lmr_nufft_upload_window(plan, &choice, g, &plan->window));
-    if (!o->spread_only) LMR_TRY(upload_factors(plan, &choice.window));
-    return make_workspace(plan);
+    plan->cell_count = g->cells[0] * g->cells[1] * g->cells[2];
+    plan->mode_count = g->modes[0] * g->modes[1] * g->modes[2];
+    if (!lmr_mul(plan->cell_count, (int64_t)larmor_dtype_size(o->dtype), &grid) ||
+        !lmr_mul(plan->mode_count, o->batch, &bytes))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld modes are too many", (long long)o->batch,
+                        (long long)plan->mode_count);
+    g->batch = plan->info.together = lmr_nufft_together(o->batch, grid, plan->max_batch);
+    if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    return LARMOR_OK;
+}
+
+/* What execute needs. */
+static larmor_status make_ready(larmor_nufft *plan)
+{
+    LMR_TRY(lmr_nufft_upload_window(plan, &plan->choice, &plan->geometry, &plan->window));
+    if (!plan->opts.spread_only) LMR_TRY(upload_factors(plan, &plan->choice.window));
+    LMR_TRY(make_workspace(plan));
+    plan->ready = 1;
+    return LARMOR_OK;
 }
 
 /* Type 3 makes its grids when it knows the points; that the tolerance is within reach can be said before. */
 static larmor_status check_reach(const larmor_nufft *plan)
 {
     const larmor_nufft_opts *o = &plan->opts;
-    const lmr_nufft_request request = {o->ndim, plan->precision == LMR_F32, o->tol, o->upsample, 1e6, 0};
+    const lmr_nufft_request request = {
+        .ndim = o->ndim, .single = plan->precision == LMR_F32, .tol = o->tol, .upsample = o->upsample, .points = 1e6};
     const double product[3] = {100, 100, 100};
     lmr_type3_choice choice;
     return lmr_type3_choose(&request, product, 1e6, &choice);
 }
 
-static larmor_status build(larmor_nufft *plan, double terms, double points)
+/* The device's part: kernels and threads. */
+static larmor_status attach(larmor_nufft *plan)
 {
     const larmor_nufft_opts *o = &plan->opts;
     larmor_device *dev = plan->dev;
@@ -270,27 +314,57 @@ static larmor_status build(larmor_nufft *plan, double terms, double points)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(dev));
     if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
     plan->info.threads = dev->be->threads(plan->ctx);
+    plan->rates = lmr_nufft_rates_of(dev, plan->precision, plan->info.threads);
     plan->geometry.ndim = o->ndim, plan->geometry.method = (lmr_nufft_method)o->method;
     plan->geometry.fft_order = o->mode_order == LARMOR_MODES_FFT;
-    return o->type == 3 ? check_reach(plan) : build_grid(plan, terms, points);
+    return LARMOR_OK;
+}
+
+static larmor_nufft *new_plan(larmor_device *dev, const larmor_nufft_opts *filled, double terms)
+{
+    larmor_nufft *plan = calloc(1, sizeof *plan);
+    if (!plan) return NULL;
+    plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
+    plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
+    plan->terms = terms, plan->max_batch = filled->max_batch, plan->points = -1;
+    plan->info.precompute = filled->precompute;
+    return plan;
 }
 
 larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
                              larmor_nufft **out)
 {
     *out = NULL;
-    larmor_nufft *plan = calloc(1, sizeof *plan);
+    larmor_nufft *plan = new_plan(dev, filled, terms);
     if (!plan) return LMR_NO_MEMORY();
-    plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
-    plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
-    plan->info.precompute = filled->precompute;
-    plan->points = -1;
-    const larmor_status st = build(plan, terms, points);
+    larmor_status st = attach(plan);
+    plan->chosen_for = points;
+    if (!st) st = filled->type == 3 ? check_reach(plan) : choose_grid(plan, points, &plan->choice);
+    if (!st && filled->type != 3) st = set_geometry(plan);
     if (st) {
         larmor_nufft_free(plan);
         return st;
     }
     *out = plan;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,
+                                    const lmr_nufft_way *way, larmor_nufft **out)
+{
+    *out = NULL;
+    larmor_nufft *beside = new_plan(plan->dev, &plan->opts, plan->terms);
+    if (!beside) return LMR_NO_MEMORY();
+    larmor_status st = attach(beside);
+    beside->choice = *choice, beside->chosen_for = plan->chosen_for, beside->max_batch = way->max_batch;
+    beside->geometry.method = way->method, beside->geometry.tiles = way->tiles;
+    if (!st) st = set_geometry(beside);
+    if (!st) st = make_ready(beside);
+    if (st) {
+        larmor_nufft_free(beside);
+        return st;
+    }
+    *out = beside;
     return LARMOR_OK;
 }
 
@@ -357,14 +431,10 @@ static larmor_status move_points(const larmor_nufft *plan, const larmor_array *p
                                   *moved);
 }
 
-larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points, const larmor_array *targets)
+larmor_status lmr_nufft_sort_points(larmor_nufft *plan, const larmor_array *points, int64_t m)
 {
-    if (!plan || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
-    if (plan->opts.type == 3) return lmr_type3_set_points(plan, points, targets);
-    if (targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
-    int64_t m, bad = -1;
+    int64_t bad = -1;
     void *sorted = NULL, *moved;
-    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &m));
     larmor_status st = move_points(plan, points, m, &moved);
     if (!st)
         st = plan->kernels->sort(plan->ctx, &plan->geometry, m, moved || points->dtype == LARMOR_F64,
@@ -388,6 +458,52 @@ larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *po
     plan->sorted = sorted, plan->points = m;
     plan->precompute = precompute, plan->info.precompute_bytes = precompute ? precompute->bytes : 0;
     return LARMOR_OK;
+}
+
+static int same_grid(const lmr_nufft_choice *a, const lmr_nufft_choice *b)
+{
+    for (int d = 0; d < 3; d++)
+        if (a->cells[d] != b->cells[d]) return 0;
+    return a->window.width == b->window.width;
+}
+
+/* *next: a plan with a better grid for m points, or NULL if there is hardly one; a ready plan is kept for less than a
+ * tenth of its time. */
+static larmor_status estimate(larmor_nufft *plan, int64_t m, larmor_nufft **next)
+{
+    const double points = m > 0 ? (double)m : 1;
+    lmr_nufft_choice choice;
+    const lmr_nufft_way way = {.method = plan->geometry.method, .max_batch = plan->max_batch};
+    if (points == plan->chosen_for || plan->opts.upsample > 0 || plan->opts.spread_only) {
+        return plan->ready ? LARMOR_OK : lmr_nufft_make_beside(plan, &plan->choice, &way, next);
+    }
+    LMR_TRY(choose_grid(plan, points, &choice));
+    const lmr_nufft_request request = lmr_nufft_request_of(plan, points);
+    const double now = lmr_nufft_predict(&request, plan->opts.modes, &plan->choice),
+                 then = lmr_nufft_predict(&request, plan->opts.modes, &choice);
+    if (plan->ready && (same_grid(&choice, &plan->choice) || now < 1.1 * then)) return LARMOR_OK;
+    LMR_TRY(lmr_nufft_make_beside(plan, &choice, &way, next));
+    (*next)->chosen_for = points, (*next)->info.seconds = then;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points, const larmor_array *targets)
+{
+    if (!plan || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
+    if (plan->opts.type == 3) return lmr_type3_set_points(plan, points, targets);
+    if (targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
+    int64_t m;
+    larmor_nufft *next = NULL;
+    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &m));
+    const int timed = plan->opts.effort && !plan->opts.spread_only && m > 0;
+    larmor_status st = timed ? lmr_nufft_tune(plan, points, m, &next) : estimate(plan, m, &next);
+    if (!st && !timed) st = lmr_nufft_sort_points(next ? next : plan, points, m);
+    if (!st && next) {
+        const larmor_nufft before = *plan;
+        *plan = *next, *next = before;
+    }
+    larmor_nufft_free(next);
+    return st;
 }
 
 /* ---- execute ---- */

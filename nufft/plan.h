@@ -15,6 +15,12 @@ struct larmor_nufft {
     void *ctx;              /* the device's, or an own one with fewer threads */
     larmor_nufft_opts opts; /* with all defaults filled in */
     int precision;
+    double terms; /* as in lmr_nufft_request */
+    lmr_nufft_rates rates;
+    lmr_nufft_choice choice; /* types 1 and 2: the grid, for so many points: */
+    double chosen_for;
+    int64_t max_batch; /* the options' or the planner's */
+    int ready;         /* 1: what execute needs is there; before set_points only the choice is */
     const lmr_nufft_kernels *kernels;
     lmr_nufft_geometry geometry;
     void *window, *factor[3];
@@ -28,9 +34,26 @@ struct larmor_nufft {
     larmor_nufft_info info;
 };
 
-/* A plan from options that are complete and checked; terms as in lmr_nufft_request. */
+/* A plan from options that are complete and checked; terms and points as in lmr_nufft_request. */
 larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
                              larmor_nufft **plan);
+
+/* What is asked of the plan's grid for so many points; it keeps a pointer to the plan's rates. */
+lmr_nufft_request lmr_nufft_request_of(const larmor_nufft *plan, double points);
+
+/* How a grid is worked on. */
+typedef struct lmr_nufft_way {
+    lmr_nufft_method method;
+    int tiles;
+    int64_t max_batch; /* 0: by the workspace */
+} lmr_nufft_way;
+
+/* A plan with the same options and another grid, ready for points. */
+larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,
+                                    const lmr_nufft_way *way, larmor_nufft **out);
+
+/* Sort points into a plan that is ready; it is left as it was by an error. */
+larmor_status lmr_nufft_sort_points(larmor_nufft *plan, const larmor_array *points, int64_t m);
 
 /* The window's polynomials to the device, at the precision that its error asks for; sets the geometry's width, degree
  * and window. *out is to be released by the caller, also after an error. */

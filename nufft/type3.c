@@ -71,7 +71,9 @@ static lmr_nufft_request request_of(const larmor_nufft *plan, int64_t points)
                                .single = plan->precision == LMR_F32,
                                .tol = o->tol,
                                .upsample = o->upsample,
-                               .points = (double)points};
+                               .points = (double)points,
+                               .batch = (double)o->batch,
+                               .rates = &plan->rates};
 }
 
 /* Refuse grids that the device has no room for, before any of it is taken. */
@@ -98,7 +100,8 @@ static larmor_status check_room(const larmor_nufft *plan, const double product[3
 static larmor_status make_inner(const larmor_nufft *plan, const lmr_type3_choice *choice, lmr_type3 *t)
 {
     larmor_nufft_opts o = plan->opts;
-    o.type = 2, o.mode_order = LARMOR_MODES_FFT, o.tol = choice->inner_tol;
+    o.type = 2, o.mode_order = LARMOR_MODES_FFT, o.tol = choice->inner_tol, o.effort = LARMOR_PLAN_ESTIMATE;
+    o.both_directions = 1; /* as the choice of both grids has it */
     for (int d = 0; d < 3; d++) o.modes[d] = choice->outer.cells[d];
     LMR_TRY(lmr_nufft_make(plan->dev, &o, (double)t->points, (double)t->targets, &t->inner));
     t->geometry.batch = t->inner->geometry.batch;

@@ -26,9 +26,10 @@ static larmor_status check(const larmor_device *dev, const larmor_problem *p)
 
 /* Of a plan for `batch` images with `scale` times the voxels in each dimension. */
 static larmor_status nufft_bytes(const larmor_device *dev, const larmor_problem *p, larmor_shape image, int64_t batch,
-                                 double tol, double *total)
+                                 double tol, larmor_plan_effort effort, double *total)
 {
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .batch = batch, .tol = tol, .dtype = p->dtype};
+    larmor_nufft_opts opts = {
+        .type = 2, .ndim = image.ndim, .batch = batch, .tol = tol, .dtype = p->dtype, .effort = effort};
     int64_t bytes;
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = image.dim[d];
     LMR_TRY(larmor_nufft_memory(dev, &opts, p->samples, &bytes));
@@ -43,9 +44,10 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     const int64_t block = lmr_sense_block(p, opts), rest = p->coils % block;
     const double tol = opts ? opts->nufft_tol : 0, size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
     const double image = size * (double)larmor_shape_count(p->image), samples = size * (double)p->samples;
+    const larmor_plan_effort effort = opts ? opts->effort : LARMOR_PLAN_ESTIMATE;
     double total = 0, making = 0, held = 0;
-    LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, &total));
-    if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, &total));
+    LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, effort, &total));
+    if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, effort, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way; with weights on
      * both sides of them */
     const int between = toeplitz ? p->weighted : p->weighted ? 3 : 1;
@@ -82,7 +84,7 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
     doubled.dtype = LARMOR_C64;
     for (int d = 0; d < p->image.ndim; d++) doubled.image.dim[d] *= 2;
     double total = 0;
-    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, 1e-3, &total));
+    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, 1e-3, LARMOR_PLAN_ESTIMATE, &total));
     total += 16 * (double)larmor_shape_count(doubled.image); /* image and window */
     total += (8.0 * p->image.ndim + 8 + 8) * (double)p->samples;
     return store(total, bytes);
@@ -97,7 +99,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     const double size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
     const double grid = size * (double)larmor_shape_count(doubled.image);
     double total = 0;
-    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, &total));
+    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, LARMOR_PLAN_ESTIMATE, &total));
     total += (16.0 * p->image.ndim + size + 16) * (double)p->samples;       /* points twice, values, weights */
     const double correlation = 3 * grid + (double)p->coils * size * 0x1p18; /* coarse maps of 64 voxels a side */
     const double least = grid + (8.0 * p->image.ndim) * (double)p->samples;
@@ -123,7 +125,7 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     const double samples = (double)p->samples, chosen = (8 + 8.0 * p->image.ndim + 8) * samples;
     LMR_TRY(larmor_density_memory(dev, &low, &weights));
     double gridding = size * samples * coils + size * fine * coils + 16 * fine * coils;
-    LMR_TRY(nufft_bytes(dev, p, grid, p->coils, 0, &gridding));
+    LMR_TRY(nufft_bytes(dev, p, grid, p->coils, 0, LARMOR_PLAN_ESTIMATE, &gridding));
     const double together = (double)lmr_pairs_together(p->coils, (int64_t)fine);
     double walsh = 16 * (fine * coils + (2 * fine + pixels) * together + (coils * coils + coils) * (pixels + 1));
     if (!dev->be->threads(dev->ctx)) walsh += 16 * coils * coils * (pixels + 1); /* a GPU's eigenvalue solver */

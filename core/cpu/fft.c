@@ -1,4 +1,5 @@
-/* FFTs on the processor through FFTW. Plans are estimated, never timed, so that the same build gives the same bits.
+/* FFTs on the processor through FFTW. Plans are estimated unless a tuned one is asked for, so that the same build
+ * gives the same bits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fftw3.h>
 #include <pthread.h>
@@ -40,7 +41,30 @@ static void destroy(void *ctx, void *plan)
     free(t);
 }
 
-static larmor_status make_plans(transform *t, const lmr_cpu *cpu, int ndim, const int64_t dim[3], int64_t batch)
+static void plan_both(transform *t, int ndim, const FFTW(iodim64) dims[3], const FFTW(iodim64) * many, void *data,
+                      unsigned flags)
+{
+    for (int s = 0; s < 2; s++)
+        t->sign[s] = FFTW(plan_guru64_dft)(ndim, dims, 1, many, data, data, s ? FFTW_BACKWARD : FFTW_FORWARD, flags);
+}
+
+static const double most_timing = 0.05; /* seconds for each sign */
+
+/* FFTW keeps what it has timed for all later plans of the process: that is taken back, or estimates would change. */
+static void time_both(transform *t, int ndim, const FFTW(iodim64) dims[3], const FFTW(iodim64) * many, void *data)
+{
+    char *before = FFTW(export_wisdom_to_string)();
+    FFTW(set_timelimit)(most_timing);
+    plan_both(t, ndim, dims, many, data, FFTW_MEASURE);
+    FFTW(set_timelimit)(FFTW_NO_TIMELIMIT);
+    FFTW(forget_wisdom)();
+    if (before) FFTW(import_wisdom_from_string)(before);
+    free(before);
+}
+
+/* data: NULL to estimate. */
+static larmor_status make_plans(transform *t, const lmr_cpu *cpu, int ndim, const int64_t dim[3], int64_t batch,
+                                void *data)
 {
     FFTW(iodim64) dims[3], many;
     int64_t stride = 1;
@@ -58,29 +82,35 @@ static larmor_status make_plans(transform *t, const lmr_cpu *cpu, int ndim, cons
     pthread_once(&once, init_threads);
     pthread_mutex_lock(&planner);
     if (threads_work) FFTW(plan_with_nthreads)(cpu->threads);
-    for (int s = 0; s < 2; s++)
-        t->sign[s] = FFTW(plan_guru64_dft)(ndim, dims, 1, &many, probe, probe, s ? FFTW_BACKWARD : FFTW_FORWARD,
-                                           FFTW_ESTIMATE);
+    if (data)
+        time_both(t, ndim, dims, &many, data);
+    else
+        plan_both(t, ndim, dims, &many, probe, FFTW_ESTIMATE);
     pthread_mutex_unlock(&planner);
     free(probe);
     if (!t->sign[0] || !t->sign[1]) return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");
     return LARMOR_OK;
 }
 
-static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
+static larmor_status tuned(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void *data, void **out)
 {
     *out = NULL;
     if (ndim < 1 || ndim > 3 || batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "fft: %d dimensions, batch %lld", ndim, (long long)batch);
     transform *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
-    const larmor_status st = make_plans(t, ctx, ndim, dim, batch);
+    const larmor_status st = make_plans(t, ctx, ndim, dim, batch, data);
     if (st) {
         destroy(ctx, t);
         return st;
     }
     *out = t;
     return LARMOR_OK;
+}
+
+static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
+{
+    return tuned(ctx, ndim, dim, batch, NULL, out);
 }
 
 static larmor_status exec(void *ctx, void *plan_, int sign, void *data)
@@ -94,7 +124,7 @@ static larmor_status exec(void *ctx, void *plan_, int sign, void *data)
     return LARMOR_OK;
 }
 
-const lmr_fft R(lmr_cpu_fft) = {plan, exec, destroy};
+const lmr_fft R(lmr_cpu_fft) = {plan, exec, destroy, tuned};
 
 /* ---- single lines ---- */
 

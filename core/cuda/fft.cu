@@ -126,7 +126,7 @@ void destroy(void *ctx, void *plan)
     if (plan && !cudaSetDevice(c->ordinal)) delete static_cast<transform *>(plan);
 }
 
-template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, destroy};
+template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, destroy, nullptr};
 
 } // namespace
 

@@ -33,6 +33,14 @@ typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_OFF
 } larmor_nufft_sort;
 
+/* How much work set_points puts into choosing the grid, the window and the method. What is explicit in the options is
+ * never changed, and tol is kept by whatever is chosen; docs/planner.md. */
+typedef enum larmor_plan_effort {
+    LARMOR_PLAN_ESTIMATE,  /* by a model of the device: nothing is timed, the same request gives the same plan */
+    LARMOR_PLAN_MEASURE,   /* by timing the model's best few on these points, for about a second at most */
+    LARMOR_PLAN_EXHAUSTIVE /* by timing all grids, widths, methods, tiles and batch sizes; seconds to a minute */
+} larmor_plan_effort;
+
 /* What set_points makes once so that every execute does less. The forms differ in rounding only. */
 typedef enum larmor_precompute {
     LARMOR_PRECOMPUTE_AUTO,    /* none, unless it is known to be faster */
@@ -62,9 +70,11 @@ typedef struct larmor_nufft_opts {
     larmor_nufft_sort sort;       /* default: chosen */
     larmor_precompute precompute; /* types 1 and 2; default: chosen */
     int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free */
+    larmor_plan_effort effort;    /* types 1 and 2; type 3 and spread_only are always estimated */
+    int both_directions; /* 1: execute and execute_adjoint are to be quick together; default: execute alone */
 } larmor_nufft_opts;
 
-/* Make a plan: the window, its deconvolution factors, the FFT.
+/* Make a plan: check the options and that tol can be kept. Memory is taken by larmor_nufft_set_points.
  *
  * Definition, with r_i = i - floor(N/2) for mode i in each dimension and points k in cycles per field of view:
  *   type 2  y_j = sum_r x_r exp(sign 2 pi i k_j . r / N)        type 1  x_r = sum_j y_j exp(sign 2 pi i k_j . r / N)
@@ -85,7 +95,8 @@ typedef struct larmor_nufft_opts {
  *         Greengard, J. Comput. Phys. 206, 1 (2005). */
 LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **plan);
 
-/* Set the points; they are copied and sorted, so the array may be freed. May be called again with others. A call that
+/* Choose the grid for so many points (see larmor_plan_effort) and set them: they are copied and sorted, so the array
+ * may be freed. May be called again with others. A call that
  * fails leaves the plan as it was.
  *
  * points   [ndim, ...] f32 or f64 (whatever the plan's precision). m = product of the other dimensions; m = 0 is
@@ -114,6 +125,13 @@ LARMOR_API larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_a
 /* The exact conjugate transpose of larmor_nufft_execute, from the same plan. */
 LARMOR_API larmor_status larmor_nufft_execute_adjoint(larmor_nufft *plan, const larmor_array *in, larmor_array *out);
 
+/* Where a plan's grid comes from. */
+typedef enum larmor_plan_source {
+    LARMOR_PLAN_BY_MODEL,       /* from the model, for the number of points */
+    LARMOR_PLAN_BY_MEASUREMENT, /* timed by this set_points */
+    LARMOR_PLAN_BY_WISDOM       /* timed before */
+} larmor_plan_source;
+
 /* What the plan chose. What depends on the points is 0 before they are set: all grids of type 3, and methods. */
 typedef struct larmor_nufft_info {
     int64_t grid[3];        /* the fine grid, for type 3 that of the points */
@@ -126,6 +144,9 @@ typedef struct larmor_nufft_info {
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */
     larmor_precompute precompute;                     /* never AUTO */
     int64_t precompute_bytes;                         /* of device memory; 0 before the points are set */
+    larmor_plan_source source;
+    double seconds; /* of an execute: as predicted by the model, or as timed */
+    int tried;      /* plans that were timed */
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
 
@@ -150,6 +171,39 @@ LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
  * Errors  those of create and set_points. */
 LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                          larmor_op **A);
+
+/* ---- the planner's memory ---- */
+
+/* What larmor_wisdom_load found in a file. */
+typedef struct larmor_wisdom_report {
+    int found;           /* 1: there was a file */
+    int used;            /* lines taken */
+    int foreign_device;  /* lines left out, for another device or number of threads */
+    int foreign_version; /* for another version of the file's format */
+    int corrupt;         /* lines that are no wisdom; the rest of a file of more than 4 MiB counts as one */
+} larmor_wisdom_report;
+
+/* Wisdom is what MEASURE and EXHAUSTIVE found, and the calibration. It lives in the device's handle: plans made on it
+ * look there first and add to it. Nothing is loaded or saved unless asked for.
+ *
+ * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; no file there is no error.
+ * report  NULL is fine. Lines that cannot be used are left out, and counted here.
+ * Errors  LARMOR_ERR_IO if the file cannot be read or is no regular file; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wisdom_report *report);
+
+/* Write it, whole or not at all; what the file has about other devices stays. With path NULL folders are made.
+ *
+ * Errors  LARMOR_ERR_IO; LARMOR_ERR_ARG if path is NULL and neither variable is set. */
+LARMOR_API larmor_status larmor_wisdom_save(larmor_device *dev, const char *path);
+
+/* Forget all of it, the calibration too. */
+LARMOR_API void larmor_wisdom_forget(larmor_device *dev);
+
+/* Fit the model's constants to this device by timing small transforms, in less than two seconds on an idle one; they
+ * become part of the wisdom.
+ *
+ * Errors  LARMOR_ERR_UNSUPPORTED, LARMOR_ERR_MEMORY, LARMOR_ERR_BACKEND. */
+LARMOR_API larmor_status larmor_nufft_calibrate(larmor_device *dev);
 
 /* ---- Toeplitz ---- */
 

@@ -237,7 +237,7 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
 {
     p->tile_count = 1, p->padded = 2;
     for (int d = 0; d < 3; d++) {
-        const int64_t side = tile_sides[g->ndim - 1][d], cells = g->cells[d];
+        const int64_t side = tile_sides[g->tiles][g->ndim - 1][d], cells = g->cells[d];
         int64_t tiles = d < g->ndim && cells > side ? cells / side : 1;
         if (tiles > (INT64_C(1) << 51) / cells) tiles = (INT64_C(1) << 51) / cells; /* of a line of 2^31 cells */
         p->tiles[d] = tiles;

@@ -10,7 +10,12 @@ enum {
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */
 };
 
-/* Sides of a tile in cells: at least these, less than twice as much. */
-static const int64_t tile_sides[3][3] = {{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}};
+enum { TILE_SHAPES = 3 };
+
+/* Sides of a tile in cells: at least these, less than twice as much; never less than the widest window. Of several
+ * shapes the planner may take another than the first. */
+static const int64_t tile_sides[TILE_SHAPES][3][3] = {{{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}},
+                                                      {{1024, 1, 1}, {16, 16, 1}, {32, 16, 16}},
+                                                      {{4096, 1, 1}, {64, 64, 1}, {24, 24, 24}}};
 
 #endif

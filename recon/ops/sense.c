@@ -208,6 +208,7 @@ larmor_nufft_opts lmr_sense_nufft(const larmor_problem *p, const larmor_sense_op
     larmor_nufft_opts nufft = {
         .type = 2, .ndim = p->image.ndim, .batch = coils, .tol = opts ? opts->nufft_tol : 0, .dtype = p->dtype};
     for (int d = 0; d < p->image.ndim; d++) nufft.modes[d] = p->image.dim[d];
+    if (opts) nufft.effort = opts->effort;
     return nufft;
 }
 

@@ -101,7 +101,7 @@ said_like '^larmor: .*1e-12'
 only
 
 expect 2 bench fft
-said 'larmor: bench: "fft" is nothing to measure; expected nufft.'
+said 'larmor: bench: "fft" is nothing to measure; expected nufft or planner.'
 expect 2 bench --matrix paper --points 10
 said_like '^larmor: bench: no case of --matrix paper fits the other options$'
 expect 2 bench --matrix paper --distribution radial

@@ -213,7 +213,7 @@ static void the_phase_of_the_object_is_not_in_the_maps(void **state)
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
     cplx *turned = estimate(&s, NULL, NULL);
-    assert_at_most(difference(turned, maps, larmor_shape_count(s.image) * COILS), 1e-4);
+    assert_at_most(difference(turned, maps, larmor_shape_count(s.image) * COILS), 3e-4);
     free(turned), free(maps);
     free_scan(&s);
 }

@@ -1,0 +1,123 @@
+/* Fitting the model of cost to a device. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "nufft/plan.h"
+#include "nufft/wisdom.h"
+
+enum { RUNS = 4 };
+
+/* One small transform with what it works on. */
+typedef struct probe {
+    larmor_nufft *plan;
+    larmor_array *values, *modes;
+    larmor_timer *timer;
+} probe;
+
+static void end_probe(probe *p)
+{
+    larmor_nufft_free(p->plan), larmor_timer_free(p->timer);
+    larmor_array_free(p->values), larmor_array_free(p->modes);
+}
+
+/* Random points all over k-space. */
+static larmor_status set_random_points(larmor_device *dev, const larmor_nufft_opts *o, int64_t m, larmor_nufft *plan)
+{
+    larmor_array *points, *random;
+    larmor_status st;
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(o->ndim * m), &random));
+    LMR_OR(no_points, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(o->ndim, m), &points));
+    LMR_OR(done, dev->be->vec[LMR_F32]->random(dev->ctx, o->ndim * m, 7, random->data));
+    LMR_OR(done, dev->be->vec[LMR_F32]->axpby(dev->ctx, o->ndim * m / 2, 0.5 * (double)o->modes[0], random->data, 0,
+                                              points->data)); /* pairs of reals */
+    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
+done:
+    larmor_array_free(points);
+no_points:
+    larmor_array_free(random);
+    return st;
+}
+
+static larmor_status make_probe(larmor_device *dev, int precision, int ndim, probe *p)
+{
+    static const int64_t sizes[2][3] = {{60000, 192, 40}, {1000000, 1000, 120}};
+    const int gpu = dev->be->threads(dev->ctx) == 0;
+    const int64_t m = gpu ? 2000000 : 50000;
+    larmor_nufft_opts o = {.type = 1,
+                           .ndim = ndim,
+                           .tol = precision == LMR_F64 ? 1e-7 : 1e-4,
+                           .upsample = 1.5,
+                           .dtype = precision == LMR_F64 ? LARMOR_C128 : LARMOR_C64};
+    for (int d = 0; d < ndim; d++) o.modes[d] = sizes[gpu][ndim - 1];
+    *p = (probe){.plan = NULL};
+    LMR_TRY(larmor_nufft_create(dev, &o, &p->plan));
+    LMR_TRY(set_random_points(dev, &o, m, p->plan));
+    LMR_TRY(larmor_timer_create(dev, &p->timer));
+    LMR_TRY(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(m), &p->values));
+    LMR_TRY(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(p->plan->mode_count), &p->modes));
+    return dev->be->vec[precision]->random(dev->ctx, m, 1, p->values->data);
+}
+
+enum { SPREAD, INTERP, GRID, PARTS };
+
+static larmor_status run_part(const probe *p, int part)
+{
+    const larmor_nufft *plan = p->plan;
+    const lmr_nufft_geometry *g = &plan->geometry;
+    const lmr_nufft_kernels *k = plan->kernels;
+    if (part == SPREAD) return k->spread(plan->ctx, g, plan->sorted, 1, p->values->data, plan->cells);
+    if (part == INTERP) return k->interp(plan->ctx, g, plan->sorted, 1, plan->cells, p->values->data);
+    LMR_TRY(plan->dev->be->fft[plan->precision]->exec(plan->ctx, plan->fft[0], 1, plan->cells));
+    return k->crop(plan->ctx, g, 1, plan->cells, p->modes->data);
+}
+
+static larmor_status time_part(const probe *p, int part, double *least)
+{
+    double seconds;
+    LMR_TRY(run_part(p, part));
+    *least = INFINITY;
+    for (int i = 0; i < RUNS; i++) {
+        LMR_TRY(larmor_timer_start(p->timer));
+        LMR_TRY(run_part(p, part));
+        LMR_TRY(larmor_timer_stop(p->timer, &seconds));
+        *least = fmin(*least, seconds);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
+{
+    const larmor_nufft *plan = p->plan;
+    const int ndim = plan->opts.ndim, threads = plan->info.threads;
+    const lmr_nufft_rates built_in = lmr_nufft_builtin_rates(!threads, plan->precision, threads);
+    lmr_nufft_work work = {.ndim = ndim,
+                           .width = plan->info.width,
+                           .cells = {1, 1, 1},
+                           .points = (double)plan->points,
+                           .batch = 1,
+                           .together = 1};
+    double seconds[PARTS];
+    for (int d = 0; d < ndim; d++) work.cells[d] = (double)plan->geometry.cells[d];
+    for (int part = 0; part < PARTS; part++) LMR_TRY(time_part(p, part, &seconds[part]));
+    for (int t = 0; t < 2; t++)
+        scales->points[t][ndim - 1] =
+            fmin(fmax(seconds[t] / lmr_nufft_cost_points(&built_in, &work, t + 1), 0.01), 100);
+    scales->grid[ndim - 1] = fmin(fmax(seconds[GRID] / lmr_nufft_cost_grid(&built_in, &work), 0.01), 100);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_nufft_calibrate(larmor_device *dev)
+{
+    if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_calibrate: a device is needed");
+    for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
+        lmr_nufft_scales scales;
+        for (int ndim = 1; ndim <= 3; ndim++) {
+            probe p;
+            larmor_status st = make_probe(dev, precision, ndim, &p);
+            if (!st) st = measure(&p, &scales);
+            end_probe(&p);
+            if (st) return st;
+        }
+        LMR_TRY(lmr_wisdom_set_scales(dev, precision, &scales));
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,39 @@
+/* What a device has learnt about transforms. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_WISDOM_H
+#define LMR_NUFFT_WISDOM_H
+
+#include "nufft/cost.h"
+
+#include "larmor/nufft.h"
+
+/* What a plan was asked for, as far as it matters for speed. Points count by the power of two below them. */
+typedef struct lmr_wisdom_key {
+    int types, ndim, precision, threads;
+    int64_t modes[3]; /* 1 beyond ndim */
+    int64_t batch, max_batch;
+    double tol, upsample;
+    int method, points_log2;
+} lmr_wisdom_key;
+
+/* What a measurement found to be quick. */
+typedef struct lmr_wisdom_plan {
+    int effort; /* of the search: larmor_plan_effort */
+    int64_t cells[3];
+    int width, method, tiles;
+    int64_t max_batch;
+    double seconds;
+} lmr_wisdom_plan;
+
+enum { LMR_WISDOM_VERSION = 1 };
+
+/* NULL if nothing of at least this effort is known. Valid until wisdom is added. */
+const lmr_wisdom_plan *lmr_wisdom_find(const larmor_device *dev, const lmr_wisdom_key *key, int effort);
+
+/* Replaces what was found with no more effort. When there is no room, nothing is kept. */
+void lmr_wisdom_add(larmor_device *dev, const lmr_wisdom_key *key, const lmr_wisdom_plan *plan);
+
+/* The calibration; NULL without. */
+const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precision);
+larmor_status lmr_wisdom_set_scales(larmor_device *dev, int precision, const lmr_nufft_scales *scales);
+
+#endif

@@ -1,0 +1,339 @@
+/* Wisdom in files: what is saved comes back, and what is not wisdom is left out. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/wisdom.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/test.h"
+
+static char folder[] = "/tmp/larmor_wisdom_XXXXXX", file[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    larmor_wisdom_forget(dev);
+    unlink(file);
+    return 0;
+}
+
+static lmr_wisdom_key key_of(int n)
+{
+    return (lmr_wisdom_key){.types = 1,
+                            .ndim = 2,
+                            .precision = LMR_F64,
+                            .threads = 1,
+                            .modes = {n, 33, 1},
+                            .batch = 8,
+                            .max_batch = 4,
+                            .tol = 1.234e-7,
+                            .upsample = 1.75,
+                            .points_log2 = 17};
+}
+
+static const lmr_wisdom_plan found = {
+    .effort = 1, .cells = {64, 70, 1}, .width = 9, .tiles = 2, .max_batch = 3, .seconds = 0.00125};
+
+static void write_text(const char *text, size_t size)
+{
+    FILE *f = fopen(file, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static char *read_text(void)
+{
+    static char text[1 << 16];
+    FILE *f = fopen(file, "rb");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    return text;
+}
+
+static larmor_wisdom_report load(void)
+{
+    larmor_wisdom_report report;
+    assert_ok(larmor_wisdom_load(dev, file, &report));
+    return report;
+}
+
+/* ---- round trips ---- */
+
+static void what_is_saved_comes_back(void **state)
+{
+    (void)state;
+    const lmr_nufft_scales scales = {{{0.5, 1, 2}, {3, 4, 5}}, {0.25, 7, 100}};
+    for (int n = 2; n <= 30; n++) {
+        const lmr_wisdom_key key = key_of(n);
+        lmr_wisdom_add(dev, &key, &found);
+    }
+    assert_ok(lmr_wisdom_set_scales(dev, LMR_F32, &scales));
+    assert_ok(larmor_wisdom_save(dev, file));
+    larmor_wisdom_forget(dev);
+    assert_null(lmr_wisdom_scales(dev, LMR_F32));
+    const larmor_wisdom_report report = load();
+    assert_int_equal(report.found, 1);
+    assert_int_equal(report.used, 30);
+    assert_int_equal(report.corrupt + report.foreign_device + report.foreign_version, 0);
+    for (int n = 2; n <= 30; n++) {
+        const lmr_wisdom_key key = key_of(n);
+        const lmr_wisdom_plan *p = lmr_wisdom_find(dev, &key, 1);
+        assert_non_null(p);
+        for (int d = 0; d < 3; d++) assert_int_equal(p->cells[d], found.cells[d]);
+        assert_int_equal(p->width, 9);
+        assert_int_equal(p->tiles, 2);
+        assert_int_equal(p->max_batch, 3);
+        assert_true(p->seconds == found.seconds);
+        assert_null(lmr_wisdom_find(dev, &key, 2));
+    }
+    const lmr_nufft_scales *s = lmr_wisdom_scales(dev, LMR_F32);
+    assert_non_null(s);
+    assert_null(lmr_wisdom_scales(dev, LMR_F64));
+    assert_true(s->points[1][2] == 5 && s->grid[0] == 0.25 && s->grid[2] == 100);
+}
+
+static void every_part_of_the_key_tells_plans_apart(void **state)
+{
+    (void)state;
+    const lmr_wisdom_key key = key_of(20);
+    lmr_wisdom_add(dev, &key, &found);
+    lmr_wisdom_key other[11];
+    for (int i = 0; i < 11; i++) other[i] = key;
+    other[0].types = 3, other[1].ndim = 3, other[2].precision = LMR_F32, other[3].threads = 2, other[4].modes[1] = 34;
+    other[5].batch = 1, other[6].max_batch = 0, other[7].tol = 1.235e-7, other[8].upsample = 0, other[9].method = 2;
+    other[10].points_log2 = 18;
+    assert_non_null(lmr_wisdom_find(dev, &key, 1));
+    for (int i = 0; i < 11; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
+}
+
+static void saving_keeps_what_the_file_has_and_the_handle_does_not(void **state)
+{
+    (void)state;
+    const lmr_wisdom_key first = key_of(2), second = key_of(3);
+    const char *foreign = "plan 1 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
+    lmr_wisdom_add(dev, &first, &found);
+    assert_ok(larmor_wisdom_save(dev, file));
+    char *text = read_text(), changed[1 << 17];
+    /* the same line for another number of threads, and a line that is none */
+    char *line = strstr(text, "plan 1 "), *end = strchr(line, '\n');
+    char name[256];
+    assert_int_equal(sscanf(line, "plan 1 %255s", name), 1);
+    snprintf(changed, sizeof changed, "%splan 1 %s 4000%.*s\n%s", text, name,
+             (int)(end - strchr(line + 7 + strlen(name) + 1, ' ')), strchr(line + 7 + strlen(name) + 1, ' '),
+             foreign);
+    write_text(changed, strlen(changed));
+    larmor_wisdom_forget(dev);
+    lmr_wisdom_add(dev, &second, &found);
+    assert_ok(larmor_wisdom_save(dev, file));
+    larmor_wisdom_forget(dev);
+    const larmor_wisdom_report report = load();
+    assert_int_equal(report.used, 2);
+    assert_int_equal(report.foreign_device, 1);
+    assert_int_equal(report.corrupt, 0);
+    assert_non_null(lmr_wisdom_find(dev, &first, 1));
+    assert_non_null(lmr_wisdom_find(dev, &second, 1));
+}
+
+static void a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way(void **state)
+{
+    (void)state;
+    const lmr_wisdom_key key = key_of(5);
+    lmr_wisdom_plan thorough = found, later = found;
+    thorough.effort = 2, thorough.width = 11, later.width = 7;
+    lmr_wisdom_add(dev, &key, &found);
+    lmr_wisdom_add(dev, &key, &thorough);
+    lmr_wisdom_add(dev, &key, &later);
+    assert_int_equal(lmr_wisdom_find(dev, &key, 1)->width, 11);
+}
+
+static void the_default_path_follows_the_environment(void **state)
+{
+    (void)state;
+    char path[128];
+    struct stat info;
+    larmor_wisdom_report report;
+    const lmr_wisdom_key key = key_of(5);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    assert_ok(larmor_wisdom_load(dev, NULL, &report));
+    assert_int_equal(report.found, 0);
+    lmr_wisdom_add(dev, &key, &found);
+    assert_ok(larmor_wisdom_save(dev, NULL));
+    snprintf(path, sizeof path, "%s/larmor/wisdom", folder);
+    assert_int_equal(stat(path, &info), 0);
+    assert_ok(larmor_wisdom_load(dev, NULL, &report));
+    assert_int_equal(report.used, 1);
+    unlink(path);
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", folder, 1);
+    assert_ok(larmor_wisdom_save(dev, NULL));
+    snprintf(path, sizeof path, "%s/.cache/larmor/wisdom", folder);
+    assert_int_equal(stat(path, &info), 0);
+    unlink(path);
+    unsetenv("HOME");
+    assert_refused(larmor_wisdom_save(dev, NULL), LARMOR_ERR_ARG, "XDG_CACHE_HOME");
+    assert_ok(larmor_wisdom_load(dev, NULL, &report));
+}
+
+/* ---- what is no wisdom ---- */
+
+/* One good line for this device. */
+static char *good_line(void)
+{
+    static char line[600];
+    const lmr_wisdom_key key = key_of(5);
+    lmr_wisdom_add(dev, &key, &found);
+    assert_ok(larmor_wisdom_save(dev, file));
+    snprintf(line, sizeof line, "%.590s", read_text());
+    larmor_wisdom_forget(dev);
+    return line;
+}
+
+static void a_file_cut_anywhere_is_left_out_or_right(void **state)
+{
+    (void)state;
+    char *line = good_line();
+    const size_t size = strlen(line);
+    for (size_t n = 0; n <= size; n++) {
+        write_text(line, n);
+        const larmor_wisdom_report report = load();
+        assert_int_equal(report.used, n == size);
+        assert_int_equal(report.corrupt, n > 0 && n < size);
+    }
+}
+
+static void other_versions_and_devices_are_counted(void **state)
+{
+    (void)state;
+    char *line = good_line(), text[2000];
+    char *rest = strstr(line, "plan 1 ") + 7;
+    snprintf(text, sizeof text, "# a remark\n%splan 2 %splan 1 x%s", line, rest, rest);
+    write_text(text, strlen(text));
+    const larmor_wisdom_report report = load();
+    assert_int_equal(report.used, 1);
+    assert_int_equal(report.foreign_version, 1);
+    assert_int_equal(report.foreign_device, 1);
+    assert_int_equal(report.corrupt, 0);
+}
+
+static void words_that_are_out_of_range_spoil_their_line_alone(void **state)
+{
+    (void)state;
+    static const char *const nonsense[] = {"-1",  "99999999999999999999999", "nan", "inf", "0x10", "1e400", "", "a b",
+                                           "%n%s"};
+    char *line = good_line(), text[2000];
+    int words = 0, accepted = 0;
+    for (const char *c = line; *c; c++) words += *c == ' ' || *c == '\n';
+    for (int w = 0; w < words; w++)
+        for (size_t k = 0; k < sizeof nonsense / sizeof *nonsense; k++) {
+            const char *at = line;
+            for (int i = 0; i < w; i++) at = strchr(at, ' ') + 1;
+            snprintf(text, sizeof text, "%.*s%s%s%s", (int)(at - line), line, nonsense[k], at + strcspn(at, " \n"),
+                     line);
+            write_text(text, strlen(text));
+            larmor_wisdom_forget(dev);
+            const larmor_wisdom_report report = load();
+            assert_int_equal(report.used + report.corrupt + report.foreign_device + report.foreign_version, 2);
+            accepted += report.used == 2;
+            assert_true(report.used >= 1);
+        }
+    assert_int_equal(accepted, 0);
+}
+
+static void binary_and_endless_files_do_no_harm(void **state)
+{
+    (void)state;
+    const size_t size = (size_t)6 << 20;
+    uint64_t seed = 3;
+    char *text = malloc(size);
+    for (size_t i = 0; i < size; i++) text[i] = (char)(int)(127 * test_random(&seed));
+    write_text(text, size);
+    larmor_wisdom_report report = load();
+    assert_int_equal(report.used, 0);
+    assert_true(report.corrupt > 0);
+    memset(text, 'x', size);
+    write_text(text, size);
+    report = load();
+    assert_int_equal(report.used, 0);
+    assert_true(report.corrupt > 0);
+    memset(text, 0, size);
+    write_text(text, size);
+    assert_int_equal(load().used, 0);
+    free(text);
+    write_text("", 0);
+    report = load();
+    assert_int_equal(report.found, 1);
+    assert_int_equal(report.corrupt, 0);
+}
+
+static void more_entries_than_there_is_room_for_are_left_out(void **state)
+{
+    (void)state;
+    lmr_wisdom_key key = key_of(5);
+    for (int i = 0; i < 5000; i++) {
+        key.modes[0] = 10 + i;
+        lmr_wisdom_add(dev, &key, &found);
+    }
+    key.modes[0] = 10;
+    assert_non_null(lmr_wisdom_find(dev, &key, 1));
+    key.modes[0] = 10 + 4999;
+    assert_null(lmr_wisdom_find(dev, &key, 1));
+    assert_ok(larmor_wisdom_save(dev, file));
+    larmor_wisdom_forget(dev);
+    assert_int_equal(load().used, 4096);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    char path[128];
+    assert_refused(larmor_wisdom_load(dev, folder, NULL), LARMOR_ERR_IO, "no regular file");
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_refused(larmor_wisdom_load(dev, path, NULL), LARMOR_ERR_IO, "no regular file");
+    unlink(path);
+    assert_refused(larmor_wisdom_load(dev, path, NULL), LARMOR_ERR_IO, "No such file");
+    snprintf(path, sizeof path, "%s/no/such/folder", folder);
+    assert_refused(larmor_wisdom_save(dev, path), LARMOR_ERR_IO, "No such file");
+    assert_refused(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO, folder);
+}
+
+static void nothing_is_left_beside_the_file(void **state)
+{
+    (void)state;
+    const lmr_wisdom_key key = key_of(5);
+    lmr_wisdom_add(dev, &key, &found);
+    assert_ok(larmor_wisdom_save(dev, file));
+    assert_int_equal(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO);
+    int others = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d));)
+        others += strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "wisdom") &&
+                  strcmp(e->d_name, "larmor") && strcmp(e->d_name, ".cache");
+    closedir(d);
+    assert_int_equal(others, 0);
+}
+
+#define WISDOM_TEST(name) cmocka_unit_test_setup(name, set_up)
+static const struct CMUnitTest tests[] = {
+    WISDOM_TEST(what_is_saved_comes_back),
+    WISDOM_TEST(every_part_of_the_key_tells_plans_apart),
+    WISDOM_TEST(saving_keeps_what_the_file_has_and_the_handle_does_not),
+    WISDOM_TEST(a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way),
+    WISDOM_TEST(the_default_path_follows_the_environment),
+    WISDOM_TEST(a_file_cut_anywhere_is_left_out_or_right),
+    WISDOM_TEST(other_versions_and_devices_are_counted),
+    WISDOM_TEST(words_that_are_out_of_range_spoil_their_line_alone),
+    WISDOM_TEST(binary_and_endless_files_do_no_harm),
+    WISDOM_TEST(more_entries_than_there_is_room_for_are_left_out),
+    WISDOM_TEST(what_is_no_file_is_refused),
+    WISDOM_TEST(nothing_is_left_beside_the_file),
+};
+
+int main(void)
+{
+    if (!mkdtemp(folder)) return 1;
+    snprintf(file, sizeof file, "%s/wisdom", folder);
+    RUN_TESTS(tests);
+}
