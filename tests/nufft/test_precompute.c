@@ -40,7 +40,7 @@ static int is_processor(void)
 
 static larmor_nufft_opts options(int type, int ndim, larmor_dtype dtype)
 {
-    larmor_nufft_opts o = {.type = type, .ndim = ndim, .dtype = dtype};
+    larmor_nufft_opts o = {.type = type, .ndim = ndim, .upsample = 2, .dtype = dtype}; /* as many cells for any points */
     for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d];
     return o;
 }

@@ -1,6 +1,7 @@
 /* Type 3: accuracy against the direct sum, adjointness, points of all kinds, refusals. SPDX-License-Identifier:
  * Apache-2.0
  */
+#include "core/device.h"
 #include "tests/nufft/direct.h"
 
 typedef struct problem {
