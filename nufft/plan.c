@@ -299,7 +299,7 @@ static larmor_status check_reach(const larmor_nufft *plan)
     const larmor_nufft_opts *o = &plan->opts;
     const lmr_nufft_request request = {
         .ndim = o->ndim, .single = plan->precision == LMR_F32, .tol = o->tol, .upsample = o->upsample, .points = 1e6};
-    const double product[3] = {100, 100, 100};
+    const double product[3] = {16, 16, 16};
     lmr_type3_choice choice;
     return lmr_type3_choose(&request, product, 1e6, &choice);
 }

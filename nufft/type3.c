@@ -11,6 +11,8 @@
 
 #include "nufft/plan.h"
 
+_Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the waves holds the window's");
+
 struct lmr_type3 {
     int64_t points, targets;
     lmr_nufft_geometry geometry; /* of the points' grid */
@@ -146,7 +148,9 @@ static larmor_status make_waves(const larmor_nufft *plan, const larmor_array *po
     lmr_nufft_waves before = {.ndim = ndim}, after = {.ndim = ndim};
     double highest = 0;
     for (int d = 0; d < ndim; d++) highest = fmax(highest, spacing[d] * to->half[d]);
-    after.terms = lmr_window_fit_log_transform(&choice->outer.window, highest, LMR_NUFFT_SERIES, after.series);
+    const double unit = plan->precision == LMR_F64 ? 0x1p-53 : 0x1p-26;
+    after.terms = lmr_window_fit_log_transform(&choice->outer.window, highest, fmax(0.03 * choice->outer.alias, unit),
+                                               after.series);
     for (int k = 0; k < after.terms; k++) after.series[k] = -after.series[k];
     for (int d = 0; d < ndim; d++) {
         before.by[d] = sign * to->middle[d];

@@ -261,13 +261,18 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
 
 /* ---- the polynomials ---- */
 
-enum { FEW_POINTS = 12, INVERSE_POINTS = 14, POINTS = 20 }; /* of interpolation; the first for large errors */
+enum {
+    FEW_POINTS = 12,
+    INVERSE_POINTS = 14,
+    POINTS = 20,
+    MOST_POINTS = LMR_WINDOW_LOG_TERMS
+}; /* of interpolation; the first for large errors */
 _Static_assert((int)POINTS <= (int)LMR_WINDOW_DEGREE + 1, "as many powers as points");
 
 /* Points of interpolation, at t_i = cos(pi (i + 1/2) / n), and cos(pi i / (2 n)) for the series through them. */
 typedef struct chebyshev_rule {
     int n;
-    long double cosine[4 * POINTS];
+    long double cosine[4 * MOST_POINTS];
 } chebyshev_rule;
 
 static void make_rule(int n, chebyshev_rule *rule)
@@ -338,17 +343,17 @@ int lmr_window_fit(const lmr_window *window, double error, double *coefficients)
     return degree;
 }
 
-int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, int terms, double *coefficients)
+int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, double error, double *coefficients)
 {
-    double largest = 0;
-    for (int k = 0; k < terms; k++) coefficients[k] = 0;
-    for (int i = 0; i < terms; i++) {
-        const double angle = pi * (i + 0.5) / terms, xi = xi_max * cos(0.5 * angle);
-        const double value = log(lmr_window_transform(window, xi));
-        for (int k = 0; k < terms; k++) coefficients[k] += (k ? 2 : 1) * value * cos(k * angle) / terms;
-    }
-    for (int k = 0; k < terms; k++) largest = fmax(largest, fabs(coefficients[k]));
-    while (terms > 1 && fabs(coefficients[terms - 1]) < 0x1p-53 * largest) terms--;
+    long double value[MOST_POINTS], chebyshev[MOST_POINTS], dropped = 0;
+    chebyshev_rule rule;
+    int terms = LMR_WINDOW_LOG_TERMS;
+    make_rule(LMR_WINDOW_LOG_TERMS, &rule);
+    for (int i = 0; i < rule.n; i++) /* the argument's cosine is 2 (xi / xi_max)^2 - 1 */
+        value[i] = logl(inside(window, pi_l * window->width * xi_max * sqrtl(0.5L * (1 + rule.cosine[2 * i + 1]))));
+    interpolate(&rule, value, chebyshev);
+    while (terms > 1 && dropped + fabsl(chebyshev[terms - 1]) <= error) dropped += fabsl(chebyshev[--terms]);
+    for (int k = 0; k < terms; k++) coefficients[k] = (double)chebyshev[k];
     return terms;
 }
 

@@ -10,6 +10,7 @@ enum {
     LMR_WINDOW_MAX = 16,
     LMR_WINDOW_TERMS = 48,  /* of the Legendre series */
     LMR_WINDOW_DEGREE = 23, /* of the piecewise polynomials, at most */
+    LMR_WINDOW_LOG_TERMS = 24,
 };
 
 /* psi_0(x; c) on [-1, 1] with psi_0(0) = 1, stretched to |u| <= width / 2 cells. */
@@ -52,11 +53,12 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
  * returns       the degree. */
 int lmr_window_fit(const lmr_window *window, double error, double *coefficients);
 
-/* The transform's logarithm on |xi| <= xi_max < 1 / 2 as a Chebyshev series in 2 (xi / xi_max)^2 - 1, to double
- * precision: the transform has no zero there, and its logarithm is of order 1 throughout.
+/* The transform's logarithm on |xi| <= xi_max < 1 / 2, inside the band, as a Chebyshev series in 2 (xi / xi_max)^2 - 1:
+ * the transform has no zero there, and its logarithm is of order 1 throughout.
  *
- * terms         room, and so many points of interpolation; at least 2.
- * returns       how many coefficients matter. */
-int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, int terms, double *coefficients);
+ * error         largest absolute error allowed, of the logarithm; 2^-53 is the least that is kept.
+ * coefficients  room for LMR_WINDOW_LOG_TERMS.
+ * returns       how many there are. */
+int lmr_window_fit_log_transform(const lmr_window *window, double xi_max, double error, double *coefficients);
 
 #endif

@@ -55,16 +55,27 @@ larmor_status R(lmr_cpu_nufft_rescale)(void *ctx, int ndim, int64_t m, int wide,
     return LARMOR_OK;
 }
 
+static lmr_waves best_waves(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        return R(lmr_waves_avx512);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return R(lmr_waves_avx2);
+#endif
+    return R(lmr_waves_base);
+}
+
 larmor_status R(lmr_cpu_nufft_waves)(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points,
                                      void *out)
 {
-    real *to = out;
+    const lmr_waves waves = best_waves();
 #pragma omp parallel for num_threads(threads_for(ctx, m)) schedule(static)
-    for (int64_t j = 0; j < m; j++) {
-        double x[3], turns;
-        for (int d = 0; d < w->ndim; d++) x[d] = coordinate(wide, points, j * w->ndim + d);
-        const double size = lmr_waves_at(w, x, &turns), angle = 6.283185307179586476925 * turns;
-        to[2 * j] = (real)(size * cos(angle)), to[2 * j + 1] = (real)(size * sin(angle));
+    for (int64_t j = 0; j < m; j += WAVE_BLOCK) {
+        double x[3][WAVE_BLOCK] = {{0}};
+        const int count = m - j < WAVE_BLOCK ? (int)(m - j) : WAVE_BLOCK;
+        for (int d = 0; d < w->ndim; d++)
+            for (int i = 0; i < count; i++) x[d][i] = coordinate(wide, points, (j + i) * w->ndim + d);
+        waves(w, count, x, (real *)out + 2 * j);
     }
     return LARMOR_OK;
 }

@@ -5,6 +5,16 @@
 #include "core/real.h"
 #include "nufft/kernels.h"
 
+enum { WAVE_BLOCK = 256 };
+
+/* out, complex [count], of points x [ndim, WAVE_BLOCK]; all of x is to be finite. */
+typedef void (*lmr_waves)(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], real *out);
+
+extern const lmr_waves R(lmr_waves_base);
+#if defined(__x86_64__)
+extern const lmr_waves R(lmr_waves_avx2), R(lmr_waves_avx512);
+#endif
+
 void R(lmr_cpu_nufft_methods)(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
 larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
                                       double high[3], int64_t *bad);
