@@ -37,7 +37,11 @@ typedef struct lmr_vec {
 typedef struct lmr_fft {
     larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **plan);
     larmor_status (*exec)(void *ctx, void *plan, int sign, void *data); /* sign -1 or +1 of the exponent */
-    void (*destroy)(void *ctx, void *plan);                             /* NULL is fine */
+    /* As exec, where only the band of the lowest keep[d] (1 .. dim[d]) frequencies of each dimension matters: indices
+     * 0 .. keep - keep / 2 - 1 and dim - keep / 2 .. dim - 1. inward 0: data is zero beyond the band, and a processor
+     * does not read there; inward 1: only the band's numbers come out, anything elsewhere. */
+    larmor_status (*band)(void *ctx, void *plan, int sign, int inward, const int64_t keep[3], void *data);
+    void (*destroy)(void *ctx, void *plan); /* NULL is fine */
     /* as plan, but by timing on data, which it overwrites: quicker to run, with rounding that differs from one plan to
      * the next. NULL: plan is as good */
     larmor_status (*tuned)(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void *data, void **plan);

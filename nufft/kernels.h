@@ -58,8 +58,8 @@ typedef struct lmr_nufft_kernels {
     larmor_status (*interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch, const void *cells,
                             void *values);
 
-    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose: it
-     * fills the other frequencies with zeros. */
+    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose, for the
+     * FFT's band: it fills the other frequencies with zeros, but on a processor, whose band does not read them. */
     larmor_status (*crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells, void *modes);
     larmor_status (*pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
 

@@ -8,7 +8,8 @@
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
 
-enum { MOST_TOGETHER = 8 };
+/* FFT_LINES: which a processor's thread turns together, in two copies. */
+enum { MOST_TOGETHER = 8, FFT_LINES = 8 };
 static const int64_t most_workspace = INT64_C(256) << 20;
 
 int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
@@ -87,9 +88,11 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     if (grid > 0x1p60) return grid;
     *together = lmr_nufft_together(o->batch, (int64_t)grid, o->most);
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
-    return (double)grids * grid + factors * (double)o->real +
+    double longest = 0;
+    for (int d = 0; d < o->ndim; d++) longest = fmax(longest, (double)choice->cells[d]);
+    const double lines = o->ndim > 1 ? 4.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
+    return (double)grids * grid + lines + factors * (double)o->real +
            points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes) +
-
            precompute_bytes(o, choice, points, *together);
 }
 

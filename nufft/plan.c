@@ -528,11 +528,11 @@ larmor_status lmr_nufft_pass(const larmor_nufft *plan, int type, int sign, int64
                          : lmr_precompute_interp(plan, now, modes, values);
     if (type == 1) {
         LMR_TRY(lmr_precompute_spread(plan, now, values, plan->cells));
-        LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
+        LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));
         return k->crop(ctx, g, now, plan->cells, modes);
     }
     LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
-    LMR_TRY(fft->exec(ctx, fft_plan, sign, plan->cells));
+    LMR_TRY(fft->band(ctx, fft_plan, sign, 0, g->modes, plan->cells));
     return lmr_precompute_interp(plan, now, plan->cells, values);
 }
 

@@ -136,7 +136,7 @@ static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_
     LMR_OR(done, larmor_array_create(dev, lags->dtype, LARMOR_SHAPE(d->cells), &grid));
     LMR_OR(done, kernels->pad(dev->ctx, &wrap, 1, lags->data, grid->data));
     LMR_OR(done, fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &plan));
-    LMR_OR(done, fft->exec(dev->ctx, plan, -1, grid->data));
+    LMR_OR(done, fft->band(dev->ctx, plan, -1, 0, wrap.modes, grid->data));
     LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
 done:
     fft->destroy(dev->ctx, plan);

@@ -1,6 +1,4 @@
 /* Between the fine grid's frequencies and the modes, on the processor. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "core/backend.h"
 #include "nufft/cpu/points.h"
 
@@ -27,13 +25,6 @@ static inline int64_t cell_of(int64_t i, int64_t modes, int64_t n)
 {
     const int64_t frequency = i - modes / 2;
     return frequency < 0 ? frequency + n : frequency;
-}
-
-/* The centred mode in cell i, or -1 if the modes do not reach there. */
-static inline int64_t mode_of(int64_t i, int64_t modes, int64_t n)
-{
-    if (i < modes - modes / 2) return i + modes / 2;
-    return i >= n - modes / 2 ? i - (n - modes / 2) : -1;
 }
 
 static void scale(int64_t count, const real *factor, real side, const real *from, real *to)
@@ -68,26 +59,22 @@ larmor_status R(lmr_cpu_nufft_crop)(void *ctx, const lmr_nufft_geometry *g, int6
     return LARMOR_OK;
 }
 
+/* The FFT's band does not read the other cells. */
 larmor_status R(lmr_cpu_nufft_pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes,
                                    void *cells)
 {
-    const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = n[1] * n[2] * batch;
+    const int64_t *N = g->modes, *n = g->cells, low = N[0] / 2, rows = N[1] * N[2] * batch;
     const int64_t negative = 2 * place(g, 0, 0), positive = 2 * place(g, 0, low); /* where a row's halves begin */
     const real *factor = g->factor[0];
-    const int threads = rows * n[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
+    const int threads = rows * N[0] > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t y = mode_of(r % n[1], N[1], n[1]), z = mode_of(r / n[1] % n[2], N[2], n[2]);
-        real *to = (real *)cells + 2 * r * n[0];
-        if (y < 0 || z < 0) {
-            memset(to, 0, (size_t)(2 * n[0]) * sizeof(real));
-            continue;
-        }
-        const int64_t row = (r / (n[1] * n[2]) * N[2] + place(g, 2, z)) * N[1] + place(g, 1, y);
-        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)modes + 2 * row * N[0];
-        scale(N[0] - low, factor + low, side, from + positive, to);
-        memset(to + 2 * (N[0] - low), 0, (size_t)(2 * (n[0] - N[0])) * sizeof(real));
+        const int64_t y = centred(g, 1, r % N[1]), z = centred(g, 2, r / N[1] % N[2]), b = r / (N[1] * N[2]);
+        const int64_t row = (b * n[2] + cell_of(z, N[2], n[2])) * n[1] + cell_of(y, N[1], n[1]);
+        const real side = factor_at(g, 1, y) * factor_at(g, 2, z), *from = (const real *)modes + 2 * r * N[0];
+        real *to = (real *)cells + 2 * row * n[0];
         scale(low, factor, side, from + negative, to + 2 * (n[0] - low));
+        scale(N[0] - low, factor + low, side, from + positive, to);
     }
     return LARMOR_OK;
 }

@@ -457,6 +457,70 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
     dev->be->fft[0]->destroy(dev->ctx, NULL);
 }
 
+/* Whether cell i of an array lies in the band of the lowest keep frequencies. */
+static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t i)
+{
+    int inside = 1;
+    for (int d = 0; d < ndim; i /= dim[d], d++) {
+        const int64_t at = i % dim[d], frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
+        inside &= frequency >= -(keep[d] / 2) && frequency < keep[d] - keep[d] / 2;
+    }
+    return inside;
+}
+
+/* The band's numbers of y are the expected ones; what else there is goes. */
+static void assert_close_in_band(int precision, int ndim, const int64_t dim[3], const int64_t keep[3], void *y,
+                                 cx *expected, int64_t n, int64_t each)
+{
+    cx *got = download(precision, y, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!in_band(ndim, dim, keep, i % each)) got[i] = expected[i] = 0;
+    void *rest = upload(precision, got, n);
+    assert_close(precision, rest, expected, n, 30);
+    release(rest), free(got);
+}
+
+static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], keep[3], batch;
+    } cases[] = {
+        {1, {1, 0, 0}, {1, 0, 0}, 2},    {1, {12, 0, 0}, {5, 0, 0}, 3},   {1, {40, 0, 0}, {39, 0, 0}, 1},
+        {2, {8, 6, 0}, {8, 6, 0}, 2},    {2, {20, 12, 0}, {9, 7, 0}, 1},  {2, {18, 40, 0}, {10, 20, 0}, 3},
+        {2, {11, 9, 0}, {1, 2, 0}, 9},   {2, {37, 30, 0}, {18, 1, 0}, 0}, {2, {1, 12, 0}, {1, 7, 0}, 1},
+        {3, {8, 10, 6}, {4, 5, 3}, 1},   {3, {9, 1, 14}, {3, 1, 7}, 2},   {3, {6, 10, 12}, {6, 10, 12}, 1},
+        {3, {16, 12, 10}, {8, 6, 1}, 3}, {3, {5, 22, 18}, {2, 11, 9}, 9}, {3, {24, 20, 18}, {16, 13, 12}, 1},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 4; s++) {
+            const int sign = s & 1 ? 1 : -1, inward = s >> 1 & 1, ndim = cases[s / 4].ndim;
+            const int64_t *dim = cases[s / 4].dim, *keep = cases[s / 4].keep, batch = cases[s / 4].batch;
+            const int unread = !inward && dev->be->threads(dev->ctx); /* by a processor, beyond the band */
+            int64_t each = 1;
+            for (int d = 0; d < ndim; d++) each *= dim[d];
+            const int64_t n = each * batch;
+            cx *x = random_values(n, 18);
+            for (int64_t i = 0; i < n; i++)
+                if (!inward && !in_band(ndim, dim, keep, i % each)) x[i] = 0;
+            void *dx = upload(p, x, n), *plan;
+            assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
+            cx *expected = download(p, dx, n);
+            for (int64_t i = 0; i < n; i++)
+                if (unread && !in_band(ndim, dim, keep, i % each)) x[i] = NAN;
+            void *banded = upload(p, x, n);
+            assert_ok(dev->be->fft[p]->band(dev->ctx, plan, sign, inward, keep, banded));
+            if (inward)
+                assert_close_in_band(p, ndim, dim, keep, banded, expected, n, each);
+            else
+                assert_close(p, banded, expected, n, 30);
+            dev->be->fft[p]->destroy(dev->ctx, plan);
+            release(dx), release(banded), free(x), free(expected);
+        }
+}
+
 static void fft_refuses_impossible_dimensions(void **state)
 {
     (void)state;
@@ -647,6 +711,7 @@ int main(void)
         cmocka_unit_test(shrink_shortens_by_t_and_kills_what_is_shorter),
         cmocka_unit_test(diff_is_the_forward_difference_and_its_adjoint),
         cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
+        cmocka_unit_test(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result),
         cmocka_unit_test(fft_refuses_impossible_dimensions),
         cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
         cmocka_unit_test(convolution_refuses_impossible_dimensions),
