@@ -30,11 +30,11 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 12 for cg, 30 for tgv, else 20)",
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)",
            .low = 1, .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 2e-4 for cg, else 1e-2)",
+           "(default: 3e-4 for cg, else 1e-2)",
            .low = 0, .high = 1, .absent = 1),
     OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
            "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
@@ -294,6 +294,8 @@ static int plan_memory(run_state *r)
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
     }
+    if (plan.precondition < 0 && !r->job.precondition)
+        app_log("memory: the preconditioner does not fit; without it more iterations are needed");
     r->job.block = plan.block, r->job.toeplitz = plan.toeplitz, r->job.precondition = plan.precondition;
     char blocks[64] = "";
     if (plan.block < plan.coils)
@@ -524,7 +526,7 @@ static void clear(run_state *r)
 static void defaults(recon_job *job)
 {
     larmor_regulariser_opts penalty = {.lambda = 7e-4};
-    larmor_solve_opts solve = {.max_iter = 12, .tol = 2e-4};
+    larmor_solve_opts solve = {.max_iter = 30, .tol = 3e-4};
     job->eps = 1e-5;
     if (job->method == RECON_REGULARISED) {
         larmor_regulariser_defaults(job->regulariser, &penalty, &solve);

@@ -33,6 +33,15 @@ typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_OFF
 } larmor_nufft_sort;
 
+/* What set_points makes once so that every execute does less. The forms differ in rounding only. */
+typedef enum larmor_precompute {
+    LARMOR_PRECOMPUTE_AUTO,    /* none, unless it is known to be faster */
+    LARMOR_PRECOMPUTE_NONE,    /* the window's values are computed in every execute */
+    LARMOR_PRECOMPUTE_PARTIAL, /* they are stored: ndim * width numbers for each point */
+    LARMOR_PRECOMPUTE_FULL /* the sparse matrix from cells to points, of width^ndim numbers for each point, and its
+                                  transpose: no sums are shared by threads, and all transforms of a pass share them */
+} larmor_precompute;
+
 /* Zero means default in every field but type, ndim and modes. */
 typedef struct larmor_nufft_opts {
     int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
@@ -48,9 +57,11 @@ typedef struct larmor_nufft_opts {
     larmor_mode_order mode_order; /* types 1 and 2; default centred */
     int spread_only; /* 1: no FFT and no deconvolution; the modes are then the grid itself, see larmor_nufft_create */
     int threads;     /* of a processor, at most the device's; default: the device's */
-    int64_t max_batch;          /* most transforms that share a pass, and its memory; default: chosen */
-    larmor_nufft_method method; /* default: chosen */
-    larmor_nufft_sort sort;     /* default: chosen */
+    int64_t max_batch;            /* most transforms that share a pass, and its memory; default: chosen */
+    larmor_nufft_method method;   /* default: chosen */
+    larmor_nufft_sort sort;       /* default: chosen */
+    larmor_precompute precompute; /* types 1 and 2; default: chosen */
+    int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free */
 } larmor_nufft_opts;
 
 /* Make a plan: the window, its deconvolution factors, the FFT.
@@ -86,7 +97,8 @@ LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nu
  * apart does.
  *
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named); LARMOR_ERR_MEMORY,
- *          for type 3 also before anything is allocated, with the grid that would be needed. */
+ *          for type 3 also before anything is allocated, with the grid that would be needed, and for a precomputed
+ *          form that passes its limit, with its bytes. */
 LARMOR_API larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points,
                                                  const larmor_array *targets);
 
@@ -112,6 +124,8 @@ typedef struct larmor_nufft_info {
     int64_t together;                                 /* transforms of a batch that share a pass */
     int threads;                                      /* of a processor; 0 elsewhere */
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */
+    larmor_precompute precompute;                     /* never AUTO */
+    int64_t precompute_bytes;                         /* of device memory; 0 before the points are set */
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
 
