@@ -164,7 +164,7 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
  *          most 64 voxels of them in each dimension: maps are smooth.
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
- * Memory   about 4 arrays of the image's size doubled in every dimension, and twice that on the host.
+ * Memory   about 4 arrays of the image's size doubled in every dimension: larmor_circulant_memory.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY.
  * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988), for Toeplitz matrices; for any matrix: Tyrtyshnikov, SIAM
  *          J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/solvers.md. */
