@@ -40,7 +40,8 @@ static int is_processor(void)
 
 static larmor_nufft_opts options(int type, int ndim, larmor_dtype dtype)
 {
-    larmor_nufft_opts o = {.type = type, .ndim = ndim, .upsample = 2, .dtype = dtype}; /* as many cells for any points */
+    larmor_nufft_opts o = {
+        .type = type, .ndim = ndim, .upsample = 2, .dtype = dtype}; /* as many cells for any points */
     for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d];
     return o;
 }
@@ -374,7 +375,7 @@ static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
         larmor_nufft_opts o = options(1, 2, LARMOR_C64);
         larmor_nufft *plan;
         larmor_array *k = make_points(2, o.modes, POINTS, &seed);
-        o.precompute = forms[i], o.precompute_memory = 10000;
+        o.precompute = forms[i], o.precompute_memory = 5000;
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         const larmor_status st = larmor_nufft_set_points(plan, k, NULL);
@@ -382,7 +383,7 @@ static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
         char text[400];
         snprintf(text, sizeof text,
                  "nufft: precompute: %s takes %lld bytes for 200 points with a window of %d cells in 2D, expected at "
-                 "most 10000, precompute_memory; allow more by precompute_memory, or use %s",
+                 "most 5000, precompute_memory; allow more by precompute_memory, or use %s",
                  names[i],
                  (long long)(least_bytes(&info, &o, forms[i]) + (i                ? 8
                                                                  : is_processor() ? 0
