@@ -43,7 +43,8 @@ typedef struct lmr_window_error {
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 
-/* The window of this width whose bandlimit makes the aliasing error least, within 3 percent of that. */
+/* The window of this width whose bandlimit makes the aliasing error least: within 3 percent of the minimum next to the
+ * band. At a width of 16 a further minimum is up to 19 percent lower. */
 void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window);
 
 /* Piecewise polynomials: piece l covers u in [l - width/2, l + 1 - width/2), t in [-1, 1] across it.
