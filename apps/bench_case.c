@@ -20,6 +20,20 @@ double bench_random(uint64_t stream, int64_t i)
     return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
 }
 
+static const char *const precomputes[] = {"auto", "none", "partial", "full"};
+
+int bench_precompute_named(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof precomputes / sizeof *precomputes); i++)
+        if (!strcmp(name, precomputes[i])) return i;
+    return -1;
+}
+
+const char *bench_precompute_name(larmor_precompute form)
+{
+    return precomputes[form];
+}
+
 const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL])
 {
     size_t used = (size_t)snprintf(text, BENCH_LABEL, "%dD ", c->ndim);
@@ -29,7 +43,8 @@ const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL])
     if (c->batch > 1) used += (size_t)snprintf(text + used, BENCH_LABEL - used, " x%lld", (long long)c->batch);
     used += (size_t)snprintf(text + used, BENCH_LABEL - used, " type %d %s %.0e", c->type,
                              c->is_double ? "double" : "single", c->tol);
-    if (c->upsample > 0) snprintf(text + used, BENCH_LABEL - used, " at %.4g", c->upsample);
+    if (c->upsample > 0) used += (size_t)snprintf(text + used, BENCH_LABEL - used, " at %.4g", c->upsample);
+    if (c->precompute) snprintf(text + used, BENCH_LABEL - used, " precomputed %s", precomputes[c->precompute]);
     return text;
 }
 

@@ -12,17 +12,25 @@ typedef struct bench_case {
     double tol;
     double upsample;          /* 0: chosen by the library */
     const char *distribution; /* one of bench_distributions */
+    larmor_precompute precompute;
 } bench_case;
+
+#define BENCH_PRECOMPUTES "auto|none|partial|full" /* in the order of larmor_precompute */
+
+/* The index among them, -1 for another text. */
+int bench_precompute_named(const char *name);
+const char *bench_precompute_name(larmor_precompute form);
 
 #define BENCH_DISTRIBUTIONS "uniform|cluster|radial|spiral|stars|cones|koosh"
 
-/* "2D 1000x1000 uniform M=1e+07 type 1 single 1e-05", with the batch and the upsampling factor if they are asked for.
+/* "2D 1000x1000 uniform M=1e+07 type 1 single 1e-05", with the batch, the upsampling factor and what is
+ * precomputed if they are asked for.
  * Returns text. */
 const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL]);
 
 int64_t bench_case_modes(const bench_case *c); /* their product; of type 3 the number of targets */
 
-/* 1 if both have the same points, input and outputs: all but the upsampling factor. */
+/* 1 if both have the same points, input and outputs: all but the upsampling factor and the precomputation. */
 int bench_same_problem(const bench_case *a, const bench_case *b);
 
 typedef struct bench_data {

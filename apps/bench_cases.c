@@ -193,6 +193,20 @@ static larmor_status add_single(case_list *list)
     return LARMOR_OK;
 }
 
+/* All cases in the form that is asked for; type 3 has none and stays only if it was named. */
+static void set_precompute(case_list *list)
+{
+    const bench_wish *w = list->wish;
+    const int form = w->precompute ? bench_precompute_named(w->precompute) : 0;
+    int kept = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (list->c[i].type == 3 && !w->types.count && form > LARMOR_PRECOMPUTE_NONE) continue;
+        list->c[kept] = list->c[i];
+        list->c[kept++].precompute = (larmor_precompute)form;
+    }
+    list->count = kept;
+}
+
 larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *count)
 {
     static const struct {
@@ -206,6 +220,7 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
     for (size_t i = 0; wish->matrix && i < sizeof sets / sizeof *sets; i++)
         if (!strcmp(wish->matrix, sets[i].name)) sets[i].add(&list);
     if (!st && list.lacks_memory) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    set_precompute(&list);
     if (!st && !list.count)
         st = larmor_fail(LARMOR_ERR_ARG, "bench: no case of --matrix %s fits the other options", wish->matrix);
     if (st) {

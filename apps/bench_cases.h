@@ -8,7 +8,7 @@
 /* What is asked for: for one case its numbers, for a set what chooses from it. Zero or NULL: not asked for. */
 typedef struct bench_wish {
     app_list types, dims, modes, upsample;
-    const char *precision, *distribution, *matrix;
+    const char *precision, *distribution, *matrix, *precompute;
     int64_t points, batch;
     double tol, scale, undersampling;
 } bench_wish;

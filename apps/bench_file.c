@@ -58,10 +58,13 @@ static void put_case(json *j, const bench_result *r)
     json_text(j, "precision", c->is_double ? "double" : "single");
     json_number(j, "tol", c->tol);
     json_number(j, "upsample_asked", c->upsample > 0 ? c->upsample : NAN);
+    json_text(j, "precompute_asked", bench_precompute_name(c->precompute));
     if (!r->ours.failure[0]) {
         json_integers(j, "grid", r->info.grid, c->ndim);
         json_integer(j, "width", r->info.width);
         json_number(j, "upsample", r->info.upsample);
+        json_text(j, "precompute", bench_precompute_name(r->info.precompute));
+        json_integer(j, "precompute_bytes", r->info.precompute_bytes);
     }
     put_timing(j, "larmor", c, &r->ours);
     if (!r->peers) return;
@@ -177,6 +180,14 @@ static const char *distribution_named(const char *name)
     return NULL;
 }
 
+/* Automatic where a line of an earlier version says nothing. */
+static larmor_precompute read_precompute(const char *line, const char *name)
+{
+    char text[32];
+    const int form = bench_precompute_named(json_as_text(json_member(line, name), text, sizeof text));
+    return form < 0 ? LARMOR_PRECOMPUTE_AUTO : (larmor_precompute)form;
+}
+
 static int read_case(const char *line, bench_case *c)
 {
     char text[32];
@@ -192,6 +203,7 @@ static int read_case(const char *line, bench_case *c)
     c->tol = json_as_number(json_member(line, "tol"));
     const double asked = json_as_number(json_member(line, "upsample_asked"));
     c->upsample = asked > 0 ? asked : 0;
+    c->precompute = read_precompute(line, "precompute_asked");
     return c->distribution && c->type >= 1 && c->type <= 3 && c->ndim && bench_case_modes(c) > 0 && c->points > 0 &&
            c->batch > 0 && c->tol > 0;
 }
@@ -203,6 +215,8 @@ int bench_read_line(const char *line, bench_result *result)
     if (!result->label[0] || !read_case(line, &result->c)) return 0;
     result->info.width = (int)integer_of(json_member(line, "width"));
     result->info.upsample = json_as_number(json_member(line, "upsample"));
+    result->info.precompute = read_precompute(line, "precompute");
+    result->info.precompute_bytes = integer_of(json_member(line, "precompute_bytes"));
     for (int d = 0; d < result->c.ndim; d++)
         result->info.grid[d] = integer_of(json_element(json_member(line, "grid"), d));
     const char *ours = json_member(line, "larmor"), *peer = json_member(line, "peer");

@@ -25,6 +25,7 @@ static larmor_status own_create(bench_subject *self)
         .tol = s->c->tol,
         .sign = s->c->type == 2 ? -1 : 1,
         .upsample = s->c->upsample,
+        .precompute = s->c->precompute,
         .dtype = s->c->is_double ? LARMOR_C128 : LARMOR_C64,
     };
     return larmor_nufft_create(s->data->dev, &opts, &s->plan);
@@ -191,7 +192,8 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
     bench_case_label(c, result->label);
     larmor_status st = prepare(place, c);
     if (st) return st;
-    result->c = place->c, result->c.upsample = c->upsample;
+    result->c = place->c;
+    result->c.upsample = c->upsample, result->c.precompute = c->precompute;
     own_subject ours = {
         .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}, 0, ""},
         .c = &result->c,

@@ -40,6 +40,8 @@ static const app_option options[] = {
            .high = 0.5),
     OPTION(APP_NUMBERS, wish.upsample, 0, "upsample", "F[,F]", "upsampling factors (default: chosen)", .low = 1.15,
            .high = 2.5),
+    OPTION(APP_TEXT, wish.precompute, 0, "precompute", "FORM",
+           "of the plan: made once for all executes (default: auto)", .choices = BENCH_PRECOMPUTES),
     OPTION(APP_TEXT, wish.precision, 0, "precision", "P", "of the values (default: single)",
            .choices = "single|double"),
     OPTION(APP_TEXT, wish.distribution, 0, "distribution", "NAME", "of the points (default: uniform)",

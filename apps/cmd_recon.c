@@ -13,7 +13,7 @@
 
 typedef struct settings {
     app_texts outputs;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *device;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     double tol, lambda, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
@@ -30,15 +30,15 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)", .low = 1,
-           .high = 1e9),
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)",
+           .low = 1, .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 1e-4 for cg, else 2e-3)",
+           "(default: 3e-4 for cg, else 1e-2)",
            .low = 0, .high = 1, .absent = 1),
     OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
            "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
-           "of A^H b (default: 5e-4 for cg, else 2e-3)",
+           "of A^H b (default: 7e-4 for cg, else 2e-3)",
            .low = 0, .high = INFINITY, .absent = 1),
     OPTION(APP_FLAG, joint, 0, "joint", "",
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
@@ -60,11 +60,17 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
-    OPTION(APP_NUMBER, eps, 0, "eps", "X", "accuracy of the NUFFT; below 1e-6 all is done in double precision",
-           .preset = "1e-5", .low = 1e-13, .high = 0.1),
+    OPTION(APP_NUMBER, eps, 0, "eps", "X",
+           "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5, with a penalty 1e-3)",
+           .low = 1e-13, .high = 0.1, .absent = 1),
     OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
            "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
            .preset = "auto", .choices = "auto|on|off"),
+    OPTION(
+        APP_TEXT, precond, 0, "precond", "P",
+        "precondition the iterations: circulant, by the matrix nearest to A^H A that an FFT inverts; auto: where it "
+        "fits",
+        .preset = "auto", .choices = "auto|circulant|none"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),
@@ -288,7 +294,9 @@ static int plan_memory(run_state *r)
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
     }
-    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz;
+    if (plan.precondition < 0 && !r->job.precondition)
+        app_log("memory: the preconditioner does not fit; without it more iterations are needed");
+    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz, r->job.precondition = plan.precondition;
     char blocks[64] = "";
     if (plan.block < plan.coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
@@ -483,6 +491,7 @@ static void print_report(const run_state *r)
         json_integer(&j, "iterations", r->last.report.iters);
         json_number(&j, "residual", r->last.report.residual);
         json_flag(&j, "toeplitz", r->last.toeplitz);
+        json_flag(&j, "preconditioned", r->job.precondition >= 0);
         json_number(&j, "lambda", r->last.lambda);
         json_number(&j, "lambda_absolute", r->last.weight);
         if (r->job.method == RECON_CG)
@@ -516,9 +525,13 @@ static void clear(run_state *r)
 /* A method's defaults: of cg the program's own, of the others the library's. */
 static void defaults(recon_job *job)
 {
-    larmor_regulariser_opts penalty = {.lambda = 5e-4};
-    larmor_solve_opts solve = {.max_iter = 30, .tol = 1e-4};
-    if (job->method == RECON_REGULARISED) larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
+    larmor_regulariser_opts penalty = {.lambda = 7e-4};
+    larmor_solve_opts solve = {.max_iter = 30, .tol = 3e-4};
+    job->eps = 1e-5;
+    if (job->method == RECON_REGULARISED) {
+        larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
+        job->eps = 1e-3; /* far below what a penalty of noise's size changes */
+    }
     job->iters = solve.max_iter, job->tol = solve.tol, job->lambda = penalty.lambda;
 }
 
@@ -534,16 +547,17 @@ static recon_job job_of(const settings *s)
                      .no_maps = !strcmp(s->maps, "none"),
                      .time_weight = s->time_weight > 0 ? s->time_weight : -1,
                      .llr_block = s->llr_block,
-                     .eps = s->eps,
                      .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
                                  : !strcmp(s->toeplitz, "off") ? -1
                                                                : 0,
+                     .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
                      .calibration = s->calibration,
                      .monitor = app_monitor};
     defaults(&job);
     if (s->iters) job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->lambda)) job.lambda = s->lambda;
+    if (!isnan(s->eps)) job.eps = s->eps;
     return job;
 }
 

@@ -23,6 +23,7 @@ typedef struct recon_job {
     int64_t calibration; /* side of the centre for coil maps, 0 for the default */
     int64_t block;       /* coils at a time, 0 for all */
     int toeplitz;        /* as in larmor_sense_opts */
+    int precondition;    /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
     larmor_monitor monitor;
     void *user;
 

@@ -104,13 +104,15 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
     int64_t solver;
     TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
-    *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
+    const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
+    *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     return LARMOR_OK;
 }
 
 /* All of a series with `block` coils at a time. */
-static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t block, int toeplitz, double *bytes)
+static larmor_status group_bytes(const recon_job *job, const sizes *s, const recon_plan *plan, int64_t block,
+                                 double *bytes)
 {
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
@@ -118,22 +120,36 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, int64_t b
     const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->eps,
                                      .block = block,
-                                     .toeplitz = job->method == RECON_GRID ? -1 : toeplitz,
-                                     .iters = job->iters};
-    int64_t estimate;
+                                     .toeplitz = job->method == RECON_GRID ? -1 : plan->toeplitz,
+                                     .iters = recon_normals(job)};
+    int64_t estimate, circulant = 0;
     double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != RECON_GRID;
     TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
     TRY(vector_bytes(job, s, p.dtype, &vectors));
-    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    if (job->method != RECON_GRID && plan->precondition >= 0) {
+        larmor_problem all = p; /* of a series that of all frames' samples */
+        all.samples = (int64_t)s->samples;
+        TRY(larmor_circulant_memory(job->dev, &all, &circulant));
+        vectors +=
+            4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
+    }
+    double solver = (double)estimate * s->frames + (double)circulant + vectors + (weights ? 16 * s->samples : 0);
     if (in_double) solver += 16 * (voxels + s->samples) * coils; /* maps and samples once more */
     *bytes = s->held + most(s->before, solver);
     return LARMOR_OK;
 }
 
-/* The largest block with which the group fits, or 1. A Toeplitz normal map is quick with any block: it is given up only
- * where it does not fit at all and nobody insists on it. */
+/* What nobody insists on is given up where not even one coil fits with it: first the preconditioner, then Toeplitz. */
+static int give_up(recon_plan *plan)
+{
+    int *what = !plan->precondition ? &plan->precondition : !plan->toeplitz ? &plan->toeplitz : NULL;
+    if (what) *what = -1;
+    return what != NULL;
+}
+
+/* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
 static larmor_status choose_block(const recon_job *job, const sizes *s, double others, recon_plan *plan)
 {
     const int64_t coils = s->problem.coils;
@@ -141,11 +157,10 @@ static larmor_status choose_block(const recon_job *job, const sizes *s, double o
     int64_t block = plan->block;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        TRY(group_bytes(job, s, block, plan->toeplitz, &bytes));
+        TRY(group_bytes(job, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
         if (block > 1) continue;
-        if (plan->toeplitz) break;
-        plan->toeplitz = -1;
+        if (!give_up(plan)) break;
         passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
     }
     plan->block = block;
@@ -183,7 +198,11 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
     int64_t available = 0, total = 0;
     double images = 0; /* they stay on the device until they are written */
     larmor_group group;
-    *plan = (recon_plan){.limit = memory, .coils = info.coils, .block = info.coils, .toeplitz = job->toeplitz};
+    *plan = (recon_plan){.limit = memory,
+                         .coils = info.coils,
+                         .block = info.coils,
+                         .toeplitz = job->toeplitz,
+                         .precondition = job->precondition};
     TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
     for (int i = 0; i < info.groups; i++) {

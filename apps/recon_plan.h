@@ -10,7 +10,7 @@ typedef struct recon_plan {
     int64_t planned; /* the most that a group, or a series of them, needs, with `block` coils at a time */
     int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
-    int toeplitz; /* the job's, or -1 where not even one coil fits with what it chooses itself */
+    int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
 } recon_plan;
 
 /* Plan for all groups that wanted(user, group) names, with outputs kept on the device until the end.

@@ -2,7 +2,6 @@
  */
 #include "recon_solve.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,11 @@ larmor_shape recon_image_shape(const larmor_grid *grid)
 larmor_dtype recon_precision(const recon_job *job)
 {
     return job->eps > 0 && job->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+}
+
+int64_t recon_normals(const recon_job *job)
+{
+    return job->method == RECON_REGULARISED ? 3 * (int64_t)job->iters : job->iters;
 }
 
 /* ---- gridding ---- */
@@ -106,14 +110,12 @@ static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array
 
 static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, larmor_op **A)
 {
-    /* the inner steps of regularised SENSE are normal maps, too */
-    const int normals = job->method == RECON_CG || job->iters > INT_MAX / 3 ? job->iters : 3 * job->iters;
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
                                      .block = job->block,
                                      .toeplitz = job->toeplitz,
-                                     .iters = normals};
+                                     .iters = recon_normals(job)};
     return larmor_op_sense(maps, &sense, A);
 }
 
@@ -178,19 +180,6 @@ done:
     return st;
 }
 
-static larmor_status conjugate_gradients(const recon_job *job, larmor_op *A, const larmor_array *b, larmor_array *x,
-                                         recon_result *result)
-{
-    if (job->lambda > 0) TRY(larmor_opnorm(A, 0, &result->largest));
-    result->lambda = job->lambda, result->weight = job->lambda * result->largest;
-    const larmor_solve_opts solve = {.max_iter = job->iters,
-                                     .tol = job->tol,
-                                     .lambda = result->weight,
-                                     .monitor = job->monitor,
-                                     .user = job->user};
-    return larmor_cg(A, b, x, &solve, &result->report);
-}
-
 /* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1, over
  * the number of frames. */
 static larmor_status join(const recon_job *job, const recon_frame *frames, int count, larmor_array **traj,
@@ -217,13 +206,14 @@ done:
     return st;
 }
 
-/* The circulant of one frame; that of a series is of the mean of its frames. */
+/* The circulant of one frame; that of a series is of the mean of its frames; NULL if none is wanted. */
 static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, larmor_circulant **C)
 {
     const larmor_shape shape = recon_image_shape(&frames[0].grid);
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
+    if (job->precondition < 0) return LARMOR_OK;
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
     if (count > 1) {
         OR(done, join(job, frames, count, &traj, &weights));
@@ -234,6 +224,28 @@ static larmor_status circulant_of(const recon_job *job, const recon_frame *frame
     st = larmor_circulant_create(maps, traj, weights, shape, recon_precision(job), C);
 done:
     larmor_array_free(weights), larmor_array_free(traj), larmor_array_free(maps);
+    return st;
+}
+
+static larmor_status conjugate_gradients(const recon_job *job, const recon_frame *frame, larmor_op *A,
+                                         const larmor_array *b, larmor_array *x, recon_result *result)
+{
+    larmor_circulant *C = NULL;
+    larmor_op *M = NULL;
+    larmor_status st;
+    if (job->lambda > 0) OR(done, larmor_opnorm(A, 0, &result->largest));
+    result->lambda = job->lambda, result->weight = job->lambda * result->largest;
+    OR(done, circulant_of(job, frame, 1, &C));
+    if (C) OR(done, larmor_circulant_inverse(C, result->weight, NULL, 0, &M));
+    const larmor_solve_opts solve = {.max_iter = job->iters,
+                                     .tol = job->tol,
+                                     .lambda = result->weight,
+                                     .precondition = M,
+                                     .monitor = job->monitor,
+                                     .user = job->user};
+    st = larmor_cg(A, b, x, &solve, &result->report);
+done:
+    larmor_op_free(M), larmor_circulant_free(C);
     return st;
 }
 
@@ -265,7 +277,7 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     OR(done, make_operator(job, frames, count, &A, &result->toeplitz));
     OR(done, gather(job, frames, count, A, &b));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(A), larmor_op_in_shape(A), x));
-    st = job->method == RECON_CG ? conjugate_gradients(job, A, b, *x, result)
+    st = job->method == RECON_CG ? conjugate_gradients(job, frames, A, b, *x, result)
                                  : regularised(job, frames, count, A, b, *x, result);
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
 done:

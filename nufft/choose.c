@@ -5,9 +5,9 @@
 
 #include "core/status.h"
 
-/* Rounding errors, in units of half the last place, relative to the values on the fine grid; measured, see
- * docs/nufft-accuracy.md. */
-static const double rounding = 7;
+/* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
+ * relative to the result; measured, see docs/nufft-accuracy.md. */
+static const double rounding = 7, least_rounding = 4.5;
 
 static const double candidates[] = {1.25, 1.5, 1.75, 2};
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
@@ -48,10 +48,13 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
     int tightest = 0;
     double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0;
     for (int d = 1; d < r->ndim; d++)
-        if ((double)cells[d] * (double)modes[tightest] < (double)cells[tightest] * (double)modes[d]) tightest = d;
+        if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
+            tightest = d;
     lmr_window_tune(width, modes[tightest], cells[tightest], &choice->window);
+    lmr_window_error e = {0};
     for (int d = 0; d < r->ndim; d++) {
-        const lmr_window_error e = lmr_window_predict(&choice->window, modes[d], cells[d]);
+        if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
+            e = lmr_window_predict(&choice->window, modes[d], cells[d]);
         fourth += e.alias4 + 2 * square * e.alias2;
         square += e.alias2, gain2 *= e.gain2, count *= (double)modes[d], edges += e.edge2;
     }
@@ -59,7 +62,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
     const double scatter = square > 0 ? sqrt(fourth / count) / square : 0;
     const double on_edges = r->terms > 0 ? fmin(1, 2 / r->terms) * edges : 0;
     choice->alias = sqrt(square);
-    choice->rounding = rounding * (r->single ? 0x1p-24 : 0x1p-53) * sqrt(gain2);
+    choice->rounding = (r->single ? 0x1p-24 : 0x1p-53) * fmax(rounding * sqrt(gain2), least_rounding);
     choice->error = hypot(choice->alias, choice->rounding);
     choice->bound = hypot(sqrt(square * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
 }

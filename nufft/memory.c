@@ -5,8 +5,9 @@
 #include "larmor/nufft.h"
 #include "nufft/choose.h"
 #include "nufft/cpu/tiles.h"
+#include "nufft/precompute.h"
 
-/* FFT_LINES: which a processor's thread turns together, in two copies. */
+/* FFT_LINES: which a processor's thread turns together, in two copies for each of two plans. */
 enum { MOST_TOGETHER = 8, FFT_LINES = 8 };
 static const int64_t most_workspace = INT64_C(256) << 20;
 
@@ -54,7 +55,21 @@ typedef struct outline {
     int threads, ndim;
     size_t real;
     int64_t batch, most;
+    larmor_precompute precompute;
 } outline;
+
+/* A precomputed form, and what making it takes for a moment. */
+static double precompute_bytes(const outline *o, const lmr_nufft_choice *choice, double points, int64_t together)
+{
+    const lmr_precompute_size s = {.ndim = o->ndim,
+                                   .width = choice->window.width,
+                                   .is_gpu = !o->threads,
+                                   .real = o->real,
+                                   .points = (int64_t)points,
+                                   .cells = choice->cells[0] * choice->cells[1] * choice->cells[2],
+                                   .together = together};
+    return (double)lmr_precompute_bytes(&s, o->precompute) + (double)lmr_precompute_scratch(&s, o->precompute);
+}
 
 /* A transform of types 1 and 2; *together is how many share a pass. A GPU's FFT works beside the grids, for a whole
  * pass and for the last, smaller one. */
@@ -68,9 +83,10 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
     double longest = 0;
     for (int d = 0; d < o->ndim; d++) longest = fmax(longest, (double)choice->cells[d]);
-    const double lines = o->ndim > 1 ? 4.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
+    const double lines = o->ndim > 1 ? 8.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
     return (double)grids * grid + lines + factors * (double)o->real +
-           points_bytes(o->threads, choice, o->ndim, points, *together, o->real);
+           points_bytes(o->threads, choice, o->ndim, points, *together, o->real) +
+           precompute_bytes(o, choice, points, *together);
 }
 
 /* Points and targets are sorted, scaled copies and factors of both kept beside the input. */
@@ -104,7 +120,8 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .ndim = opts->ndim,
                        .real = single ? sizeof(float) : sizeof(double),
                        .batch = opts->batch > 0 ? opts->batch : 1,
-                       .most = opts->max_batch};
+                       .most = opts->max_batch,
+                       .precompute = opts->type == 3 ? LARMOR_PRECOMPUTE_NONE : opts->precompute};
     lmr_nufft_request request = {
         .ndim = opts->ndim, .single = single, .tol = opts->tol > 0 ? opts->tol : 1e-5, .upsample = opts->upsample};
     if (opts->type == 3) {

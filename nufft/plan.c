@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "nufft/precompute.h"
+
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
 static const int64_t most_modes = INT64_C(1) << 40;
 
@@ -14,6 +16,7 @@ static pthread_once_t registered = PTHREAD_ONCE_INIT;
 static void register_kernels(void)
 {
     lmr_cpu_register("nufft", LMR_NUFFT_ABI, &lmr_cpu_nufft_f32, &lmr_cpu_nufft_f64);
+    lmr_cpu_register("precompute", LMR_PRECOMPUTE_ABI, &lmr_cpu_precompute_f32, &lmr_cpu_precompute_f64);
 }
 
 /* ---- options ---- */
@@ -60,6 +63,13 @@ static larmor_status check_range(const larmor_nufft_opts *o)
     if ((unsigned)o->sort > LARMOR_NUFFT_SORT_OFF)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %d, expected LARMOR_NUFFT_SORT_AUTO, _ON or _OFF",
                         (int)o->sort);
+    if ((unsigned)o->precompute > LARMOR_PRECOMPUTE_FULL)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: precompute: got %d, expected LARMOR_PRECOMPUTE_AUTO, _NONE, _PARTIAL or _FULL",
+                        (int)o->precompute);
+    if (o->precompute_memory < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: precompute_memory: got %lld bytes, expected >= 1, or 0 for automatic",
+                        (long long)o->precompute_memory);
     return LARMOR_OK;
 }
 
@@ -69,6 +79,9 @@ static larmor_status check_pairs(const larmor_nufft_opts *o)
     const int gm = o->method == LARMOR_NUFFT_GM;
     if (o->type == 3 && o->spread_only)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: spread_only: got 1 with type 3, expected type 1 or 2");
+    if (o->type == 3 && o->precompute > LARMOR_PRECOMPUTE_NONE)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: precompute: got %s with type 3, which has none; leave it 0",
+                        o->precompute == LARMOR_PRECOMPUTE_FULL ? "full" : "partial");
     if (o->type == 3 && o->mode_order)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: mode_order: got FFT order with type 3, which has no modes");
     if ((o->sort == LARMOR_NUFFT_SORT_OFF && o->method != LARMOR_NUFFT_AUTO && !gm) ||
@@ -104,6 +117,7 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
     if (o.tol == 0) o.tol = 1e-5;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
+    if (o.precompute == LARMOR_PRECOMPUTE_AUTO) o.precompute = LARMOR_PRECOMPUTE_NONE;
     if (o.sort == LARMOR_NUFFT_SORT_OFF && o.method == LARMOR_NUFFT_AUTO) o.method = LARMOR_NUFFT_GM;
     return o;
 }
@@ -139,22 +153,40 @@ larmor_status lmr_nufft_upload_window(const larmor_nufft *plan, const lmr_nufft_
     return LARMOR_OK;
 }
 
+/* 1 / transform at the modes, which are even; factor has room for one more than there are. */
+static void invert_window(const larmor_nufft *plan, const lmr_window *window, int d, double *factor)
+{
+    const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
+#pragma omp parallel for num_threads(lmr_device_threads(plan->dev)) schedule(static) if (half > 2048)
+    for (int64_t first = 0; first <= half; first += piece) {
+        const int64_t count = half + 1 - first < piece ? half + 1 - first : piece;
+        lmr_window_invert(window, first, count, cells, factor + half + first);
+    }
+    for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
+}
+
+/* An earlier dimension with the same factors, or d itself. */
+static int same_factors(const lmr_nufft_geometry *g, int d)
+{
+    int same = 0;
+    while (g->modes[same] != g->modes[d] || g->cells[same] != g->cells[d]) same++;
+    return same;
+}
+
 static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window)
 {
-    for (int d = 0; d < plan->geometry.ndim; d++) {
-        const int64_t modes = plan->geometry.modes[d], half = modes / 2;
-        double *factor = malloc((size_t)modes * sizeof *factor);
-        if (!factor) return LMR_NO_MEMORY();
-#pragma omp parallel for num_threads(lmr_device_threads(plan->dev)) schedule(static) if (modes > 4096)
-        for (int64_t i = 0; i <= half; i++) {
-            const double f = 1 / lmr_window_transform(window, (double)i / (double)plan->geometry.cells[d]);
-            factor[half - i] = f;
-            if (half + i < modes) factor[half + i] = f;
+    lmr_nufft_geometry *g = &plan->geometry;
+    for (int d = 0; d < g->ndim; d++) {
+        const int same = same_factors(g, d);
+        if (same == d) {
+            double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
+            if (!factor) return LMR_NO_MEMORY();
+            invert_window(plan, window, d, factor);
+            const larmor_status st = upload(plan, g->modes[d], factor, &plan->factor[d]);
+            free(factor);
+            if (st) return st;
         }
-        const larmor_status st = upload(plan, modes, factor, &plan->factor[d]);
-        free(factor);
-        if (st) return st;
-        plan->geometry.factor[d] = plan->factor[d];
+        g->factor[d] = plan->factor[same];
     }
     return LARMOR_OK;
 }
@@ -251,6 +283,7 @@ larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled
     if (!plan) return LMR_NO_MEMORY();
     plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
     plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
+    plan->info.precompute = filled->precompute;
     plan->points = -1;
     const larmor_status st = build(plan, terms, points);
     if (st) {
@@ -279,6 +312,7 @@ void larmor_nufft_free(larmor_nufft *plan)
     if (!plan) return;
     const lmr_backend *be = plan->dev->be;
     lmr_type3_free(plan, plan->type3);
+    lmr_precompute_free(plan, plan->precompute);
     if (plan->kernels) plan->kernels->release(plan->ctx, plan->sorted);
     for (int i = 0; i < 2; i++) be->fft[plan->precision]->destroy(plan->ctx, plan->fft[i]);
     be->release(plan->ctx, plan->cells);
@@ -340,11 +374,19 @@ larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *po
     if (bad >= 0)
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
                         (long long)bad);
+    lmr_precompute *precompute;
+    st = lmr_precompute_make(plan, m, sorted, &precompute);
+    if (st) {
+        plan->kernels->release(plan->ctx, sorted);
+        return st;
+    }
     lmr_nufft_method spread, interp;
     plan->kernels->methods(sorted, &spread, &interp);
     plan->info.spread_method = (larmor_nufft_method)spread, plan->info.interp_method = (larmor_nufft_method)interp;
+    lmr_precompute_free(plan, plan->precompute);
     plan->kernels->release(plan->ctx, plan->sorted);
     plan->sorted = sorted, plan->points = m;
+    plan->precompute = precompute, plan->info.precompute_bytes = precompute ? precompute->bytes : 0;
     return LARMOR_OK;
 }
 
@@ -366,16 +408,16 @@ larmor_status lmr_nufft_pass(const larmor_nufft *plan, int type, int sign, int64
     const lmr_fft *fft = plan->dev->be->fft[plan->precision];
     void *ctx = plan->ctx, *fft_plan = plan->fft[now < g->batch];
     if (plan->opts.spread_only)
-        return type == 1 ? k->spread(ctx, g, plan->sorted, now, values, modes)
-                         : k->interp(ctx, g, plan->sorted, now, modes, values);
+        return type == 1 ? lmr_precompute_spread(plan, now, values, modes)
+                         : lmr_precompute_interp(plan, now, modes, values);
     if (type == 1) {
-        LMR_TRY(k->spread(ctx, g, plan->sorted, now, values, plan->cells));
+        LMR_TRY(lmr_precompute_spread(plan, now, values, plan->cells));
         LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));
         return k->crop(ctx, g, now, plan->cells, modes);
     }
     LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
     LMR_TRY(fft->band(ctx, fft_plan, sign, 0, g->modes, plan->cells));
-    return k->interp(ctx, g, plan->sorted, now, plan->cells, values);
+    return lmr_precompute_interp(plan, now, plan->cells, values);
 }
 
 static larmor_status run(const larmor_nufft *plan, int adjoint, const larmor_array *in, larmor_array *out)

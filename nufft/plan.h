@@ -8,6 +8,7 @@
 #include "nufft/kernels.h"
 
 typedef struct lmr_type3 lmr_type3;
+typedef struct lmr_precompute lmr_precompute;
 
 struct larmor_nufft {
     larmor_device *dev;
@@ -22,7 +23,8 @@ struct larmor_nufft {
     void *cells;    /* the fine grids, [cells..., geometry.batch] */
     int64_t points; /* -1 before set_points */
     void *sorted;
-    lmr_type3 *type3; /* NULL for other types, and before set_points */
+    lmr_precompute *precompute; /* of sorted; NULL: on the fly */
+    lmr_type3 *type3;           /* NULL for other types, and before set_points */
     larmor_nufft_info info;
 };
 

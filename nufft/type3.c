@@ -214,7 +214,7 @@ larmor_status lmr_type3_set_points(larmor_nufft *plan, const larmor_array *point
     LMR_TRY(lmr_nufft_expect_points(plan, "targets", targets, &n));
     lmr_type3 *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
-    larmor_nufft_info info = {.threads = plan->info.threads};
+    larmor_nufft_info info = {.threads = plan->info.threads, .precompute = plan->info.precompute};
     t->geometry = plan->geometry, t->points = m, t->targets = n;
     const larmor_status st = build(plan, points, targets, t, &info);
     if (st) {

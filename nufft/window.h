@@ -9,7 +9,6 @@ enum {
     LMR_WINDOW_MIN = 2, /* widths, in cells of the fine grid */
     LMR_WINDOW_MAX = 16,
     LMR_WINDOW_TERMS = 48,  /* of the Legendre series */
-    LMR_WINDOW_NODES = 64,  /* of the quadrature over half the window */
     LMR_WINDOW_DEGREE = 23, /* of the piecewise polynomials, at most */
 };
 
@@ -20,9 +19,7 @@ typedef struct lmr_window {
     int terms;
     long double legendre[LMR_WINDOW_TERMS];  /* coefficients of P_0, P_2, P_4, ... */
     long double ratio[2 * LMR_WINDOW_TERMS]; /* k / (k + 1), for the recurrence */
-    int nodes;                               /* Gauss-Legendre rule on (0, 1) */
-    double node[LMR_WINDOW_NODES], weight[LMR_WINDOW_NODES], weighted[LMR_WINDOW_NODES]; /* the last times psi_0 */
-    double energy;                                                                       /* integral of its square */
+    double energy;                           /* integral of its square */
 } lmr_window;
 
 void lmr_window_make(int width, double bandlimit, lmr_window *window);
@@ -33,6 +30,9 @@ long double lmr_window_value(const lmr_window *window, long double u);
 /* Its transform, the integral of the window times exp(2 pi i xi u), xi in cycles per cell; real and even. */
 double lmr_window_transform(const lmr_window *window, double xi);
 
+/* 1 / transform at (first + i) / cells for i < count, all inside the band; count at most cells / 64 + 1. */
+void lmr_window_invert(const lmr_window *window, int64_t first, int64_t count, int64_t cells, double *inverse);
+
 /* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the
  * modes of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi +
  * m, m != 0, against the transform at xi), and of the square of the amplification of white noise on the fine grid;
@@ -42,7 +42,7 @@ typedef struct lmr_window_error {
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 
-/* The window of this width whose bandlimit makes the aliasing error least. */
+/* The window of this width whose bandlimit makes the aliasing error least, within 3 percent of that. */
 void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window);
 
 /* Piecewise polynomials: piece l covers u in [l - width/2, l + 1 - width/2), t in [-1, 1] across it.

@@ -1,8 +1,11 @@
 /* What the steps of a reconstruction take of a device's memory. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "nufft/toeplitz.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
 #include "recon/ops/sense.h"
+#include "recon/precond/precond.h"
 
 /* Counted in doubles: sums of products of sizes that need not fit 64 bits; 2^60 bytes are as good as infinity. */
 static larmor_status store(double total, int64_t *bytes)
@@ -83,6 +86,22 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
     total += 16 * (double)larmor_shape_count(doubled.image); /* image and window */
     total += (8.0 * p->image.ndim + 8 + 8) * (double)p->samples;
     return store(total, bytes);
+}
+
+larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    larmor_problem doubled = *p;
+    for (int d = 0; d < p->image.ndim; d++) doubled.image.dim[d] *= 2;
+    const double size = lmr_precision(p->dtype) == LMR_F64 ? 16 : 8;
+    const double grid = size * (double)larmor_shape_count(doubled.image);
+    double total = 0;
+    LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, &total));
+    total += (16.0 * p->image.ndim + size + 16) * (double)p->samples;       /* points twice, values, weights */
+    const double correlation = 3 * grid + (double)p->coils * size * 0x1p18; /* coarse maps of 64 voxels a side */
+    const double least = grid + (8.0 * p->image.ndim) * (double)p->samples;
+    return store(fmax(total + grid, least + correlation), bytes);
 }
 
 larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,

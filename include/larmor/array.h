@@ -48,7 +48,9 @@ LARMOR_API const char *larmor_dtype_name(larmor_dtype dtype);
 LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              larmor_array **out);
 
-/* A copy of x on another device; the same device gives x itself with one more reference. */
+/* A copy of x on another device; the same device gives x itself with one more reference.
+ *
+ * Errors  LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND. */
 LARMOR_API larmor_status larmor_array_to(larmor_array *x, larmor_device *dev, larmor_array **out);
 
 /* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to real is
@@ -60,7 +62,8 @@ LARMOR_API larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtyp
  * Errors  LARMOR_ERR_SHAPE if the range leaves the array or x has no dimension. */
 LARMOR_API larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, larmor_array **out);
 
-/* A view of all of x in another shape of the same count; shares storage and keeps x alive. */
+/* A view of all of x in another shape of the same count, LARMOR_ERR_SHAPE for any other; shares storage and keeps x
+ * alive. */
 LARMOR_API larmor_status larmor_array_reshape(larmor_array *x, larmor_shape shape, larmor_array **out);
 
 /* One more reference; returns x. */

@@ -24,8 +24,8 @@ typedef struct larmor_raw_opts { /* zero means default */
  * count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
  *
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
- * inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the file
- *         claims more than opts->memory. LARMOR_ERR_ARG: units. */
+ *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the
+ *         file claims more than opts->memory. LARMOR_ERR_ARG: units. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
@@ -139,12 +139,15 @@ typedef struct larmor_write_opts { /* zero means default */
  * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices
  * tiled), .cfl (with .hdr), .npy.
  *
- * All images must have one shape. Voxels are written in the order of the array, x fastest.
+ * images  of one shape; voxels are written in the order of the array, x fastest.
+ * opts    may be NULL.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_IO: disk full and the like; LARMOR_ERR_ARG: NIfTI of uneven slices. */
 LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_image *images, int count,
                                             const larmor_write_opts *opts);
 
-/* Write any complex or real array of up to 8 dimensions to .cfl or .npy. */
+/* Write any complex or real array of up to 8 dimensions to .cfl or .npy.
+ *
+ * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
@@ -155,8 +158,7 @@ LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_arra
  * Errors   LARMOR_ERR_IO, LARMOR_ERR_FORMAT, LARMOR_ERR_ARG (suffix), LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image);
 
-/* As larmor_image_read, for the first image of an .h5 or a .nii file with its geometry; other formats: unit voxels.
- */
+/* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
 
 /* ---- writing ISMRMRD raw data ---- */
@@ -194,8 +196,9 @@ typedef struct larmor_raw_writer larmor_raw_writer;
 
 /* Write a new ISMRMRD file through an output: create, append each readout, finish (flush, sync, verify, rename).
  *
- * Errors  LARMOR_ERR_ARG for values out of range; LARMOR_ERR_IO. Freeing without finish leaves the target as it was.
- */
+ * Freeing without finish leaves the target as it was.
+ *
+ * Errors  LARMOR_ERR_ARG for values out of range; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, larmor_raw_writer **writer);
 LARMOR_API larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition);
 LARMOR_API larmor_status larmor_raw_finish(larmor_raw_writer *writer);

@@ -33,6 +33,15 @@ typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_OFF
 } larmor_nufft_sort;
 
+/* What set_points makes once so that every execute does less. The forms differ in rounding only. */
+typedef enum larmor_precompute {
+    LARMOR_PRECOMPUTE_AUTO,    /* none, unless it is known to be faster */
+    LARMOR_PRECOMPUTE_NONE,    /* the window's values are computed in every execute */
+    LARMOR_PRECOMPUTE_PARTIAL, /* they are stored: ndim * width numbers for each point */
+    LARMOR_PRECOMPUTE_FULL /* the sparse matrix from cells to points, of width^ndim numbers for each point, and its
+                                  transpose: no sums are shared by threads, and all transforms of a pass share them */
+} larmor_precompute;
+
 /* Zero means default in every field but type, ndim and modes. */
 typedef struct larmor_nufft_opts {
     int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
@@ -42,15 +51,17 @@ typedef struct larmor_nufft_opts {
     int sign;         /* of the exponent in execute: -1 or +1; default -1 for type 2, +1 for types 1 and 3 */
     double tol;       /* relative l2 error asked for; default 1e-5 */
     double upsample;  /* fine grid / modes, 1.15 .. 2.5 (the grid is rounded up to a good FFT size); default: chosen;
-                         for  type 3 of both grids */
+                         for type 3 of both grids */
     larmor_dtype dtype; /* LARMOR_C64 or LARMOR_C128 of the values. The zero value LARMOR_F32 means LARMOR_C64, and
                            LARMOR_F64 means LARMOR_C128 */
     larmor_mode_order mode_order; /* types 1 and 2; default centred */
     int spread_only; /* 1: no FFT and no deconvolution; the modes are then the grid itself, see larmor_nufft_create */
     int threads;     /* of a processor, at most the device's; default: the device's */
-    int64_t max_batch;          /* most transforms that share a pass, and its memory; default: chosen */
-    larmor_nufft_method method; /* default: chosen */
-    larmor_nufft_sort sort;     /* default: chosen */
+    int64_t max_batch;            /* most transforms that share a pass, and its memory; default: chosen */
+    larmor_nufft_method method;   /* default: chosen */
+    larmor_nufft_sort sort;       /* default: chosen */
+    larmor_precompute precompute; /* types 1 and 2; default: chosen */
+    int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free */
 } larmor_nufft_opts;
 
 /* Make a plan: the window, its deconvolution factors, the FFT.
@@ -61,13 +72,16 @@ typedef struct larmor_nufft_opts {
  *   type 3  f_k = sum_j c_j exp(sign 2 pi i s_k . x_j)
  * In other words the points of FINUFFT's convention are 2 pi k / N, and for type 3 its targets are 2 pi s.
  *
- * spread_only  The grid is exactly `modes` large, N >= twice the window's width, and cell i sits at the point k =
- * r_i. type 1  x_r = sum_j y_j w(r - k_j)     type 2  y_j = sum_r x_r w(r - k_j),     differences modulo N with w a
- * product over the dimensions of the window for tol at `upsample` (default 2), 1 in its centre. Errors LARMOR_ERR_ARG
- * for values out of range or that exclude each other; LARMOR_ERR_NUMERIC if the window cannot reach tol in this
- * precision (the message says what it can reach); LARMOR_ERR_MEMORY; LARMOR_ERR_UNSUPPORTED for an option that the
- * device lacks. Source  Dutt and Rokhlin, SIAM J. Sci. Comput. 14, 1368 (1993); Barnett, Magland, af Klinteberg, SIAM
- * J. Sci. Comput. 41, C479 (2019); window: Slepian and Pollak, Bell Syst. Tech. J. 40, 43 (1961); type 3: Lee and
+ * With spread_only the grid is exactly `modes` large, N >= twice the window's width, and cell i sits at k = r_i:
+ *   type 1  x_r = sum_j y_j w(r - k_j)        type 2  y_j = sum_r x_r w(r - k_j)
+ * Differences are modulo N, and w is a product over the dimensions of the window for tol at `upsample` (default 2), 1
+ * in its centre.
+ *
+ * Errors  LARMOR_ERR_ARG for values out of range or that exclude each other; LARMOR_ERR_NUMERIC if the window cannot
+ *         reach tol in this precision (the message says what it can reach); LARMOR_ERR_MEMORY;
+ *         LARMOR_ERR_UNSUPPORTED for an option that the device lacks.
+ * Source  Dutt and Rokhlin, SIAM J. Sci. Comput. 14, 1368 (1993); Barnett, Magland, af Klinteberg, SIAM J. Sci.
+ *         Comput. 41, C479 (2019); window: Slepian and Pollak, Bell Syst. Tech. J. 40, 43 (1961); type 3: Lee and
  *         Greengard, J. Comput. Phys. 206, 1 (2005). */
 LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **plan);
 
@@ -80,18 +94,21 @@ LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nu
  *
  * Type 3 makes its grids here. They have about upsample^2 A B cells in each dimension, where A is the width of the
  * points (largest minus least) and B that of the targets: what is far from the origin costs nothing, what is far
- * apart does. Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named);
- * LARMOR_ERR_MEMORY, for type 3 also before anything is allocated, with the grid that would be needed. */
+ * apart does.
+ *
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named); LARMOR_ERR_MEMORY,
+ *          for type 3 also before anything is allocated, with the grid that would be needed, and for a precomputed
+ *          form that passes its limit, with its bytes. */
 LARMOR_API larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points,
                                                  const larmor_array *targets);
 
 /* Run the plan: type 1 from values to modes, type 2 from modes to values, type 3 from values to values at the
  * targets; the input is not changed. On a GPU nothing is allocated and nothing waited for.
  *
- * values   count m * batch, points fastest. modes  count prod(modes) * batch, first mode dimension fastest, from -N/2
- * up (or in FFT order). At the targets: count n * batch, targets fastest. Errors   LARMOR_ERR_ARG before set_points;
- * LARMOR_ERR_SHAPE if counts, dtype or device differ from the plan's.
- */
+ * values   count m * batch, points fastest.
+ * modes    count prod(modes) * batch, the first mode dimension fastest, from -floor(N/2) up (or in FFT order).
+ * targets  values there: count n * batch, targets fastest.
+ * Errors   LARMOR_ERR_ARG before set_points; LARMOR_ERR_SHAPE if counts, dtype or device differ from the plan's. */
 LARMOR_API larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_array *in, larmor_array *out);
 
 /* The exact conjugate transpose of larmor_nufft_execute, from the same plan. */
@@ -107,15 +124,17 @@ typedef struct larmor_nufft_info {
     int64_t together;                                 /* transforms of a batch that share a pass */
     int threads;                                      /* of a processor; 0 elsewhere */
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */
+    larmor_precompute precompute;                     /* never AUTO */
+    int64_t precompute_bytes;                         /* of device memory; 0 before the points are set */
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
 
 /* Bytes of device memory that a plan with so many points takes at most, from create to free, without its inputs and
  * outputs. An estimate from above, before anything is made; opts as for create.
  *
- * points   Type 3: points and targets together, and opts->modes[d] is the product of their widths along d, rounded
- * up.
- */
+ * points   how many. Type 3: points and targets together, and opts->modes[d] is the product of their widths along d,
+ *          rounded up.
+ * Errors   LARMOR_ERR_ARG and LARMOR_ERR_NUMERIC, those of larmor_nufft_create. */
 LARMOR_API larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                              int64_t *bytes);
 

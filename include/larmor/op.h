@@ -27,8 +27,9 @@ typedef struct larmor_op_impl { /* outputs are overwritten, never accumulated in
 LARMOR_API larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, void *self,
                                           larmor_dtype dtype, larmor_shape in, larmor_shape out, larmor_op **op);
 
-/* y <- A x; x <- A^H y; z <- A^H A x. Errors: LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's.
- */
+/* y <- A x; x <- A^H y; z <- A^H A x.
+ *
+ * Errors  LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's; whatever the operator's own are. */
 LARMOR_API larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y);
 LARMOR_API larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x);
 LARMOR_API larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z);

@@ -11,7 +11,10 @@ extern "C" {
 
 /* ---- coils ---- */
 
-/* Multiplication by coil sensitivity maps: [image...] to [image..., coils], y_c = s_c .* x. */
+/* Multiplication by coil sensitivity maps: [image...] to [image..., coils], y_c = s_c .* x.
+ *
+ * maps    [image..., coils], complex; kept, not copied.
+ * Errors  LARMOR_ERR_ARG without maps; LARMOR_ERR_SHAPE if they are real or have no coils. */
 LARMOR_API larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S);
 
 /* ---- Fourier transform, masks, weights ---- */
@@ -40,6 +43,7 @@ LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, 
  *
  * weights real [samples...], finite and >= 0; copied.
  * batch   channels; 0 for arrays [samples...] without that dimension.
+ * W       [samples..., batch] to itself.
  * Errors  as larmor_op_mask. */
 LARMOR_API larmor_status larmor_op_weights(larmor_array *weights, larmor_dtype dtype, int64_t batch, larmor_op **W);
 
@@ -186,8 +190,8 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
  * opts    may be NULL.
  * A       shapes of F. Of a Fourier transform no sample is off by more than `error` times the sum of |x|. Its normal
  *         map is the adjoint after the forward map, whatever F's own is.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that cannot be
- *         kept: with 512 segments, or below about 1e-6, where least squares end at rounding.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that cannot
+ *         be kept: with 512 segments, or below about 1e-6, where least squares end at rounding.
  * Source  Noll et al., IEEE Trans. Med. Imaging 10, 629 (1991); the interpolators: Sutton, Noll and Fessler, IEEE
  *         Trans. Med. Imaging 22, 178 (2003); sums of separable terms: Fessler et al., IEEE Trans. Signal Process.
  *         53, 3393 (2005). */

@@ -22,7 +22,7 @@ LARMOR_API void larmor_phantom_free(larmor_phantom *phantom); /* NULL is fine */
 
 /* The phantom's density at voxel resolution, averaged over each voxel by 4 sub-samples per direction.
  *
- * shape   [nx, ny] or [nx, ny, nz], as the phantom has dimensions; dtype complex. */
+ * shape   [nx, ny] or [nx, ny, nz], as the phantom has dimensions, else LARMOR_ERR_SHAPE; dtype complex. */
 LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                               larmor_shape shape, larmor_array **image);
 
@@ -31,7 +31,8 @@ LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, lar
  * traj    [nd, samples, readouts] real, cycles per field of view.
  * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils(C), kspace is
  *         [samples, readouts, C].
- * Errors  LARMOR_ERR_SHAPE if traj's nd is not the phantom's; LARMOR_ERR_ARG for coils out of 0..1024; MEMORY.
+ * Errors  LARMOR_ERR_SHAPE if traj's nd is not the phantom's; LARMOR_ERR_ARG for coils out of 0..1024;
+ *         LARMOR_ERR_MEMORY.
  * Source  the Fourier transform of the unit disc is J1(2 pi k)/k, of the unit ball (sin u - u cos u)/(2 pi^2 k^3). */
 LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                                larmor_dtype dtype, larmor_array **kspace);
@@ -39,6 +40,7 @@ LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, co
 /* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
  * their products with the phantom have an exact Fourier transform: a few shifted copies.
  *
+ * coils   C, 1 .. 1024, else LARMOR_ERR_ARG.
  * maps    [image..., C]; shape is that of the image, without coils. Not normalised: 0.2 <= sum |s_c|^2 in the object.
  */
 LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
@@ -51,7 +53,9 @@ LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phanto
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 
 /* x <- x + complex Gaussian noise with standard deviation sigma in the real and in the imaginary part; the same seed
- * gives the same noise on every device and for every number of threads. */
+ * gives the same noise on every device and for every number of threads.
+ *
+ * Errors  LARMOR_ERR_ARG for a real x or a sigma below 0. */
 LARMOR_API larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed);
 
 #ifdef __cplusplus

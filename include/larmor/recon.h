@@ -13,7 +13,7 @@ extern "C" {
 
 /* Shapes throughout: image [nx, ny] or [nx, ny, nz]; maps [image..., coils]; kspace [samples, readouts, coils]; traj
  * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0.
- */
+ * Arrays that go together are on one device; what does not fit is LARMOR_ERR_SHAPE. */
 
 /* ---- trajectories ---- */
 
@@ -32,10 +32,11 @@ typedef struct larmor_traj_opts {
  *
  * traj    [nd, samples, readouts] f64. Spokes are sampled at k = (i - floor(samples/2)) N / samples, so that sample
  *         floor(samples/2) is the centre of k-space; spiral arms start in the centre. Stars: readouts counts the
- * spokes of a partition, and the array has readouts times N_z of them, partitions outermost. Errors  LARMOR_ERR_ARG
- * for an unknown name (the message lists the known ones) or sizes out of range; MEMORY. Source  golden angle:
- * Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans. Med. Imaging 34, 1262
- * (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
+ *         spokes of a partition, and the array has readouts times N_z of them, partitions outermost.
+ * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or sizes out of range;
+ *         LARMOR_ERR_MEMORY.
+ * Source  golden angle: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans.
+ *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
 LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                             larmor_array **traj);
 
@@ -53,6 +54,7 @@ LARMOR_API const char *larmor_traj_help(int i);
  * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
  * image   shape of the image, [nx, ny(, nz)].
  * w       [samples, readouts], real of traj's dtype.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite.
  * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999). */
 LARMOR_API larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w);
 LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters,
@@ -63,13 +65,17 @@ LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_sh
 /* The matrix that makes noise white with unit variance in its real and in its imaginary part: W = scale sqrt(2)
  * inv(chol(R)), R = n n^H / (M-1), loaded on the diagonal when M < 5 coils.
  *
- * noise   [samples, coils] complex. scale: sqrt(dwell of the data / dwell of the noise * receiver bandwidth ratio).
+ * noise   [samples, coils] complex, M samples.
+ * scale   sqrt(dwell of the data / dwell of the noise * receiver bandwidth ratio); 1 if they were alike.
  * W       [coils, coils] complex, W(i, j) at i + coils j.
- * Errors  LARMOR_ERR_NUMERIC if a coil has no noise at all or M < 2.
+ * Errors  LARMOR_ERR_ARG for a scale that is not finite and > 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if a coil has no
+ *         noise at all or M < 2.
  * Source  Kellman and McVeigh, Magn. Reson. Med. 54, 1439 (2005). */
 LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W);
 
-/* kspace <- kspace mixed over its last dimension (coils) by W, in place. */
+/* kspace <- kspace mixed over its last dimension (coils) by W, in place: y_i <- sum_j W(i, j) y_j.
+ *
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
 typedef struct larmor_coils_opts { /* zero means default */
@@ -81,7 +87,11 @@ typedef struct larmor_coils_opts { /* zero means default */
  * neighbourhood the dominant eigenvector of the coil covariance; its phase is that of a fixed combination of coils.
  * sum_c |s_c|^2 = 1 wherever there is signal.
  *
+ * kspace   [samples, readouts, coils], complex.
+ * traj     [nd, samples, readouts].
  * weights  density compensation [samples, readouts] or NULL (then Pipe-Menon on the centre).
+ * image    shape of the image, [nx, ny(, nz)].
+ * opts     may be NULL.
  * maps     [image..., coils], dtype of kspace.
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if the centre holds no samples or no signal.
  * Source   Walsh, Gmitro, Marcellin, Magn. Reson. Med. 43, 682 (2000). */
@@ -91,8 +101,8 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
 
 /* ---- SENSE ---- */
 
-typedef struct larmor_sense_opts {
-    const larmor_array *traj;    /* needed */
+typedef struct larmor_sense_opts { /* zero means default */
+    const larmor_array *traj;      /* [nd, samples, readouts] or [nd, m]; needed */
     const larmor_array *weights; /* real >= 0, [samples, readouts]; NULL for 1. Forward and adjoint get their root */
     double nufft_tol;            /* default 1e-5 */
     int64_t block;               /* coils at a time: fewer need less memory; default: all at once */
@@ -101,9 +111,14 @@ typedef struct larmor_sense_opts {
     int64_t iters; /* normal maps to expect; default 10 */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils, [samples, readouts, coils]. Its normal map is
- * S^H F^H W F S, the middle of which may be a Toeplitz operator: the same within nufft_tol.
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
+ * may be a Toeplitz operator: the same within nufft_tol.
  *
+ * maps    [image..., coils], complex; the operator has their dtype and device.
+ * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r centred
+ *         at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
+ * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
+ *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
  * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
  *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
@@ -123,27 +138,32 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense    larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
- *          a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
- * density  larmor_density_pipe; larmor_density_ramp takes less.
- * coils    larmor_coils_estimate without weights. */
+ * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
+ *            a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
+ * density    larmor_density_pipe; larmor_density_ramp takes less.
+ * coils      larmor_coils_estimate without weights.
+ * circulant  larmor_circulant_create; what it makes, its inverse and what that needs to be applied take 3 images.
+ * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for sizes that are none. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_sense_opts *opts, int64_t *bytes);
 LARMOR_API larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *problem,
                                                int64_t *bytes);
+LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                 int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
 
 /* ---- images ---- */
 
-/* x <- sqrt(sum_c |coils_c|^2) of coil images [image..., coils], x of their dtype. */
+/* x <- sqrt(sum_c |coils_c|^2) of coil images [image..., coils], x of their dtype. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x);
 
-/* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. */
+/* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. Errors:
+ * LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
 
 /* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
- * surround what was smaller. */
+ * surround what was smaller. x is complex. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* Solvers, and the proximal maps, regularisers and preconditioners that they take. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Solvers, and the proximal maps, regularisers and preconditioners that they take; their mathematics and steps are in
+ * docs/solvers.md. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_SOLVE_H
 #define LARMOR_SOLVE_H
 
@@ -39,13 +39,15 @@ typedef struct larmor_solve_opts { /* zero means default */
     int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
 } larmor_solve_opts;
 
-typedef struct larmor_report {
+typedef struct larmor_report { /* of the iterate that is returned, and of the whole run */
     int iters;
-    double residual, objective, seconds;
+    double residual, objective; /* as in larmor_progress */
+    double seconds;
 } larmor_report;
 
-/* The largest eigenvalue of A^H A by iters steps of the power method from a seeded start (default 15 if iters is 0).
- */
+/* The largest eigenvalue of A^H A, from below, by iters steps (15 if 0) of the power method from a seeded start.
+ *
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC if A^H A x is not finite. */
 LARMOR_API larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest);
 
 /* ---- proximal maps ---- */
@@ -60,16 +62,27 @@ typedef struct larmor_prox_impl {
     void (*destroy)(void *self);                                          /* or NULL */
 } larmor_prox_impl;
 
-/* A function of your own, of complex arrays of this shape. self belongs to it from a successful return on. */
+/* A function of your own, of complex arrays of this shape.
+ *
+ * impl    copied; name, apply and value are needed.
+ * self    given to every function; belongs to p from a successful return on, still yours after an error.
+ * Errors  LARMOR_ERR_ARG for a missing function or a dtype that is not complex; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *impl, void *self,
                                             larmor_dtype dtype, larmor_shape shape, larmor_prox **p);
+
+/* z <- argmin_z g(z) + |z - x|^2 / (2 t), where z may be x; and g(x).
+ *
+ * Errors  LARMOR_ERR_ARG if t is not finite and > 0; LARMOR_ERR_SHAPE if shape, dtype or device differ from p's. */
 LARMOR_API larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z);
 LARMOR_API larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g);
+
+/* What p is of, and where. */
 LARMOR_API larmor_shape larmor_prox_shape(const larmor_prox *p);
 LARMOR_API larmor_dtype larmor_prox_dtype(const larmor_prox *p);
 LARMOR_API larmor_device *larmor_prox_device(const larmor_prox *p); /* no reference is taken */
-LARMOR_API larmor_prox *larmor_prox_ref(larmor_prox *p);
-LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
+
+LARMOR_API larmor_prox *larmor_prox_ref(larmor_prox *p); /* one more reference; returns p */
+LARMOR_API void larmor_prox_free(larmor_prox *p);        /* NULL is fine */
 
 /* ---- least squares ---- */
 
@@ -77,10 +90,13 @@ LARMOR_API void larmor_prox_free(larmor_prox *p); /* NULL is fine */
  * opts.precondition is given.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     12 iterations and tol 1e-4 by default; the residual is |r| / |A^H b| of the normal equations, the
- * objective that of the problem. report   may be NULL. Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite
- * values, a residual that grows 5 times running or a preconditioner that is not positive: x is then the best iterate.
- * LARMOR_STOPPED if the monitor said so. Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
+ * opts     12 iterations and tol 1e-4 by default; the residual is |A^H b - (A^H A + lambda) x| / |A^H b|, the objective
+ *          that of the problem.
+ * report   may be NULL.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual that grows 5 times
+ *          running, or an A^H A or a preconditioner that is not positive: x is then the iterate with the smallest
+ *          residual. LARMOR_STOPPED if the monitor said so.
+ * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
 
@@ -90,8 +106,9 @@ LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_a
  *
  * x, opts, report  as for larmor_cg, but 20 iterations by default; the residual is |A^H W (A x - b) + lambda x|
  *          relative to that of x = 0.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, and if <u, A v> and <A^H u, v> differ by more
- *          than 1 % in the first iteration: x is then the last good iterate. LARMOR_STOPPED if the monitor said so.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, and if <u, A v> and <A^H u, v>
+ *          differ by more than 1 % in the first iteration: x is then the iterate with the smallest objective.
+ *          LARMOR_STOPPED if the monitor said so.
  * Source   Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011). */
 LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x,
                                      const larmor_solve_opts *opts, larmor_report *report);
@@ -103,9 +120,10 @@ LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor
  * opts     The residual is the relative change of the iterate, |x - x_before| / |x|. The objective is that of the
  *          problem, at no extra application of A.
  * report   may be NULL.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values or an objective that passes 10 times its value
- *          at the start and at 0 data: x is then the iterate with the smallest objective. LARMOR_STOPPED if the
- *          monitor said so.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a misfit that comes out
+ *          negative, or an objective above ten times the larger of its value at the start and |b|^2 / 2: x is then the
+ *          iterate with the smallest objective. LARMOR_STOPPED if the monitor said so.
+ *
  * A is used through larmor_op_normal, and its adjoint once, so that a Toeplitz normal map serves. */
 
 /* K the identity: accelerated proximal gradients with restart, step 1 / L. L grows where it proves too small.
@@ -144,20 +162,26 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
  *
  * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
  *          most 64 voxels of them in each dimension: maps are smooth.
+ * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
  * Memory   about 4 arrays of the image's size doubled in every dimension, and twice that on the host.
- * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988). */
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY.
+ * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988), for Toeplitz matrices; for any matrix: Tyrtyshnikov, SIAM
+ *          J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/solvers.md. */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
                                                  larmor_circulant **C);
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
 /* M = (C + lambda + penalty C_K + floor)^-1: self-adjoint and positive definite. C_K stands for K^H K, known from its
- * response to a point in the middle; K NULL: the identity. The floor is 0.005 of C's largest eigenvalue. */
+ * response to a point in the middle; K NULL: the identity. The floor is 0.008 of C's largest eigenvalue.
+ *
+ * M       from the image's shape to itself, in C's dtype and on its device; it needs C no more.
+ * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
                                                   double penalty, larmor_op **M);
 
-/* Both in one, for larmor_cg. */
+/* Both in one, for larmor_cg and larmor_pdhg: M = (C + lambda + floor)^-1. Errors: those of both. */
 LARMOR_API larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj,
                                                        const larmor_array *weights, larmor_shape image,
                                                        larmor_dtype dtype, double lambda, larmor_op **M);
@@ -167,8 +191,10 @@ LARMOR_API larmor_status larmor_precondition_circulant(larmor_array *maps, const
  * knows the coils.
  *
  * maps     as above; with maps every coil has weights of its own, at coils^2 FFTs on the doubled grid.
+ * lambda   >= 0, the Tikhonov weight of the problem.
  * p        [samples, readouts] without maps, [samples, readouts, coils] with maps; real of dtype's precision.
- * Source   Ong, Uecker, Lustig, IEEE Trans. Med. Imaging 39, 1646 (2020), section on diagonal preconditioners. */
+ * Errors   as larmor_circulant_create.
+ * Source   Ong, Uecker, Lustig, IEEE Trans. Med. Imaging 39, 1646 (2020), where lambda is 0; docs/solvers.md. */
 LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
                                                     larmor_dtype dtype, double lambda, larmor_array **p);
 
@@ -178,11 +204,12 @@ LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const la
  *
  * l1         weight sum_i |x_i|.
  * l2         weight / 2 sum_i |x_i|^2.
- * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total variation.
+ * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total
+ *            variation.
  * scaled     factor g of another p, factor >= 0.
  * stack      sum_j g_j(x_j), the x_j being ranges of the last dimension, of size 1 or more, in the order of parts.
- * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite; LARMOR_ERR_SHAPE if the parts of a stack differ
- *            in other dimensions. */
+ * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite, or a dtype that is not complex;
+ *            LARMOR_ERR_SHAPE if the parts of a stack differ in other dimensions. */
 LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
                                         larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_l2(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
@@ -209,7 +236,7 @@ LARMOR_API larmor_status larmor_prox_wavelet(larmor_device *dev, double weight, 
 LARMOR_API larmor_status larmor_prox_low_rank(larmor_device *dev, double weight, larmor_dtype dtype,
                                               larmor_shape shape, const int64_t block[3], larmor_prox **p);
 
-/* weight sum_b |X_b|_* of matrices X_b, [m, n, count]. */
+/* weight sum_b |X_b|_* of matrices X_b: shape is [m, n, count], each matrix column by column. */
 LARMOR_API larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype,
                                              larmor_shape shape, larmor_prox **p);
 
@@ -241,10 +268,11 @@ typedef struct larmor_regulariser_opts { /* zero means default */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);
-LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r);
-LARMOR_API void larmor_regulariser_free(larmor_regulariser *r); /* NULL is fine */
+LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r); /* one more reference; returns r */
+LARMOR_API void larmor_regulariser_free(larmor_regulariser *r);               /* NULL is fine */
 
-/* What a regulariser of this name does by default: lambda of the one, max_iter and tol of the other struct. */
+/* What a regulariser of this name does by default: lambda of the one, max_iter and tol of the other struct; either may
+ * be NULL. Errors: LARMOR_ERR_ARG for an unknown name. */
 LARMOR_API larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts,
                                                      larmor_solve_opts *solve);
 
@@ -262,17 +290,21 @@ typedef struct larmor_penalty {
 } larmor_penalty;
 LARMOR_API larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r);
 
-/* The absolute weight that a relative lambda of 1 stands for: |r|_4^2 / |r|_2 of r = A^H b, the typical magnitude of the
- * adjoint image where there is signal. It grows with the data's scale and the number of samples, as the data term does
- * with the image's, and empty space around the object leaves it alone. 0 if b is. */
+/* The absolute weight that a relative lambda of 1 stands for: |r|_4^2 / |r|_2 of r = A^H b, the typical magnitude of
+ * the adjoint image where there is signal. It grows with the data's scale and the number of samples, as the data term
+ * does with the image's, and empty space around the object leaves it alone. 0 if b is.
+ *
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if A^H b is not finite. */
 LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit);
 
-/* min_x 1/2 |A x - b|^2 + weight R(x), R the regulariser at lambda = 1, weight = lambda larmor_lambda_unit(A, b), by the
- * solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it alone.
+/* min_x 1/2 |A x - b|^2 + weight R(x), R the regulariser at lambda = 1, weight = lambda larmor_lambda_unit(A, b), by
+ * the solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it
+ * alone.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     iterations, tolerance, penalty and inner: the regulariser's by default. circulant: of A^H A, or of a series of
- *          one frame's, which speeds it up much. The monitor gets images.
+ * opts     iterations, tolerance, penalty and inner: the regulariser's by default. lambda: Tikhonov, beside the
+ *          penalty. circulant: of A^H A, or of a series of one frame's, which speeds it up much. The monitor gets
+ *          images.
  * report   may be NULL.
  * Errors   those of larmor_admm, which is the solver of all of them so far. */
 LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,

@@ -57,6 +57,7 @@ typedef struct lmr_rows_job {
     const real *plain;   /* [degree + 1, PLAIN_PITCH] */
     int64_t count;
     const void *points;   /* lmr_point */
+    const real *stored;   /* [count, ndim, width]: the points' window values; NULL: to be computed */
     ptrdiff_t row, plane; /* strides of the padded tile, in reals */
     int64_t batch;
     real *tile;
@@ -66,11 +67,29 @@ typedef struct lmr_rows_job {
     ptrdiff_t value_pitch;
 } lmr_rows_job;
 
-/* Tiles of points; tile += values times window; values = window times tile. Compiled for several instruction sets. */
+/* Compressed sparse rows. Indices are int64_t if wide, else int32_t. */
+typedef struct lmr_sparse {
+    int wide;
+    int64_t rows;
+    void *offset, *column; /* [rows + 1], [entries] */
+    real *value;           /* [entries] */
+} lmr_sparse;
+
+/* Rows first .. end - 1 of y = a x for complex x and y [batch, columns] and [batch, rows]. */
+typedef struct lmr_product_job {
+    const lmr_sparse *a;
+    int64_t first, end, batch;
+    const real *x;
+    real *y;
+} lmr_product_job;
+
+/* Tiles of points; tile += values times window; values = window times tile; sparse products. Compiled for several
+ * instruction sets. */
 typedef struct lmr_rows {
     void (*place)(lmr_place_job *job);
     void (*spread)(const lmr_rows_job *job);
     void (*interp)(const lmr_rows_job *job);
+    void (*multiply)(const lmr_product_job *job);
 } lmr_rows;
 
 /* Consecutive points of one tile. */
@@ -98,6 +117,7 @@ typedef struct lmr_points {
 
     const lmr_rows *rows;
     real *doubled, *plain;
+    const real *stored; /* [m, ndim, width], or NULL; not owned */
 } lmr_points;
 
 /* The first cell of tile k of a dimension; cells * tiles is below 2^52. */
@@ -130,6 +150,7 @@ static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_
                           .plain = p->plain,
                           .count = count,
                           .points = lmr_point_of(p->points, g->ndim, first),
+                          .stored = p->stored ? p->stored + first * g->ndim * g->width : NULL,
                           .row = 2 * p->extent[0],
                           .plane = 2 * p->extent[0] * p->extent[1],
                           .tile_pitch = p->padded,

@@ -28,10 +28,39 @@ INLINE void window_at(const int n, int degree, const real *coefficients, const i
     }
 }
 
+/* n vectors of stored window values, each number twice; zeros past the width. */
+INLINE void stored_doubled(const int n, const int w, const real *stored, vec *out)
+{
+    typedef __typeof__((vec){0} == (vec){0}) lanes;
+    UNROLL for (int v = 0; v < n; v++)
+    {
+        lanes pair, inside;
+        UNROLL for (int l = 0; l < LANES; l++) pair[l] = l / 2, inside[l] = v * LANES + l < 2 * w ? -1 : 0;
+        const vec values = *(const loose *)(stored + v * (LANES / 2));
+        out[v] = (vec)((lanes)__builtin_shuffle(values, pair) & inside);
+    }
+}
+
+INLINE void first_values(const int w, const int ndim, const lmr_rows_job *j, int64_t i, const lmr_point *p, vec *kx)
+{
+    const int n = (2 * w + LANES - 1) / LANES;
+    if (j->stored)
+        stored_doubled(n, w, j->stored + i * ndim * w, kx);
+    else
+        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, p->t[0], kx);
+}
+
 /* Window values of the second and third dimension; 1 where there is none. */
-INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, const lmr_point *p, vec *ky, vec *kz)
+INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int64_t i, const lmr_point *p, vec *ky,
+                        vec *kz)
 {
     const int n = (w + LANES - 1) / LANES;
+    if (j->stored) {
+        const real *stored = j->stored + (i * ndim + 1) * w;
+        UNROLL for (int v = 0; v < n && ndim > 1; v++) ky[v] = *(const loose *)(stored + v * LANES);
+        UNROLL for (int v = 0; v < n && ndim > 2; v++) kz[v] = *(const loose *)(stored + w + v * LANES);
+        return;
+    }
     if (ndim > 1) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[1], ky);
     if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[2], kz);
 }
@@ -48,8 +77,8 @@ INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
     for (int64_t i = 0; i < j->count; i++) {
         vec kx[MOST], kc[MOST], ky[MOST], kz[MOST];
         const lmr_point *p = lmr_point_of(j->points, ndim, i);
-        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, p->t[0], kx);
-        side_values(w, ndim, j, p, ky, kz);
+        first_values(w, ndim, j, i, p, kx);
+        side_values(w, ndim, j, i, p, ky, kz);
         /* values lie in the caller's order: without this, waiting for them takes most of the time */
         const int64_t soon = lmr_point_of(j->points, ndim, i + AHEAD < j->count ? i + AHEAD : i)->index;
         for (int64_t b = 0; b < j->batch; b++) {
@@ -75,8 +104,8 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     for (int64_t i = 0; i < j->count; i++) {
         vec kx[MOST], sum[MOST], ky[MOST], kz[MOST];
         const lmr_point *p = lmr_point_of(j->points, ndim, i);
-        window_at(n, j->degree, j->doubled, DOUBLED_PITCH, p->t[0], kx);
-        side_values(w, ndim, j, p, ky, kz);
+        first_values(w, ndim, j, i, p, kx);
+        side_values(w, ndim, j, i, p, ky, kz);
         for (int64_t b = 0; b < j->batch; b++) {
             const real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)p->at;
             UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
@@ -96,7 +125,8 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     }
 }
 
-#if defined(__SANITIZE_ADDRESS__) /* one body for all widths: the same memory is touched, and it compiles 50 times   \
+#if defined(                                                                                                         \
+    __SANITIZE_ADDRESS__) /* one body for all widths: the same memory is touched, and it compiles 50 times   \
                                      faster */
 #define WIDTHS(body) body(j->width, j->ndim, j);
 #else
@@ -114,9 +144,10 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
         DIMENSIONS(body, 2)                                                                                          \
         DIMENSIONS(body, 3)                                                                                          \
         DIMENSIONS(body, 4)                                                                                          \
-        DIMENSIONS(body, 5) DIMENSIONS(body, 6) DIMENSIONS(body, 7) DIMENSIONS(body, 8) DIMENSIONS(body, 9)          \
-            DIMENSIONS(body, 10) DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13) DIMENSIONS(body, 14) \
-                DIMENSIONS(body, 15) DIMENSIONS(body, 16) default : break;                                           \
+        DIMENSIONS(body, 5)                                                                                          \
+        DIMENSIONS(body, 6) DIMENSIONS(body, 7) DIMENSIONS(body, 8) DIMENSIONS(body, 9) DIMENSIONS(body, 10)         \
+            DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13) DIMENSIONS(body, 14) DIMENSIONS(body, 15) \
+                DIMENSIONS(body, 16) default : break;                                                                \
     }
 #endif
 
@@ -166,4 +197,56 @@ static void place(lmr_place_job *j)
     for (int i = 0; i < j->count; i++) j->tile[i] = (int32_t)tile[i], j->at[i] = (int32_t)at[i];
 }
 
-const lmr_rows LMR_ROWS = {place, spread, interp};
+/* ---- sparse products ---- */
+
+INLINE int64_t index_at(const int wide, const void *indices, int64_t i)
+{
+    return wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+}
+
+/* Reals from .. from + n - 1 of all rows: each entry is read once for n / 2 transforms. Two sums, so that additions
+ * need not wait for each other. */
+#define PRODUCT(n)                                                                                                   \
+    typedef real group##n __attribute__((vector_size((n) * sizeof(real))));                                          \
+    typedef real loose##n __attribute__((vector_size((n) * sizeof(real)), aligned(sizeof(real)), may_alias));        \
+    INLINE void product##n(const int wide, const lmr_product_job *j, int64_t from)                                   \
+    {                                                                                                                \
+        const lmr_sparse *a = j->a;                                                                                  \
+        const int64_t pitch = 2 * j->batch;                                                                          \
+        const real *x = j->x + from;                                                                                 \
+        for (int64_t r = j->first; r < j->end; r++) {                                                                \
+            const int64_t end = index_at(wide, a->offset, r + 1);                                                    \
+            int64_t e = index_at(wide, a->offset, r);                                                                \
+            group##n sum = {0}, other = {0};                                                                         \
+            for (; e + 1 < end; e += 2) {                                                                            \
+                sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e));                  \
+                other += a->value[e + 1] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e + 1));        \
+            }                                                                                                        \
+            if (e < end) sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e));         \
+            *(loose##n *)(j->y + r * pitch + from) = sum + other;                                                    \
+        }                                                                                                            \
+    }
+PRODUCT(2)
+PRODUCT(4)
+PRODUCT(8)
+PRODUCT(16)
+
+INLINE void product(const int wide, const lmr_product_job *j)
+{
+    const int64_t reals = 2 * j->batch;
+    int64_t from = 0;
+    for (; from + 16 <= reals; from += 16) product16(wide, j, from);
+    if (from + 8 <= reals) product8(wide, j, from), from += 8;
+    if (from + 4 <= reals) product4(wide, j, from), from += 4;
+    if (from < reals) product2(wide, j, from);
+}
+
+static void multiply(const lmr_product_job *j)
+{
+    if (j->a->wide)
+        product(1, j);
+    else
+        product(0, j);
+}
+
+const lmr_rows LMR_ROWS = {place, spread, interp, multiply};

@@ -26,6 +26,24 @@ static larmor_status resize(void *ctx, const int64_t dim[3], int64_t n, const vo
     return LARMOR_OK;
 }
 
+static larmor_status fold(void *ctx, const int64_t from[3], const int64_t n[3], double scale, const void *x_,
+                          void *y_)
+{
+    const cplx *x = x_;
+    cplx *y = y_;
+#pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads)
+    for (int64_t row = 0; row < n[1] * n[2]; row++)
+        for (int64_t i = 0; i < n[0]; i++) {
+            double _Complex sum = 0;
+            for (int64_t c = row / n[1]; c < from[2]; c += n[2])
+                for (int64_t b = row % n[1]; b < from[1]; b += n[1])
+                    for (int64_t a = i; a < from[0]; a += n[0])
+                        sum += (double _Complex)x[a + from[0] * (b + from[1] * c)];
+            y[i + n[0] * row] = (cplx)(scale * sum);
+        }
+    return LARMOR_OK;
+}
+
 static larmor_status crop(void *ctx, const int64_t from[3], const int64_t to[3], double scale, const void *x_,
                           void *y_)
 {
@@ -86,6 +104,7 @@ const lmr_recon_kernels R(lmr_cpu_recon) = {
     .align = R(lmr_cpu_recon_align),
     .resize = resize,
     .crop = crop,
+    .fold = fold,
     .power = power,
     .largest = largest,
 };

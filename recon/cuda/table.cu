@@ -105,6 +105,31 @@ __global__ void crop_kernel(three<int64_t> from, three<int64_t> to, double scale
 }
 
 template <typename T>
+__global__ void fold_kernel(three<int64_t> from, three<int64_t> n, double scale, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t at = first_index(); at < n.v[0] * n.v[1] * n.v[2]; at += index_stride()) {
+        double re = 0, im = 0;
+        for (int64_t c = at / (n.v[0] * n.v[1]); c < from.v[2]; c += n.v[2])
+            for (int64_t b = at / n.v[0] % n.v[1]; b < from.v[1]; b += n.v[1])
+                for (int64_t a = at % n.v[0]; a < from.v[0]; a += n.v[0]) {
+                    const cx<T> v = x[a + from.v[0] * (b + from.v[1] * c)];
+                    re += v.re, im += v.im;
+                }
+        y[at] = {(T)(scale * re), (T)(scale * im)};
+    }
+}
+
+template <typename T>
+larmor_status fold(void *ctx, const int64_t from[3], const int64_t n[3], double scale, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const three<int64_t> source = {{from[0], from[1], from[2]}}, target = {{n[0], n[1], n[2]}};
+    fold_kernel<<<blocks(n[0] * n[1] * n[2]), THREADS, 0, c->stream>>>(source, target, scale, in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T>
 larmor_status crop(void *ctx, const int64_t from[3], const int64_t to[3], double scale, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
@@ -170,6 +195,7 @@ template <typename T> constexpr lmr_recon_kernels kernels = {
     .align = lmr_cuda_recon_align<T>,
     .resize = resize<T>,
     .crop = crop<T>,
+    .fold = fold<T>,
     .power = power<T>,
     .largest = largest<T>,
 };

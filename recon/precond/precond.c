@@ -4,9 +4,6 @@
 #include <complex.h>
 #include <stdlib.h>
 
-/* A preconditioner need not be exact. */
-#define TOLERANCE 1e-4
-
 larmor_shape lmr_doubled(larmor_shape image)
 {
     for (int d = 0; d < image.ndim; d++) image.dim[d] *= 2;
@@ -51,7 +48,7 @@ larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmo
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
     const larmor_shape grid = lmr_doubled(image);
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = TOLERANCE, .dtype = dtype};
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = LMR_PRECOND_TOL, .dtype = dtype};
     for (int d = 0; d < image.ndim; d++) opts.modes[d] = grid.dim[d];
     larmor_array *points = NULL;
     larmor_status st;

@@ -5,6 +5,9 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
+/* Of the NUFFT on the doubled grid: a preconditioner need not be exact. */
+#define LMR_PRECOND_TOL 1e-4
+
 /* 2 N in the image's dimensions. */
 larmor_shape lmr_doubled(larmor_shape image);
 

@@ -29,6 +29,19 @@ for distribution in cluster radial spiral stars cones koosh; do
     rm a.json
 done
 
+# The precomputed forms; type 3 has none.
+for form in none partial full; do
+    # shellcheck disable=SC2086
+    expect 0 bench $small --modes 20 --batch 3 --precompute $form --json a.json
+    within a.json 1e-5 2
+    printed "^2D 20x20 uniform M=500 x3 type 2 single 1e-05 precomputed $form "
+    grep -q "\"precompute\": \"$form\"" a.json || fail "$last: the form is not in a.json"
+    rm a.json
+done
+# shellcheck disable=SC2086
+expect 2 bench $small --modes 20 --type 3 --precompute full
+said_like 'nufft: precompute: got full with type 3, which has none; leave it 0$'
+
 # Sets of cases, and what the other options leave of them.
 expect 0 bench --device cpu --threads 1 --repeats 1 --matrix paper --scale 1e-5 --dims 2 --type 1 --precision double \
     --tol 1e-9 --json a.json

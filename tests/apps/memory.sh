@@ -19,12 +19,12 @@ cmp all.npy enough.npy || fail "a limit that is no limit changes the image"
 
 # Fewer coils at a time: the same image to rounding, by either method, with maps and without.
 # (Rounding grows from iteration to iteration, hence few of them in single precision.)
-expect 0 recon scan.h5 -o all.npy --maps maps.cfl --iters 5 --force -q
-expect 0 recon scan.h5 -o some.npy --maps maps.cfl --iters 5 --memory 14M
+expect 0 recon scan.h5 -o all.npy --maps maps.cfl --iters 5 --precond none --force -q
+expect 0 recon scan.h5 -o some.npy --maps maps.cfl --iters 5 --precond none --memory 14M
 planned '14 MB allowed on cpu:2; [1-6] of 12 coils at a time'
 expect 0 compare some.npy all.npy --tol 1e-5
-expect 0 recon scan.h5 -o all.npy --maps maps.cfl --eps 1e-9 --iters 10 --force -q
-expect 0 recon scan.h5 -o some.npy --maps maps.cfl --eps 1e-9 --iters 10 --memory 35M --force
+expect 0 recon scan.h5 -o all.npy --maps maps.cfl --eps 1e-9 --iters 10 --precond none --force -q
+expect 0 recon scan.h5 -o some.npy --maps maps.cfl --eps 1e-9 --iters 10 --precond none --memory 35M --force
 planned '35 MB allowed on cpu:2; [1-6] of 12 coils at a time'
 expect 0 compare some.npy all.npy --tol 1e-7
 for maps in maps.cfl none; do
@@ -33,6 +33,11 @@ for maps in maps.cfl none; do
     planned '14 MB allowed on cpu:2; [1-9]+ of 12 coils at a time'
     expect 0 compare some.npy all.npy --tol 1e-5
 done
+
+# The preconditioner is given up before it makes a scan impossible, and that is said; asked for, it is not.
+expect 0 recon scan.h5 -o some.npy --maps maps.cfl --memory 14M --force
+grep -q 'the preconditioner does not fit' err || fail "$last: nothing said of the preconditioner"
+expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 14M --precond circulant -q
 
 # Not even one coil: what is missing, exit code 4, no output.
 expect 4 recon scan.h5 -o none.npy --maps maps.cfl --memory 1M -q

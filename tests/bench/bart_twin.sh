@@ -96,5 +96,28 @@ for R in 1 2 3 4; do
     bart pics -d0 -S -i 5 -l2 -r 0 -p root_ramp_$R -t traj_$R kspace_$R espirit bart_own_$R >/dev/null
     echo "| $R | $(error bart_$R) | $bart_time | $(error true_$R) | $true_time | $(magnitude_error bart_own_$R) | $(magnitude_error own_$R) | $own_time |"
 done
+
+# Penalties, at both programs' settings for all R.
+echo
+echo "| R | BART, TV | s | larmor, tv | s | BART, wavelets | s | larmor, wavelet | s | larmor, tgv | s |"
+echo "|---|---|---|---|---|---|---|---|---|---|---|"
+for R in 1 2 3 4; do
+    line="| $R"
+    for penalty in tv wavelet tgv; do
+        case $penalty in
+        tv) bart_flags="-i 50 -R T:3:0:0.002" ;;
+        wavelet) bart_flags="-i 100 -R W:3:0:0.002" ;;
+        *) bart_flags="" ;;
+        esac
+        if [ "$bart_flags" ]; then
+            # shellcheck disable=SC2086 # words are meant
+            time=$(seconds bart pics -d0 -S -e $bart_flags -t traj_$R kspace_$R maps bart_$penalty)
+            line="$line | $(error bart_$penalty) | $time"
+        fi
+        time=$(seconds "$larmor" recon scan_$R.h5 -o $penalty.cfl --maps maps.cfl --method $penalty --force -q)
+        line="$line | $(error $penalty) | $time"
+    done
+    echo "$line |"
+done
 bart join 2 own_1 own_2 own_3 own_4 own
 "$larmor" convert own.cfl own.png --force -q

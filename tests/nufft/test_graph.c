@@ -5,6 +5,8 @@
 enum { BATCH = 5 };
 static const int64_t sizes[3][3] = {{300, 1, 1}, {30, 25, 1}, {12, 10, 9}};
 
+static larmor_precompute form; /* of the plans that follow */
+
 typedef struct transform {
     int64_t n_in, n_out;
     larmor_dtype dtype;
@@ -27,6 +29,7 @@ static larmor_array *random_points_on_device(int ndim, const int64_t *size, int6
 static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_t batch, int64_t m, uint64_t *state)
 {
     larmor_nufft_opts o = {.type = type, .ndim = ndim, .batch = batch, .dtype = dtype, .tol = 1e-4};
+    o.precompute = form;
     transform t = {.dtype = dtype};
     int64_t modes = 1;
     for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d], modes *= o.modes[d];
@@ -130,6 +133,14 @@ static void a_recorded_type_3_gives_what_execute_gives(void **state)
     check_type(3);
 }
 
+static void recorded_precomputed_forms_give_what_execute_gives(void **state)
+{
+    (void)state;
+    for (form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
+        for (int type = 1; type <= 2; type++) check_type(type);
+    form = LARMOR_PRECOMPUTE_AUTO;
+}
+
 static void a_pair_and_algebra_between_are_recorded_together(void **state)
 {
     (void)state;
@@ -186,6 +197,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_recorded_type_1_gives_what_execute_gives),
     cmocka_unit_test(a_recorded_type_2_gives_what_execute_gives),
     cmocka_unit_test(a_recorded_type_3_gives_what_execute_gives),
+    cmocka_unit_test(recorded_precomputed_forms_give_what_execute_gives),
     cmocka_unit_test(a_pair_and_algebra_between_are_recorded_together),
     cmocka_unit_test(points_cannot_be_set_while_recording_and_the_plan_keeps_its_own),
 };

@@ -21,7 +21,7 @@ static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opt
     larmor_array *data = complex_array(LARMOR_C128, shape, b), *x = zeros(LARMOR_C128, shape);
     larmor_regulariser *r;
     assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
-    const larmor_solve_opts solve = {.max_iter = 3000, .tol = 1e-9, .inner = 6, .penalty = 1};
+    const larmor_solve_opts solve = {.max_iter = 300, .tol = 1e-7, .inner = 4, .penalty = 1};
     assert_ok(larmor_regularised(A, data, r, x, &solve, NULL));
     cplx *values = values_of(x);
     larmor_regulariser_free(r);

@@ -91,7 +91,7 @@ static void the_circulant_is_the_nearest_one_to_the_normal_map(void **state)
             for (int64_t i = 0; i < p.voxels; i++) in[i] = wave(p.image, m, i);
             larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
             assert_ok(larmor_op_forward(M, x, y));
-            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + lambda + 0.005 * most;
+            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + lambda + 0.008 * most;
             cplx *got = values_of(y);
             assert_at_most(difference(got, in, p.voxels), 1e-3);
             free(got), free(in);
@@ -116,7 +116,7 @@ static void smooth_maps_on_a_coarse_grid_are_enough(void **state)
         for (int64_t i = 0; i < p.voxels; i++) in[i] = wave(p.image, m, i);
         larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
         assert_ok(larmor_op_forward(M, x, y));
-        for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + 0.005 * most;
+        for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + 0.008 * most;
         cplx *got = values_of(y);
         assert_at_most(difference(got, in, p.voxels), 0.05);
         free(got);
@@ -193,7 +193,7 @@ static void a_penalty_adds_the_symbol_of_its_operator(void **state)
             larmor_array *x = complex_array(LARMOR_C128, p.image, in), *y = zeros(LARMOR_C128, p.image);
             assert_ok(larmor_op_forward(M, x, y));
             const double symbol = with ? pow(2 * sin(M_PI * (double)(m % 6) / 6), 2) : 1;
-            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + penalty * symbol + 0.005 * most;
+            for (int64_t i = 0; i < p.voxels; i++) in[i] /= d[m] + penalty * symbol + 0.008 * most;
             cplx *got = values_of(y);
             assert_at_most(difference(got, in, p.voxels), 1e-3);
             free(got);

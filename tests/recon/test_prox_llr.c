@@ -2,7 +2,7 @@
 #include "tests/recon/prox_support.h"
 #include "tests/recon/regulariser_support.h"
 
-enum { NX = 10, NY = 9, FRAMES = 6, N = NX * NY * FRAMES };
+enum { NX = 16, NY = 16, FRAMES = 6, N = NX * NY * FRAMES };
 #define SERIES LARMOR_SHAPE(NX, NY, FRAMES)
 
 /* One image times one course in time. */
@@ -43,8 +43,8 @@ static void a_noisy_series_of_rank_1_comes_closer_to_the_truth(void **state)
     cplx truth[N], *noise = random_values(N, 5), b[N];
     rank_1(truth);
     for (int i = 0; i < N; i++) b[i] = truth[i] + 0.3 * noise[i];
-    cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.12}, SERIES, b);
-    assert_at_most(difference(x, truth, N), 0.6 * difference(b, truth, N));
+    cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
+    assert_at_most(difference(x, truth, N), 0.75 * difference(b, truth, N));
     free(x), free(noise);
 }
 
@@ -54,7 +54,7 @@ static void lambda_means_the_same_for_all_blocks(void **state)
     (void)state;
     cplx *noise = random_values(N, 6);
     const double deviation = sqrt(2 / 3.), unit = sqrt(28 / 45. / (2 / 3.)); /* E|b|^4 = 28/45 */
-    for (int64_t block = 2; block <= 8; block += 2) {
+    for (int64_t block = 2; block <= 8; block *= 2) {
         const larmor_regulariser_opts opts = {.lambda = 1.6 * deviation / unit, .block = {block, block, block}};
         cplx *x = denoise("llr", &opts, SERIES, noise), zero[N] = {0};
         assert_at_most(sqrt(distance_squared(x, zero, N) / distance_squared(noise, zero, N)), 0.02);

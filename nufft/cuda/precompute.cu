@@ -1,0 +1,539 @@
+/* The precomputed forms on the GPU. Partial: a warp for each point reads its window values; spreading adds to the
+ * grid by atomics. Full: cuSPARSE multiplies real matrices by complex numbers as two real columns for each transform,
+ * rows first, by the algorithm whose sums have a fixed order. SPDX-License-Identifier: Apache-2.0 */
+#include <cusparse.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <new>
+
+#include "nufft/cuda/points.cuh"
+#include "nufft/precompute_kernels.h"
+
+namespace
+{
+
+larmor_status lmr_cuda_failed(cusparseStatus_t code, const char *call, const char *function, int line)
+{
+    (void)cudaGetLastError();
+    const bool memory = code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
+    return lmr_cuda_host->fail(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, function, line, "%s: %s", call,
+                               cusparseGetErrorString(code));
+}
+
+using ::lmr_cuda_failed;
+
+enum { THREADS = 256, WARP = 32 };
+
+/* ---- what is made ---- */
+
+/* Compressed sparse rows on the device. */
+struct matrix {
+    int64_t rows, columns, entries;
+    void *offset, *column, *value;
+};
+
+/* y = a x for one number of transforms, with what cuSPARSE knows of it; it keeps notes about a in the buffer. */
+struct product {
+    int64_t batch;
+    cusparseSpMatDescr_t a;
+    cusparseDnMatDescr_t x, y;
+    void *buffer;
+};
+
+struct made {
+    const lmr_cuda_points *points;
+    int64_t bytes;
+    void *stored;     /* partial: reals [m, ndim, width] */
+    uint32_t *bin_of; /* [m], where the points have none; full: only for a while */
+    matrix rows, columns;
+    void *values, *cells; /* of a pass, transforms fastest; cells only if there are several */
+    cusparseHandle_t sparse;
+    product forward[2], back[2]; /* by rows, by columns: for a whole pass and for the rest of the batch */
+};
+
+/* A block of count elements, added to m->bytes. */
+larmor_status allocate(lmr_cuda *c, made *m, int64_t count, int64_t size, void **out)
+{
+    int64_t bytes;
+    if (!lmr_mul(count, size, &bytes))
+        return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of device memory: %lld numbers asked for", (long long)count);
+    LMR_TRY(lmr_cuda_alloc(c, (size_t)bytes, out));
+    m->bytes += bytes;
+    return LARMOR_OK;
+}
+
+void release_product(lmr_cuda *c, const product &p)
+{
+    if (p.a) (void)cusparseDestroySpMat(p.a);
+    if (p.x) (void)cusparseDestroyDnMat(p.x);
+    if (p.y) (void)cusparseDestroyDnMat(p.y);
+    lmr_cuda_release(c, p.buffer);
+}
+
+void release(void *ctx, void *of)
+{
+    auto *c = static_cast<lmr_cuda *>(ctx);
+    auto *m = static_cast<made *>(of);
+    if (!m) return;
+    (void)cudaSetDevice(c->ordinal);
+    for (int i = 0; i < 2; i++) release_product(c, m->forward[i]), release_product(c, m->back[i]);
+    void *const memory[] = {m->stored,      m->bin_of,     m->values,         m->cells,          m->rows.offset,
+                            m->rows.column, m->rows.value, m->columns.offset, m->columns.column, m->columns.value};
+    for (void *block : memory) lmr_cuda_release(c, block);
+    if (m->sparse) (void)cusparseDestroy(m->sparse);
+    delete m;
+}
+
+/* ---- where points are, and their window values ---- */
+
+/* The window for any width: kernels here run once, or wait for memory. */
+template <typename T> struct any_window {
+    int ndim, width;
+    T c[LMR_WINDOW_DEGREE + 1][LMR_WINDOW_MAX];
+    __device__ T at(int l, T t) const
+    {
+        T sum = c[LMR_WINDOW_DEGREE][l];
+        for (int k = LMR_WINDOW_DEGREE - 1; k >= 0; k--) sum = sum * t + c[k][l];
+        return sum;
+    }
+};
+
+template <typename T> any_window<T> any_window_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
+{
+    any_window<T> w = {};
+    w.ndim = g->ndim, w.width = g->width;
+    for (int k = 0; k <= LMR_WINDOW_DEGREE; k++)
+        for (int l = 0; l < g->width; l++) w.c[k][l] = (T)p->window[k][l];
+    return w;
+}
+
+template <typename T> __device__ __forceinline__ place corner_of(const view<T> &v, int64_t j)
+{
+    const place origin = origin_of(v, v.bin_of[j]);
+    const cell at = unpack(v.at[j]);
+    return {origin.x + at.x, origin.y + at.y, origin.z + at.z};
+}
+
+template <typename T>
+__device__ __forceinline__ int64_t cell_at(const view<T> &v, const place &corner, int x, int y, int z)
+{
+    return (wrap(corner.z + z, v.cells[2]) * v.cells[1] + wrap(corner.y + y, v.cells[1])) * v.cells[0] +
+           wrap(corner.x + x, v.cells[0]);
+}
+
+__global__ void bin_of_kernel(const lmr_cuda_piece *piece, uint32_t *bin_of)
+{
+    const lmr_cuda_piece job = piece[blockIdx.x];
+    for (uint32_t i = threadIdx.x; i < job.count; i += blockDim.x) bin_of[(int64_t)job.first + i] = job.bin;
+}
+
+/* The points' view with a bin for each. */
+template <typename T>
+larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geometry *g, made *m, bool keep, view<T> *v)
+{
+    const lmr_cuda_points *p = m->points;
+    *v = view_of<T>(g, p);
+    if (p->bin_of || !p->m) return LARMOR_OK;
+    const int64_t before = m->bytes;
+    void *block;
+    LMR_TRY(allocate(c, m, p->m, sizeof(uint32_t), &block));
+    v->bin_of = m->bin_of = static_cast<uint32_t *>(block);
+    if (!keep) m->bytes = before;
+    bin_of_kernel<<<(unsigned)p->pieces, THREADS, 0, c->stream>>>(p->piece, m->bin_of);
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* ---- partial ---- */
+
+template <typename T>
+__global__ void store_kernel(const __grid_constant__ view<T> v, const __grid_constant__ any_window<T> w, T *stored)
+{
+    const int each = w.ndim * w.width;
+    for (int64_t e = first_index(); e < v.m * each; e += index_stride()) {
+        const int part = (int)(e % each), d = part / w.width;
+        stored[e] = w.at(part - d * w.width, v.t[d][e / each]);
+    }
+}
+
+template <typename T> larmor_status store_values(lmr_cuda *c, const lmr_nufft_geometry *g, made *m)
+{
+    view<T> v;
+    int64_t count, reals;
+    if (!lmr_mul(m->points->m, g->ndim * g->width, &count) || !lmr_mul(count, sizeof(T), &reals))
+        return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of device memory: %lld points", (long long)m->points->m);
+    LMR_TRY(allocate(c, m, reals + LMR_PRECOMPUTE_MARGIN, 1, &m->stored));
+    LMR_TRY(find_bins(c, g, m, true, &v));
+    if (!count) return LARMOR_OK;
+    store_kernel<T><<<blocks(count, THREADS), THREADS, 0, c->stream>>>(v, any_window_of<T>(g, m->points),
+                                                                       static_cast<T *>(m->stored));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* Call visit(cell, product of window values) for a lane's share of a point's box. */
+template <typename T, typename Visit>
+__device__ __forceinline__ void for_lane(const view<T> &v, int ndim, int w, const T *stored, int64_t j, Visit visit)
+{
+    const int lane = (int)threadIdx.x % WARP, wy = ndim > 1 ? w : 1, wz = ndim > 2 ? w : 1;
+    const place corner = corner_of(v, j);
+    const T *k = stored + j * ndim * w;
+    for (int e = lane; e < w * wy * wz; e += WARP) {
+        const int x = e % w, y = e / w % wy, z = e / w / wy;
+        const T side = (ndim > 1 ? k[w + y] : 1) * (ndim > 2 ? k[2 * w + z] : 1);
+        visit(cell_at(v, corner, x, y, z), k[x] * side);
+    }
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS)
+    partial_spread_kernel(const __grid_constant__ view<T> v, int ndim, int w, const T *__restrict__ stored,
+                          const cx<T> *__restrict__ values, cx<T> *__restrict__ cells)
+{
+    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
+    values += blockIdx.y * v.m, cells += blockIdx.y * cell_count;
+    for (int64_t j = first_index() / WARP; j < v.m; j += index_stride() / WARP) {
+        const cx<T> value = values[v.index[j]];
+        for_lane(v, ndim, w, stored, j, [&](int64_t at, T k) {
+            add_to_grid(cells + at, cx<T>{k * value.re, k * value.im});
+        });
+    }
+}
+
+template <typename T> __global__ void __launch_bounds__(THREADS)
+    partial_interp_kernel(const __grid_constant__ view<T> v, int ndim, int w, const T *__restrict__ stored,
+                          const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
+{
+    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
+    values += blockIdx.y * v.m, cells += blockIdx.y * cell_count;
+    for (int64_t j = first_index() / WARP; j < v.m; j += index_stride() / WARP) {
+        cx<T> sum = {0, 0};
+        for_lane(v, ndim, w, stored, j, [&](int64_t at, T k) {
+            const cx<T> value = cells[at];
+            sum.re += k * value.re, sum.im += k * value.im;
+        });
+        for (int half = WARP / 2; half; half /= 2) {
+            sum.re += __shfl_down_sync(0xffffffffu, sum.re, half);
+            sum.im += __shfl_down_sync(0xffffffffu, sum.im, half);
+        }
+        if (threadIdx.x % WARP == 0) values[v.index[j]] = sum;
+    }
+}
+
+template <typename T> view<T> view_with_bins(const lmr_nufft_geometry *g, const made *m)
+{
+    view<T> v = view_of<T>(g, m->points);
+    if (!v.bin_of) v.bin_of = m->bin_of;
+    return v;
+}
+
+template <typename T> larmor_status partial(lmr_cuda *c, const lmr_nufft_geometry *g, const made *m, bool spreading,
+                                            int64_t batch, cx<T> *values, cx<T> *cells)
+{
+    const view<T> v = view_with_bins<T>(g, m);
+    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
+    const auto *stored = static_cast<const T *>(m->stored);
+    return for_batches(batch, 1, [&](int64_t first, int64_t count) {
+        const dim3 grid(blocks(v.m, THREADS / WARP), (unsigned)count);
+        cx<T> *y = values + first * v.m, *x = cells + first * cell_count;
+        if (spreading)
+            partial_spread_kernel<T><<<grid, THREADS, 0, c->stream>>>(v, g->ndim, g->width, stored, y, x);
+        else
+            partial_interp_kernel<T><<<grid, THREADS, 0, c->stream>>>(v, g->ndim, g->width, stored, x, y);
+        CUDA_TRY(cudaGetLastError());
+        return LARMOR_OK;
+    });
+}
+
+/* ---- the matrices ---- */
+
+/* A thread for each row of cells in a point's box. */
+template <typename T, typename I> __global__ void
+rows_kernel(const __grid_constant__ view<T> v, const __grid_constant__ any_window<T> w, I *column, T *value)
+{
+    const int wy = w.ndim > 1 ? w.width : 1, each = w.ndim > 2 ? wy * w.width : wy;
+    for (int64_t i = first_index(); i < v.m * each; i += index_stride()) {
+        const int64_t j = i / each;
+        const int row = (int)(i % each), y = row % wy, z = row / wy;
+        const place corner = corner_of(v, j);
+        const T side = (w.ndim > 1 ? w.at(y, v.t[1][j]) : 1) * (w.ndim > 2 ? w.at(z, v.t[2][j]) : 1);
+        for (int x = 0; x < w.width; x++) {
+            column[i * w.width + x] = (I)cell_at(v, corner, x, y, z);
+            value[i * w.width + x] = w.at(x, v.t[0][j]) * side;
+        }
+    }
+}
+
+/* x[i] <- i step for i = 0 .. count - 1 */
+template <typename I> __global__ void count_kernel(int64_t count, int64_t step, I *x)
+{
+    for (int64_t i = first_index(); i < count; i += index_stride()) x[i] = (I)(i * step);
+}
+
+/* offset[r]: the first of the ascending keys that is r or more. */
+template <typename I> __global__ void offset_kernel(int64_t rows, int64_t entries, const I *key, I *offset)
+{
+    for (int64_t r = first_index(); r <= rows; r += index_stride()) {
+        int64_t from = 0, end = entries;
+        while (from < end) {
+            const int64_t middle = from + (end - from) / 2;
+            if (key[middle] < r)
+                from = middle + 1;
+            else
+                end = middle;
+        }
+        offset[r] = (I)from;
+    }
+}
+
+/* Entries in their new order; `from` may be `column`. */
+template <typename T, typename I>
+__global__ void move_kernel(int64_t entries, int64_t each, const I *from, const T *value, I *column, T *moved)
+{
+    for (int64_t e = first_index(); e < entries; e += index_stride()) {
+        const I at = from[e];
+        moved[e] = value[at], column[e] = (I)(at / each);
+    }
+}
+
+template <typename T, typename I>
+larmor_status allocate_matrix(lmr_cuda *c, made *m, int64_t rows, int64_t columns, int64_t entries, matrix *a)
+{
+    a->rows = rows, a->columns = columns, a->entries = entries;
+    LMR_TRY(allocate(c, m, rows + 1, sizeof(I), &a->offset));
+    LMR_TRY(allocate(c, m, entries, sizeof(I), &a->column));
+    return allocate(c, m, entries, sizeof(T), &a->value);
+}
+
+/* The entries of a by columns, by a stable sort: in a row of t points keep their order. */
+template <typename T, typename I> larmor_status transpose(lmr_cuda *c, const matrix &a, int64_t each, const matrix &t)
+{
+    lmr_cuda_scratch<I> key[2], place;
+    lmr_cuda_scratch<char> temporary;
+    for (auto &k : key) LMR_TRY(k.allocate(c, a.entries));
+    LMR_TRY(place.allocate(c, a.entries));
+    auto *column = static_cast<I *>(t.column);
+    CUDA_TRY(cudaMemcpyAsync(key[0].get(), a.column, a.entries * sizeof(I), cudaMemcpyDeviceToDevice, c->stream));
+    count_kernel<I><<<blocks(a.entries), THREADS, 0, c->stream>>>(a.entries, 1, column);
+    CUDA_TRY(cudaGetLastError());
+    cub::DoubleBuffer<I> keys(key[0].get(), key[1].get()), places(column, place.get());
+    int bits = 1;
+    while (bits < (int)sizeof(I) * 8 - 1 && a.columns > int64_t{1} << bits) bits++;
+    size_t bytes = 0;
+    CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, places, a.entries, 0, bits, c->stream));
+    LMR_TRY(temporary.allocate(c, (int64_t)bytes));
+    CUDA_TRY(cub::DeviceRadixSort::SortPairs(temporary.get(), bytes, keys, places, a.entries, 0, bits, c->stream));
+    offset_kernel<I><<<blocks(t.rows + 1), THREADS, 0, c->stream>>>(t.rows, a.entries, keys.Current(),
+                                                                    static_cast<I *>(t.offset));
+    CUDA_TRY(cudaGetLastError());
+    move_kernel<T, I><<<blocks(a.entries), THREADS, 0, c->stream>>>(
+        a.entries, each, places.Current(), static_cast<const T *>(a.value), column, static_cast<T *>(t.value));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T, typename I> larmor_status make_matrices(lmr_cuda *c, const lmr_nufft_geometry *g, made *m)
+{
+    const int64_t points = m->points->m, cells = g->cells[0] * g->cells[1] * g->cells[2];
+    int64_t each = 1, entries, values, work;
+    for (int d = 0; d < g->ndim; d++) each *= g->width;
+    if (!lmr_mul(points, each, &entries) || !lmr_mul(points, g->batch, &values) || !lmr_mul(cells, g->batch, &work))
+        return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of device memory: %lld points", (long long)points);
+    LMR_TRY((allocate_matrix<T, I>(c, m, points, cells, entries, &m->rows)));
+    LMR_TRY((allocate_matrix<T, I>(c, m, cells, points, entries, &m->columns)));
+    LMR_TRY(allocate(c, m, values, sizeof(cx<T>), &m->values));
+    if (g->batch > 1) LMR_TRY(allocate(c, m, work, sizeof(cx<T>), &m->cells));
+    if (!points) return LARMOR_OK;
+    view<T> v;
+    LMR_TRY(find_bins(c, g, m, false, &v));
+    count_kernel<I>
+        <<<blocks(points + 1), THREADS, 0, c->stream>>>(points + 1, each, static_cast<I *>(m->rows.offset));
+    CUDA_TRY(cudaGetLastError());
+    rows_kernel<T, I><<<blocks(entries / g->width), THREADS, 0, c->stream>>>(
+        v, any_window_of<T>(g, m->points), static_cast<I *>(m->rows.column), static_cast<T *>(m->rows.value));
+    CUDA_TRY(cudaGetLastError());
+    lmr_cuda_release(c, m->bin_of);
+    m->bin_of = nullptr;
+    return transpose<T, I>(c, m->rows, each, m->columns);
+}
+
+/* ---- cuSPARSE ---- */
+
+template <typename T> constexpr cudaDataType real_type = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+constexpr cusparseSpMMAlg_t fixed_order = CUSPARSE_SPMM_CSR_ALG3;
+
+/* All that a product needs before it is queued. x and y are set in every call, and not looked at here. */
+template <typename T>
+larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool wide, int64_t batch, product *p)
+{
+    static constexpr T one = 1, none = 0;
+    constexpr cusparseOperation_t as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const cusparseIndexType_t index = wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+    size_t bytes = 0;
+    p->batch = batch;
+    CUDA_TRY(cusparseCreateCsr(&p->a, a.rows, a.columns, a.entries, a.offset, a.column, a.value, index, index,
+                               CUSPARSE_INDEX_BASE_ZERO, real_type<T>));
+    CUDA_TRY(
+        cusparseCreateDnMat(&p->x, a.columns, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
+    CUDA_TRY(cusparseCreateDnMat(&p->y, a.rows, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
+    CUDA_TRY(cusparseSpMM_bufferSize(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
+                                     fixed_order, &bytes));
+    LMR_TRY(allocate(c, m, (int64_t)bytes, 1, &p->buffer));
+    CUDA_TRY(cusparseSpMM_preprocess(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
+                                     fixed_order, p->buffer));
+    return LARMOR_OK;
+}
+
+template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool wide, const int64_t batches[2])
+{
+    if (!m->points->m) return LARMOR_OK;
+    CUDA_TRY(cusparseCreate(&m->sparse));
+    CUDA_TRY(cusparseSetStream(m->sparse, c->stream));
+    for (int i = 0; i < 2; i++) {
+        if (!batches[i]) continue;
+        LMR_TRY(prepare<T>(c, m, m->rows, wide, batches[i], &m->forward[i]));
+        LMR_TRY(prepare<T>(c, m, m->columns, wide, batches[i], &m->back[i]));
+    }
+    return LARMOR_OK;
+}
+
+template <typename T>
+larmor_status multiply(lmr_cuda *c, const made *m, const product p[2], int64_t batch, void *x, void *y)
+{
+    static constexpr T one = 1, none = 0;
+    const product &of = p[p[0].batch != batch];
+    if (of.batch != batch)
+        return LMR_CUDA_FAIL(LARMOR_ERR_BACKEND, "nufft: nothing is precomputed for %lld transforms at once",
+                             (long long)batch);
+    CUDA_TRY(cusparseSetStream(m->sparse, c->stream));
+    CUDA_TRY(cusparseDnMatSetValues(of.x, x));
+    CUDA_TRY(cusparseDnMatSetValues(of.y, y));
+    CUDA_TRY(cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, of.a,
+                          of.x, &none, of.y, real_type<T>, fixed_order, of.buffer));
+    return LARMOR_OK;
+}
+
+/* ---- between the orders of data ---- */
+
+/* Values to or from the points' sorted order with transforms fastest: b fast in the threads' order, so that one side
+ * is read or written in whole lines. */
+template <typename T> __global__ void gather_kernel(int64_t m, int64_t batch, const uint32_t *__restrict__ index,
+                                                    const cx<T> *__restrict__ values, cx<T> *__restrict__ to)
+{
+    for (int64_t i = first_index(); i < m * batch; i += index_stride())
+        to[i] = values[i % batch * m + index[i / batch]];
+}
+
+template <typename T> __global__ void scatter_kernel(int64_t m, int64_t batch, const uint32_t *__restrict__ index,
+                                                     const cx<T> *__restrict__ from, cx<T> *__restrict__ values)
+{
+    for (int64_t i = first_index(); i < m * batch; i += index_stride())
+        values[i % batch * m + index[i / batch]] = from[i];
+}
+
+/* to [batch, n] <- from [n, batch], and back with the numbers exchanged. */
+template <typename T>
+__global__ void turn_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from, cx<T> *__restrict__ to)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride())
+        for (int64_t b = 0; b < batch; b++) to[i * batch + b] = from[b * n + i];
+}
+
+template <typename T>
+__global__ void turn_back_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from, cx<T> *__restrict__ to)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride())
+        for (int64_t b = 0; b < batch; b++) to[b * n + i] = from[i * batch + b];
+}
+
+template <typename T>
+larmor_status full_spread(lmr_cuda *c, const made *m, int64_t batch, const cx<T> *values, cx<T> *cells)
+{
+    const int64_t points = m->points->m, n = m->columns.rows;
+    auto *sorted = static_cast<cx<T> *>(m->values), *turned = static_cast<cx<T> *>(m->cells);
+    gather_kernel<T>
+        <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, values, sorted);
+    CUDA_TRY(cudaGetLastError());
+    LMR_TRY(multiply<T>(c, m, m->back, batch, sorted, batch > 1 ? turned : cells));
+    if (batch == 1) return LARMOR_OK;
+    turn_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, turned, cells);
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+template <typename T>
+larmor_status full_interp(lmr_cuda *c, const made *m, int64_t batch, cx<T> *cells, cx<T> *values)
+{
+    const int64_t points = m->points->m, n = m->columns.rows;
+    auto *sorted = static_cast<cx<T> *>(m->values), *turned = static_cast<cx<T> *>(m->cells);
+    if (batch > 1) {
+        turn_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, cells, turned);
+        CUDA_TRY(cudaGetLastError());
+    }
+    LMR_TRY(multiply<T>(c, m, m->forward, batch, batch > 1 ? turned : cells, sorted));
+    scatter_kernel<T>
+        <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, sorted, values);
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* ---- the table ---- */
+
+template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, lmr_precompute_form form,
+                                         bool wide, int64_t rest, made *m)
+{
+    const int64_t batches[2] = {g->batch, rest};
+    if (form == LMR_PRECOMPUTE_PARTIAL) return store_values<T>(c, g, m);
+    if (wide)
+        LMR_TRY((make_matrices<T, int64_t>(c, g, m)));
+    else
+        LMR_TRY((make_matrices<T, int32_t>(c, g, m)));
+    return prepare_all<T>(c, m, wide, batches);
+}
+
+template <typename T> larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int wide,
+                                          int64_t rest, const void *sorted, int64_t *bytes, void **out)
+{
+    *out = nullptr;
+    LMR_CUDA_ENTER(c, ctx);
+    auto *m = new (std::nothrow) made{};
+    if (!m) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
+    m->points = static_cast<const lmr_cuda_points *>(sorted);
+    const larmor_status st = fill<T>(c, g, form, wide != 0, rest, m);
+    if (st) {
+        release(ctx, m);
+        return st;
+    }
+    *bytes = m->bytes, *out = m;
+    return LARMOR_OK;
+}
+
+template <typename T>
+larmor_status spread(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t batch, const void *values, void *cells)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const auto *m = static_cast<const made *>(of);
+    auto *from = static_cast<cx<T> *>(const_cast<void *>(values)), *to = static_cast<cx<T> *>(cells);
+    if (m->stored || !m->points->m) {
+        const auto count = (size_t)(g->cells[0] * g->cells[1] * g->cells[2] * batch);
+        CUDA_TRY(cudaMemsetAsync(to, 0, count * sizeof *to, c->stream));
+    }
+    if (!m->points->m) return LARMOR_OK;
+    return m->stored ? partial<T>(c, g, m, true, batch, from, to) : full_spread<T>(c, m, batch, from, to);
+}
+
+template <typename T>
+larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t batch, const void *cells, void *values)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const auto *m = static_cast<const made *>(of);
+    auto *from = static_cast<cx<T> *>(const_cast<void *>(cells)), *to = static_cast<cx<T> *>(values);
+    if (!m->points->m) return LARMOR_OK;
+    return m->stored ? partial<T>(c, g, m, false, batch, to, from) : full_interp<T>(c, m, batch, from, to);
+}
+
+template <typename T> constexpr lmr_precompute_kernels kernels = {
+    .build = build<T>, .release = release, .spread = spread<T>, .interp = interp<T>};
+
+const lmr_cuda_table table("precompute", LMR_PRECOMPUTE_ABI, &kernels<float>, &kernels<double>);
+
+} // namespace

@@ -1,0 +1,35 @@
+/* What precomputation needs from a device: window values or sparse matrices made once, and products with them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_PRECOMPUTE_KERNELS_H
+#define LMR_NUFFT_PRECOMPUTE_KERNELS_H
+
+#include "nufft/kernels.h"
+
+#define LMR_PRECOMPUTE_ABI 1
+
+typedef enum lmr_precompute_form {
+    LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point */
+    LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
+} lmr_precompute_form;
+
+/* At the end of partial's values, so that whole vectors may be read. */
+enum { LMR_PRECOMPUTE_MARGIN = 64 };
+
+/* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */
+typedef struct lmr_precompute_kernels {
+    /* sorted   from lmr_nufft_kernels.sort with the same geometry; must outlive *made.
+     * wide     indices of the matrices in 64 bits; else 32, in which cells and entries fit.
+     * rest     besides g->batch the only number of transforms in a call of spread or interp; 0: there is none.
+     * bytes    of device memory that *made keeps. */
+    larmor_status (*build)(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int wide, int64_t rest,
+                           const void *sorted, int64_t *bytes, void **made);
+    void (*release)(void *ctx, void *made); /* NULL is fine */
+    larmor_status (*spread)(void *ctx, const lmr_nufft_geometry *g, void *made, int64_t batch, const void *values,
+                            void *cells);
+    larmor_status (*interp)(void *ctx, const lmr_nufft_geometry *g, void *made, int64_t batch, const void *cells,
+                            void *values);
+} lmr_precompute_kernels;
+
+extern const lmr_precompute_kernels lmr_cpu_precompute_f32, lmr_cpu_precompute_f64;
+
+#endif

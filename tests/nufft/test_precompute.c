@@ -1,0 +1,477 @@
+/* Precomputed forms: the same results as on the fly, in a limit of memory, and what is said of them is so.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
+
+#include "core/backend.h"
+#include "core/device.h"
+#include "nufft/precompute.h"
+#include "tests/nufft/direct.h"
+
+/* Every allocation of larmor's own in this program that is not to be zero passes through the functions below (the
+ * linker's --wrap): the bytes that were asked for. */
+static atomic_llong asked;
+
+/* Names that the linker gives. NOLINTBEGIN */
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__real_malloc(size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    atomic_fetch_add(&asked, (long long)size);
+    return __real_aligned_alloc(alignment, size);
+}
+void *__wrap_malloc(size_t size)
+{
+    atomic_fetch_add(&asked, (long long)size);
+    return __real_malloc(size);
+}
+/* NOLINTEND */
+
+enum { POINTS = 200 };
+static const int64_t sizes[3][3] = {{90, 1, 1}, {40, 37, 1}, {18, 20, 19}};
+static const larmor_precompute forms[] = {LARMOR_PRECOMPUTE_PARTIAL, LARMOR_PRECOMPUTE_FULL};
+
+static int is_processor(void)
+{
+    return dev->be->threads(dev->ctx) > 0;
+}
+
+static larmor_nufft_opts options(int type, int ndim, larmor_dtype dtype)
+{
+    larmor_nufft_opts o = {.type = type, .ndim = ndim, .dtype = dtype};
+    for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d];
+    return o;
+}
+
+static int64_t mode_count(const larmor_nufft_opts *o)
+{
+    int64_t count = 1;
+    for (int d = 0; d < o->ndim; d++) count *= o->modes[d];
+    return count;
+}
+
+/* Random ones, some of them twice, and around the grid's edges: there windows wrap. */
+static larmor_array *make_points(int ndim, const int64_t *modes, int64_t m, uint64_t *state)
+{
+    static const double edges[] = {0.5, -0.5, 0.4999, -0.4999, 0, 3.5, -7.49};
+    double *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
+    for (int64_t i = 0; i < m * ndim; i++) {
+        const double n = (double)modes[i % ndim];
+        const int64_t j = i / ndim;
+        x[i] = j < 49 ? n * edges[(i % ndim ? j / 7 : j) % 7] : test_random(state) * n / 2;
+        if (j > 60 && j % 5 == 0) x[i] = x[i - ndim];
+    }
+    larmor_array *k = points_on_device(ndim, m, x);
+    free(x);
+    return k;
+}
+
+static larmor_nufft *make_plan(larmor_nufft_opts o, larmor_precompute form, const larmor_array *k)
+{
+    larmor_nufft *plan;
+    o.precompute = form;
+    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    assert_ok(larmor_nufft_set_points(plan, k, NULL));
+    return plan;
+}
+
+/* execute's result for random input, from a seed. */
+static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o, int64_t m, int64_t *count)
+{
+    uint64_t state = 5;
+    const int64_t batch = o->batch ? o->batch : 1, modes = mode_count(o) * batch;
+    const int64_t in = o->type == 1 ? m * batch : modes, out = o->type == 1 ? modes : m * batch;
+    double _Complex *x = random_values(in, o->dtype, &state), *y = random_values(out, o->dtype, &state);
+    larmor_array *from = to_device(o->dtype, in, x), *to = to_device(o->dtype, out, y); /* not zero before */
+    assert_ok(larmor_nufft_execute(plan, from, to));
+    to_host(to, y);
+    larmor_array_free(from), larmor_array_free(to), free(x);
+    *count = out;
+    return y;
+}
+
+/* Both forms against none; the width is returned. */
+static int check_forms(larmor_nufft_opts o, int64_t m)
+{
+    uint64_t state = 77;
+    int64_t count;
+    larmor_array *k = make_points(o.ndim, o.modes, m, &state);
+    larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
+    double _Complex *truth = result_of(plan, &o, m, &count);
+    const int width = larmor_nufft_describe(plan).width;
+    larmor_nufft_free(plan);
+    for (int i = 0; i < 2; i++) {
+        plan = make_plan(o, forms[i], k);
+        assert_int_equal(larmor_nufft_describe(plan).precompute, forms[i]);
+        double _Complex *y = result_of(plan, &o, m, &count);
+        assert_at_most(relative_l2(count, y, truth), o.dtype == LARMOR_C64 ? 2e-6 : 1e-14);
+        larmor_nufft_free(plan), free(y);
+    }
+    larmor_array_free(k), free(truth);
+    return width;
+}
+
+/* ---- results ---- */
+
+static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **state)
+{
+    (void)state;
+    static const int64_t batches[][2] = {{1, 0}, {3, 0}, {11, 4}, {8, 0}, {19, 18}};
+    for (int type = 1; type <= 2; type++)
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (int wide = 0; wide < 2; wide++)
+                for (int b = 0; b < (ndim < 3 ? 5 : 3); b++) {
+                    larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
+                    o.batch = batches[b][0], o.max_batch = batches[b][1];
+                    check_forms(o, POINTS);
+                }
+}
+
+/* On the grid itself: deconvolution would enlarge the rounding. */
+static void forms_agree_for_windows_of_2_to_16_cells(void **state)
+{
+    (void)state;
+    for (int ndim = 1; ndim <= 3; ndim++) {
+        unsigned seen = 0;
+        for (double tol = 0.3; tol > 1e-15; tol *= 0.3)
+            for (int fine = 0; fine < 2; fine++) {
+                larmor_nufft_opts o = options(1, ndim, LARMOR_C128);
+                larmor_nufft *plan;
+                for (int d = 0; d < ndim; d++) o.modes[d] = 32 + 2 * (d % 2);
+                o.tol = tol, o.upsample = fine ? 2 : 1.25, o.spread_only = 1;
+                if (larmor_nufft_create(dev, &o, &plan)) continue;
+                const int width = larmor_nufft_describe(plan).width;
+                larmor_nufft_free(plan);
+                if (seen >> width & 1) continue;
+                seen |= 1u << check_forms(o, 55);
+                o.type = 2;
+                check_forms(o, 55);
+            }
+        assert_int_equal(seen, 0x1fffc);
+    }
+}
+
+static void forms_agree_without_fft_and_in_fft_order(void **state)
+{
+    (void)state;
+    larmor_nufft_opts o = options(1, 2, LARMOR_C128);
+    o.spread_only = 1, o.batch = 3;
+    check_forms(o, POINTS);
+    o.type = 2, o.mode_order = LARMOR_MODES_FFT;
+    check_forms(o, POINTS);
+    o.spread_only = 0;
+    check_forms(o, POINTS);
+}
+
+static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
+{
+    (void)state;
+    if (is_processor()) skip(); /* which always sorts */
+    larmor_nufft_opts o = options(1, 3, LARMOR_C64);
+    o.sort = LARMOR_NUFFT_SORT_OFF, o.batch = 2;
+    check_forms(o, POINTS);
+    o.type = 2;
+    check_forms(o, POINTS);
+}
+
+static void forward_and_adjoint_are_a_pair(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int i = 0; i < 2; i++)
+        for (int ndim = 1; ndim <= 3; ndim++) {
+            larmor_nufft_opts o = options(2, ndim, LARMOR_C128);
+            double error;
+            o.precompute = forms[i], o.batch = 2, o.tol = 1e-2;
+            larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
+            larmor_op *A;
+            assert_ok(larmor_op_nufft(dev, &o, k, &A));
+            assert_ok(larmor_op_adjoint_error(A, 4, &error));
+            assert_at_most(error, 1e-14);
+            larmor_op_free(A), larmor_array_free(k);
+        }
+}
+
+static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **state)
+{
+    (void)state;
+    uint64_t seed = 8;
+    larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+    o.batch = 3;
+    int64_t count;
+    larmor_array *k = make_points(2, o.modes, 5000, &seed);
+    larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
+    double _Complex *first = result_of(plan, &o, 5000, &count);
+    for (int run = 0; run < 4; run++) {
+        if (run > 1) { /* other threads, or the same matrix made anew */
+            larmor_nufft_free(plan);
+            if (is_processor()) o.threads = 1;
+            plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
+        }
+        double _Complex *again = result_of(plan, &o, 5000, &count);
+        assert_memory_equal(first, again, (size_t)count * sizeof *again);
+        free(again);
+    }
+    larmor_nufft_free(plan), larmor_array_free(k), free(first);
+}
+
+/* The plan's matrices made once more with indices of 64 bits. */
+static void indices_of_64_bits_give_what_those_of_32_give(void **state)
+{
+    (void)state;
+    uint64_t seed = 9;
+    larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+    int64_t count, bytes;
+    void *made;
+    larmor_array *k = make_points(2, o.modes, POINTS, &seed);
+    larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
+    double _Complex *narrow[2], *wide[2];
+    for (int type = 1; type <= 2; type++)
+        plan->opts.type = o.type = type, narrow[type - 1] = result_of(plan, &o, POINTS, &count);
+    lmr_precompute *p = plan->precompute;
+    assert_ok(p->kernels->build(plan->ctx, &plan->geometry, LMR_PRECOMPUTE_FULL, 1, 0, plan->sorted, &bytes, &made));
+    p->kernels->release(plan->ctx, p->made);
+    const int64_t entries = POINTS * larmor_nufft_describe(plan).width * larmor_nufft_describe(plan).width;
+    assert_true(bytes - p->bytes >= 8 * entries);
+    p->made = made;
+    for (int type = 1; type <= 2; type++) {
+        plan->opts.type = o.type = type, wide[type - 1] = result_of(plan, &o, POINTS, &count);
+        assert_at_most(relative_l2(count, wide[type - 1], narrow[type - 1]), is_processor() ? 0 : 1e-6);
+        free(narrow[type - 1]), free(wide[type - 1]);
+    }
+    larmor_nufft_free(plan), larmor_array_free(k);
+}
+
+static void no_points_are_no_trouble(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        for (int64_t batch = 1; batch < 3; batch++) {
+            larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+            int64_t count;
+            o.batch = batch;
+            larmor_array *k = points_on_device(2, 0, NULL);
+            larmor_nufft *plan = make_plan(o, forms[i], k);
+            double _Complex *y = result_of(plan, &o, 0, &count);
+            for (int64_t c = 0; c < count; c++) assert_true(y[c] == 0);
+            larmor_nufft_free(plan), larmor_array_free(k), free(y);
+        }
+}
+
+static void points_can_be_set_again_and_a_failure_changes_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = 10;
+    for (int i = 0; i < 2; i++) {
+        larmor_nufft_opts o = options(2, 2, LARMOR_C128);
+        int64_t count;
+        o.precompute_memory = 1 << 20;
+        larmor_array *few = make_points(2, o.modes, 60, &seed), *k = make_points(2, o.modes, 200, &seed),
+                     *many = make_points(2, o.modes, 50000, &seed);
+        larmor_nufft *fresh = make_plan(o, forms[i], k), *plan = make_plan(o, forms[i], few);
+        assert_ok(larmor_nufft_set_points(plan, k, NULL));
+        assert_refused(larmor_nufft_set_points(plan, many, NULL), LARMOR_ERR_MEMORY, "precompute_memory");
+        double _Complex *expected = result_of(fresh, &o, 200, &count), *got = result_of(plan, &o, 200, &count);
+        assert_at_most(relative_l2(count, got, expected), 1e-15);
+        assert_int_equal(larmor_nufft_describe(plan).precompute_bytes, larmor_nufft_describe(fresh).precompute_bytes);
+        larmor_nufft_free(plan), larmor_nufft_free(fresh), free(expected), free(got);
+        larmor_array_free(few), larmor_array_free(k), larmor_array_free(many);
+    }
+}
+
+/* ---- memory ---- */
+
+/* By the definition of the forms; what cuSPARSE adds is not known. */
+static int64_t least_bytes(const larmor_nufft_info *info, const larmor_nufft_opts *o, larmor_precompute form)
+{
+    const int64_t real = o->dtype == LARMOR_C64 ? 4 : 8;
+    int64_t entries = POINTS, cells = 1;
+    for (int d = 0; d < o->ndim; d++) entries *= info->width, cells *= info->grid[d];
+    if (form == LARMOR_PRECOMPUTE_PARTIAL) return POINTS * o->ndim * info->width * real + 64;
+    const int64_t work = 2 * real * info->together * (POINTS + (info->together > 1 ? cells : 0));
+    return 2 * entries * (real + 4) + 4 * (POINTS + 1 + cells + 1) + work;
+}
+
+static void described_bytes_are_those_of_the_forms(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (int i = 0; i < 2; i++)
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (int wide = 0; wide < 2; wide++)
+                for (int64_t batch = 1; batch < 5; batch += 3) {
+                    larmor_nufft_opts o = options(1, ndim, wide ? LARMOR_C128 : LARMOR_C64);
+                    o.batch = batch, o.tol = 1e-3;
+                    larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
+                    larmor_nufft *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
+                    assert_int_equal(larmor_nufft_describe(none).precompute_bytes, 0);
+                    larmor_nufft_free(none);
+                    larmor_nufft *plan = make_plan(o, forms[i], k);
+                    const larmor_nufft_info info = larmor_nufft_describe(plan);
+                    const int64_t least = least_bytes(&info, &o, forms[i]);
+                    assert_true(info.precompute_bytes >= least);
+                    if (is_processor()) assert_true(info.precompute_bytes <= least + 16);
+                    larmor_nufft_free(plan), larmor_array_free(k);
+                }
+}
+
+/* Between set_points of a plan with and one without; blocks are rounded up to 64 bytes. */
+static void described_bytes_are_allocated(void **state)
+{
+    (void)state;
+    uint64_t seed = 12;
+    if (!is_processor()) skip(); /* a GPU's memory is not the host's */
+    for (int i = 0; i < 2; i++) {
+        larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+        long long took[2];
+        int64_t bytes = 0;
+        o.batch = 4;
+        larmor_array *k = make_points(2, o.modes, 4000, &seed);
+        for (int made = 0; made < 2; made++) {
+            o.precompute = made ? forms[i] : LARMOR_PRECOMPUTE_NONE;
+            larmor_nufft *plan;
+            assert_ok(larmor_nufft_create(dev, &o, &plan));
+            const long long before = atomic_load(&asked);
+            assert_ok(larmor_nufft_set_points(plan, k, NULL));
+            took[made] = atomic_load(&asked) - before;
+            bytes = larmor_nufft_describe(plan).precompute_bytes;
+            larmor_nufft_free(plan);
+        }
+        assert_true(took[1] - took[0] >= bytes);
+        assert_at_most((double)(took[1] - took[0]), (double)bytes + 8 * 64);
+        larmor_array_free(k);
+    }
+}
+
+static void the_estimate_of_memory_counts_them(void **state)
+{
+    (void)state;
+    uint64_t seed = 13;
+    for (int i = 0; i < 2; i++) {
+        larmor_nufft_opts o = options(2, 3, LARMOR_C64);
+        int64_t without, with;
+        o.batch = 4, o.tol = 1e-3;
+        larmor_array *k = make_points(3, o.modes, 4000, &seed);
+        assert_ok(larmor_nufft_memory(dev, &o, 4000, &without));
+        o.precompute = forms[i];
+        assert_ok(larmor_nufft_memory(dev, &o, 4000, &with));
+        larmor_nufft *plan = make_plan(o, forms[i], k);
+        const int64_t bytes = larmor_nufft_describe(plan).precompute_bytes;
+        assert_true(with - without >= bytes);
+        if (is_processor()) assert_true(with - without <= bytes + 64);
+        larmor_nufft_free(plan), larmor_array_free(k);
+    }
+}
+
+static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"partial", "full"}, *const instead[] = {"none", "partial or none"};
+    uint64_t seed = 14;
+    for (int i = 0; i < 2; i++) {
+        larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+        larmor_nufft *plan;
+        larmor_array *k = make_points(2, o.modes, POINTS, &seed);
+        o.precompute = forms[i], o.precompute_memory = 10000;
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        const larmor_nufft_info info = larmor_nufft_describe(plan);
+        const larmor_status st = larmor_nufft_set_points(plan, k, NULL);
+        assert_int_equal(st, LARMOR_ERR_MEMORY);
+        char text[400];
+        snprintf(text, sizeof text,
+                 "nufft: precompute: %s takes %lld bytes for 200 points with a window of %d cells in 2D, expected at "
+                 "most 10000, precompute_memory; allow more by precompute_memory, or use %s",
+                 names[i],
+                 (long long)(least_bytes(&info, &o, forms[i]) + (i                ? 8
+                                                                 : is_processor() ? 0
+                                                                                  : 4 * POINTS)),
+                 info.width, instead[i]);
+        const char *said = strstr(larmor_last_error(), "nufft: precompute");
+        assert_non_null(said);
+        assert_int_equal(strncmp(said, text, strlen(text)), 0);
+        larmor_nufft_free(plan);
+        larmor_array_free(k);
+    }
+}
+
+/* Sizes that no machine has: refused before anything is allocated, and without overflow. */
+static void sizes_are_checked_before_they_are_multiplied(void **state)
+{
+    (void)state;
+    uint64_t seed = 15;
+    larmor_nufft_opts o = options(1, 3, LARMOR_C64);
+    larmor_array *k = make_points(3, o.modes, 10, &seed);
+    o.precompute = LARMOR_PRECOMPUTE_FULL;
+    larmor_nufft *plan;
+    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    assert_refused(lmr_precompute_check(plan, LARMOR_PRECOMPUTE_FULL, INT64_C(1) << 40), LARMOR_ERR_MEMORY,
+                   "half of what is free");
+    assert_refused(lmr_precompute_check(plan, LARMOR_PRECOMPUTE_FULL, INT64_MAX), LARMOR_ERR_MEMORY, "full takes");
+    assert_refused(lmr_precompute_check(plan, LARMOR_PRECOMPUTE_PARTIAL, INT64_MAX), LARMOR_ERR_MEMORY,
+                   "partial takes 9223372036854775807 bytes");
+    assert_ok(lmr_precompute_check(plan, LARMOR_PRECOMPUTE_NONE, INT64_MAX));
+    const lmr_precompute_size narrow = {.ndim = 3, .width = 8, .real = 4, .points = 4000000, .cells = 1 << 20},
+                              wide = {.ndim = 3, .width = 8, .real = 4, .points = 5000000, .cells = 1 << 20};
+    assert_false(lmr_precompute_is_wide(&narrow));
+    assert_true(lmr_precompute_is_wide(&wide));
+    larmor_nufft_free(plan), larmor_array_free(k);
+}
+
+/* ---- options ---- */
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    larmor_nufft *plan;
+    larmor_nufft_opts o = options(1, 2, LARMOR_C64);
+    o.precompute = (larmor_precompute)4;
+    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                   "nufft: precompute: got 4, expected LARMOR_PRECOMPUTE_AUTO, _NONE, _PARTIAL or _FULL");
+    o.precompute = LARMOR_PRECOMPUTE_AUTO, o.precompute_memory = -1;
+    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                   "nufft: precompute_memory: got -1 bytes, expected >= 1, or 0 for automatic");
+    o.precompute_memory = 0, o.type = 3, o.precompute = LARMOR_PRECOMPUTE_FULL;
+    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                   "nufft: precompute: got full with type 3, which has none; leave it 0");
+    o.precompute = LARMOR_PRECOMPUTE_PARTIAL;
+    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                   "nufft: precompute: got partial with type 3, which has none; leave it 0");
+}
+
+static void automatic_is_none_and_says_so(void **state)
+{
+    (void)state;
+    for (int type = 1; type <= 3; type++) {
+        larmor_nufft_opts o = options(type, 2, LARMOR_C64);
+        larmor_nufft *plan;
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        assert_int_equal(larmor_nufft_describe(plan).precompute, LARMOR_PRECOMPUTE_NONE);
+        larmor_nufft_free(plan);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(forms_agree_in_all_types_dimensions_precisions_and_batches),
+    cmocka_unit_test(forms_agree_for_windows_of_2_to_16_cells),
+    cmocka_unit_test(forms_agree_without_fft_and_in_fft_order),
+    cmocka_unit_test(forms_agree_for_the_caller_s_own_order_of_points),
+    cmocka_unit_test(forward_and_adjoint_are_a_pair),
+    cmocka_unit_test(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run),
+    cmocka_unit_test(indices_of_64_bits_give_what_those_of_32_give),
+    cmocka_unit_test(no_points_are_no_trouble),
+    cmocka_unit_test(points_can_be_set_again_and_a_failure_changes_nothing),
+    cmocka_unit_test(described_bytes_are_those_of_the_forms),
+    cmocka_unit_test(described_bytes_are_allocated),
+    cmocka_unit_test(the_estimate_of_memory_counts_them),
+    cmocka_unit_test(a_form_beyond_the_limit_is_refused_with_its_bytes),
+    cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
+    cmocka_unit_test(options_that_make_no_sense_are_refused),
+    cmocka_unit_test(automatic_is_none_and_says_so),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
