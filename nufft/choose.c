@@ -230,7 +230,7 @@ static const double most_upsample = 2.5; /* more does not help */
 static const double outer_share = 0.55,
                     inner_share[2] = {0.85,
                                       0.9}; /* [single]: there rounding, which hardly scatters, has the larger part */
-static const double inner_rounding = 1.65;  /* of both stages together against that of the outer one; measured */
+static const double inner_rounding = 2.0;  /* of both stages together against that of the outer one; measured */
 /* Points and targets on their grids are rounded to double precision: the error of a phase, in units of half the last
  * place, against the product of the widths. Measured: 0.4 to 0.7. */
 static const double coordinates = 0.65;

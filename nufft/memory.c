@@ -8,7 +8,7 @@
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
 
-/* FFT_LINES: which a processor's thread turns together, in two copies. */
+/* FFT_LINES: which a processor's thread turns together, in two copies for each of two plans. */
 enum { MOST_TOGETHER = 8, FFT_LINES = 8 };
 static const int64_t most_workspace = INT64_C(256) << 20;
 
@@ -90,7 +90,7 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
     double longest = 0;
     for (int d = 0; d < o->ndim; d++) longest = fmax(longest, (double)choice->cells[d]);
-    const double lines = o->ndim > 1 ? 4.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
+    const double lines = o->ndim > 1 ? 8.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
     return (double)grids * grid + lines + factors * (double)o->real +
            points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes) +
            precompute_bytes(o, choice, points, *together);

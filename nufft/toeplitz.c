@@ -230,7 +230,8 @@ int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t ite
     if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
         return 0;
     const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
-    const double sort = 60, pruned = 0.7; /* a point's; what of both FFTs is left when zeros are left out */
+    /* a point's; what of both FFTs is left where zeros are left out, beyond what a NUFFT leaves out */
+    const double sort = 60, pruned = 0.5;
     const double both = 2 * (m * window_cost(nd, pair.window.width, single) + fft_cost(pair.cells, single));
     const double made =
         m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
