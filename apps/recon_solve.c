@@ -7,6 +7,8 @@
 
 #include "try.h"
 
+enum { POWER_STEPS = 6 }; /* lambda is a weight: a few per cent of its unit do not matter */
+
 larmor_shape recon_image_shape(const larmor_grid *grid)
 {
     return larmor_shape_of(grid->ndim, grid->matrix);
@@ -234,7 +236,7 @@ static larmor_status conjugate_gradients(const recon_job *job, const recon_frame
     larmor_circulant *C = NULL;
     larmor_op *M = NULL;
     larmor_status st;
-    if (job->lambda > 0) OR(done, larmor_opnorm(A, 0, &result->largest));
+    if (job->lambda > 0) OR(done, larmor_opnorm(A, POWER_STEPS, &result->largest));
     result->lambda = job->lambda, result->weight = job->lambda * result->largest;
     OR(done, circulant_of(job, frame, 1, &C));
     if (C) OR(done, larmor_circulant_inverse(C, result->weight, NULL, 0, &M));

@@ -143,7 +143,8 @@ static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **st
             int64_t n;
             double _Complex *a = execute(chosen, &p, &n), *b = execute(asked, &p, &n);
             expect_same_grid(chosen, asked);
-            assert_at_most(relative_l2(n, a, b), 1e-14);
+            /* on a GPU they agree far better than the tolerance, and not to rounding */
+            assert_at_most(relative_l2(n, a, b), dev->be->threads(dev->ctx) ? 1e-14 : 1e-11);
             free(a), free(b);
             larmor_nufft_free(chosen), larmor_nufft_free(asked), problem_free(&p);
         }
