@@ -31,8 +31,11 @@ static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndi
         const int64_t cells = choice->cells[d], side = tile_sides[shape][ndim - 1][d],
                       tiles = cells > side ? cells / side : 1;
         tile_count *= (double)tiles;
-        tile *= (double)((cells + tiles - 1) / tiles + choice->window.width);
+        tile *= (double)((cells + tiles - 1) / tiles + choice->window.width) + (d == 0 ? ROW_BYTES / element : 0);
     }
+    if (lmr_whole_line(ndim, shape, choice->cells[0], together, (int64_t)points, (int64_t)element))
+        return WHOLE_BUFFERS * threads * (double)together *
+               (element * (double)(choice->cells[0] + choice->window.width) + 512 + ROW_BYTES);
     tile += 512; /* rounded up to whole vectors */
     const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
     /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more */
@@ -49,8 +52,9 @@ static double points_bytes(int threads, const lmr_nufft_choice *choice, int ndim
     const double arguments = (double)((size_t)ndim * real) * points;
     const double cells = (double)choice->cells[0] * (double)choice->cells[1] * (double)choice->cells[2];
     if (!threads) return 40 * points + arguments + cells + 0x1p20;
-    const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14;
-    double buffers = 0; /* of the shape of tile that needs most */
+    const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14 +
+                          0x1p17 * threads; /* the last: while bins are sorted */
+    double buffers = 0;                     /* of the shape of tile that needs most */
     for (int shape = 0; shape < shapes; shape++)
         buffers = fmax(buffers, buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real, shape));
     return 16 * points + arguments + tables + buffers;

@@ -27,12 +27,38 @@ static void copy_tile(const lmr_nufft_geometry *g, const lmr_points *p, int64_t 
         }
 }
 
+/* The tile is the whole grid: every thread copies it once. */
+static void interp_in_order(const lmr_nufft_geometry *g, const lmr_points *p, int64_t batch, const real *cells,
+                            real *values)
+{
+#pragma omp parallel num_threads(p->threads)
+    {
+        real *buffer = p->buffer + omp_get_thread_num() * p->tile_batch * p->padded;
+        memset(buffer, 0, (size_t)(p->tile_batch * p->padded) * sizeof(real));
+        for (int64_t b = 0; b < batch; b += p->tile_batch) {
+            const int64_t now = batch - b < p->tile_batch ? batch - b : p->tile_batch;
+            for (int64_t k = 0; k < now; k++)
+                copy_tile(g, p, 0, cells + 2 * (b + k) * g->cells[0], buffer + k * p->padded);
+#pragma omp for schedule(dynamic, 1) nowait
+            for (int64_t i = 0; i < p->chunk_count; i++) {
+                lmr_rows_job job = lmr_chunk_job(g, p, p->chunks[i].first, p->chunks[i].count);
+                job.tile = buffer, job.batch = now, job.to = values + b * job.value_pitch;
+                p->rows->interp(&job);
+            }
+        }
+    }
+}
+
 larmor_status R(lmr_cpu_nufft_interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
                                       const void *cells, void *values)
 {
     (void)ctx;
     const lmr_points *p = sorted;
     const int64_t cell_count = g->cells[0] * g->cells[1] * g->cells[2];
+    if (p->in_order) {
+        interp_in_order(g, p, batch, cells, values);
+        return LARMOR_OK;
+    }
 #pragma omp parallel num_threads(p->threads)
     {
         real *buffer = p->buffer + omp_get_thread_num() * p->tile_batch * p->padded;

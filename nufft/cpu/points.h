@@ -12,22 +12,23 @@
 /* Rows are computed in whole vectors, of 64 bytes at most: the tables of the window are padded to that. */
 enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27 };
 
-/* A point as the inner loops need it. In an array of them, those beyond ndim of t are left out. */
+/* A point as the inner loops need it. In an array of them, those beyond ndim of t are left out, and so is the index
+ * where points keep the order of their values: there a record begins in the end of the one before. */
 typedef struct lmr_point {
-    int64_t index; /* of its value */
+    int64_t index; /* of its value; not to be read where points are in order */
     int32_t at;    /* its first cell in the padded tile */
     real t[3];     /* the polynomials' arguments */
 } lmr_point;
 
-static inline size_t lmr_point_size(int ndim)
+static inline size_t lmr_point_size(int ndim, int in_order)
 {
-    const size_t size = offsetof(lmr_point, t) + (size_t)ndim * sizeof(real);
+    const size_t size = offsetof(lmr_point, t) + (size_t)ndim * sizeof(real) - (in_order ? sizeof(int64_t) : 0);
     return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
 }
 
-static inline const lmr_point *lmr_point_of(const void *points, int ndim, int64_t i)
+static inline const lmr_point *lmr_point_of(const void *points, size_t size, int64_t i)
 {
-    return (const lmr_point *)((const char *)points + (size_t)i * lmr_point_size(ndim));
+    return (const lmr_point *)((const char *)points + (size_t)i * size);
 }
 
 /* How a dimension of the grid is cut into tiles of nearly equal size: tile k begins at floor(cells k / tiles). All in
@@ -41,11 +42,12 @@ typedef struct lmr_axis {
 
 enum { PLACE_BLOCK = 512 };
 
-/* Where points go: k [ndim, PLACE_BLOCK] within half_modes; tile, at and t [ndim, PLACE_BLOCK] come out. */
+/* Where points go: tile, at and t [ndim, PLACE_BLOCK] come out. */
 typedef struct lmr_place_job {
     int ndim, count;
+    int wide;           /* points are doubles, whatever `real` is */
+    const void *points; /* [ndim, count] */
     lmr_axis axis[3];
-    double k[3][PLACE_BLOCK];
     int32_t tile[PLACE_BLOCK], at[PLACE_BLOCK];
     real t[3][PLACE_BLOCK];
 } lmr_place_job;
@@ -56,7 +58,10 @@ typedef struct lmr_rows_job {
     const real *doubled; /* [degree + 1, DOUBLED_PITCH], every coefficient twice in a row, then zeros */
     const real *plain;   /* [degree + 1, PLAIN_PITCH] */
     int64_t count;
-    const void *points;   /* lmr_point */
+    const void *points; /* lmr_point, point_size bytes from one to the next */
+    size_t point_size;
+    int in_order;         /* points' values lie in their order: */
+    int64_t first_value;  /* from this one on */
     const real *stored;   /* [count, ndim, width]: the points' window values; NULL: to be computed */
     ptrdiff_t row, plane; /* strides of the padded tile, in reals */
     int64_t batch;
@@ -86,7 +91,7 @@ typedef struct lmr_product_job {
 /* Tiles of points; tile += values times window; values = window times tile; sparse products. Compiled for several
  * instruction sets. */
 typedef struct lmr_rows {
-    void (*place)(lmr_place_job *job);
+    int (*place)(lmr_place_job *job); /* returns the first point that is not finite, or -1 */
     void (*spread)(const lmr_rows_job *job);
     void (*interp)(const lmr_rows_job *job);
     void (*multiply)(const lmr_product_job *job);
@@ -100,7 +105,10 @@ typedef struct lmr_chunk {
 typedef struct lmr_points {
     int64_t m;
     int threads;
-    void *points; /* lmr_point [m] */
+    void *points; /* lmr_point [m], point_size bytes from one to the next */
+    size_t point_size;
+    int binned;   /* the points of a tile are sorted further, BIN_POINTS at a time, by bins of its cells */
+    int in_order; /* one tile is the whole grid, and points are as they came, without their indices */
 
     int64_t tiles[3], tile_count;
     int64_t *first;    /* [tile_count + 1]: the first point of a tile */
@@ -108,7 +116,7 @@ typedef struct lmr_points {
     ptrdiff_t padded;  /* reals of a padded tile, with room for one vector at the end */
 
     int64_t *light, light_first[COLOURS + 1]; /* tiles to spread one by one, by colour */
-    lmr_chunk *heavy, *chunks;                /* of the tiles with many points; of all tiles */
+    lmr_chunk *heavy, *chunks;                /* of the tiles with many points; of all tiles; in_order: none, all */
     int64_t heavies, chunk_count;
 
     int64_t tile_batch; /* transforms whose tiles a thread holds at once */
@@ -139,6 +147,11 @@ static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p
     }
 }
 
+static inline int64_t lmr_index_of(const lmr_points *p, int64_t i)
+{
+    return p->in_order ? i : lmr_point_of(p->points, p->point_size, i)->index;
+}
+
 /* The work on a chunk; tile, batch, from, to are left to the caller. */
 static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_points *p, int64_t first,
                                          int64_t count)
@@ -149,7 +162,10 @@ static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_
                           .doubled = p->doubled,
                           .plain = p->plain,
                           .count = count,
-                          .points = lmr_point_of(p->points, g->ndim, first),
+                          .points = lmr_point_of(p->points, p->point_size, first),
+                          .point_size = p->point_size,
+                          .in_order = p->in_order,
+                          .first_value = first,
                           .stored = p->stored ? p->stored + first * g->ndim * g->width : NULL,
                           .row = 2 * p->extent[0],
                           .plane = 2 * p->extent[0] * p->extent[1],

@@ -66,7 +66,8 @@ static larmor_status store_values(const lmr_nufft_geometry *g, made *m)
     m->points.stored = m->stored = block;
     memset(m->stored + count, 0, LMR_PRECOMPUTE_MARGIN);
 #pragma omp parallel for num_threads(p->threads) schedule(static)
-    for (int64_t j = 0; j < p->m; j++) window_values(g, p, lmr_point_of(p->points, g->ndim, j), m->stored + j * each);
+    for (int64_t j = 0; j < p->m; j++)
+        window_values(g, p, lmr_point_of(p->points, p->point_size, j), m->stored + j * each);
     return LARMOR_OK;
 }
 
@@ -124,7 +125,7 @@ static void for_points(const lmr_nufft_geometry *g, made *m, int64_t low, int64_
         if (p->first[tile] == p->first[tile + 1]) continue;
         lmr_tile_box(g, p, tile, origin, size);
         for (int64_t j = p->first[tile]; j < p->first[tile + 1]; j++) {
-            corner_of(g, p, origin, lmr_point_of(p->points, g->ndim, j), corner);
+            corner_of(g, p, origin, lmr_point_of(p->points, p->point_size, j), corner);
             visit(g, m, j, low, high, corner);
         }
     }
@@ -144,7 +145,7 @@ static void fill_row(const lmr_nufft_geometry *g, made *m, int64_t point, int64_
     const lmr_sparse *a = &m->rows;
     int64_t e = point * w * wy * wz;
     real k[3 * 16];
-    window_values(g, &m->points, lmr_point_of(m->points.points, g->ndim, point), k);
+    window_values(g, &m->points, lmr_point_of(m->points.points, m->points.point_size, point), k);
     set(a, a->offset, point, e);
     for (int z = 0; z < wz; z++)
         for (int y = 0; y < wy; y++) {
@@ -282,22 +283,22 @@ static void multiply(const lmr_points *p, const lmr_sparse *a, int64_t batch, co
 }
 
 /* Values in the points' order to or from the sorted one, transforms fastest. */
-static void gather(const lmr_points *p, int ndim, int64_t batch, const real *values, real *to)
+static void gather(const lmr_points *p, int64_t batch, const real *values, real *to)
 {
 #pragma omp parallel for num_threads(p->threads) schedule(static)
     for (int64_t j = 0; j < p->m; j++) {
-        const real *from = values + 2 * lmr_point_of(p->points, ndim, j)->index;
+        const real *from = values + 2 * lmr_index_of(p, j);
         real *y = to + 2 * batch * j;
         for (int64_t b = 0; b < batch; b++) y[2 * b] = from[2 * b * p->m], y[2 * b + 1] = from[2 * b * p->m + 1];
     }
 }
 
-static void scatter(const lmr_points *p, int ndim, int64_t batch, const real *from, real *values)
+static void scatter(const lmr_points *p, int64_t batch, const real *from, real *values)
 {
 #pragma omp parallel for num_threads(p->threads) schedule(static)
     for (int64_t j = 0; j < p->m; j++) {
         const real *x = from + 2 * batch * j;
-        real *to = values + 2 * lmr_point_of(p->points, ndim, j)->index;
+        real *to = values + 2 * lmr_index_of(p, j);
         for (int64_t b = 0; b < batch; b++) to[2 * b * p->m] = x[2 * b], to[2 * b * p->m + 1] = x[2 * b + 1];
     }
 }
@@ -328,7 +329,7 @@ static larmor_status spread(void *ctx, const lmr_nufft_geometry *g, void *of, in
 {
     made *m = of;
     if (m->stored) return R(lmr_cpu_nufft_spread)(ctx, g, &m->points, batch, values, cells);
-    gather(&m->points, g->ndim, batch, values, m->values);
+    gather(&m->points, batch, values, m->values);
     multiply(&m->points, &m->columns, batch, m->values, batch > 1 ? m->cells : cells);
     if (batch > 1) separate(&m->points, m->columns.rows, batch, m->cells, cells);
     return LARMOR_OK;
@@ -341,7 +342,7 @@ static larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, in
     if (m->stored) return R(lmr_cpu_nufft_interp)(ctx, g, &m->points, batch, cells, values);
     if (batch > 1) interleave(&m->points, m->columns.rows, batch, cells, m->cells);
     multiply(&m->points, &m->rows, batch, batch > 1 ? m->cells : cells, m->values);
-    scatter(&m->points, g->ndim, batch, m->values, values);
+    scatter(&m->points, batch, m->values, values);
     return LARMOR_OK;
 }
 

@@ -1,5 +1,7 @@
 /* The inner loops of the NUFFT: window values of a point, and its rows of cells. Compiled once per instruction set
  * and precision; the width is a constant in each body. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "nufft/cpu/points.h"
 
 #if defined(__AVX512F__)
@@ -9,9 +11,9 @@ enum { BYTES = 32 };
 #else
 enum { BYTES = 16 };
 #endif
-enum { LANES = BYTES / sizeof(real), MOST = DOUBLED_PITCH / LANES, AHEAD = 12 };
+enum { LANES = BYTES / sizeof(real), MOST = DOUBLED_PITCH / LANES, AHEAD = 12, ALIGNED = BYTES == 64 };
 
-typedef real vec __attribute__((vector_size(BYTES)));
+typedef real vec __attribute__((vector_size(BYTES), may_alias));
 typedef real loose __attribute__((vector_size(BYTES), aligned(sizeof(real)), may_alias)); /* at any real's address */
 
 #define INLINE static inline __attribute__((always_inline))
@@ -41,6 +43,11 @@ INLINE void stored_doubled(const int n, const int w, const real *stored, vec *ou
     }
 }
 
+INLINE int64_t index_of(const lmr_rows_job *j, int64_t i)
+{
+    return j->in_order ? j->first_value + i : lmr_point_of(j->points, j->point_size, i)->index;
+}
+
 INLINE void first_values(const int w, const int ndim, const lmr_rows_job *j, int64_t i, const lmr_point *p, vec *kx)
 {
     const int n = (2 * w + LANES - 1) / LANES;
@@ -65,61 +72,122 @@ INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int6
     if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[2], kz);
 }
 
-INLINE real side_value(const int ndim, const vec *ky, const vec *kz, int y, int z)
+/* The vectors that hold a row of 2 w reals, `offset` reals after the first one's begin. */
+INLINE int row_vectors(const int w, int offset)
 {
-    const real first = ndim > 1 ? ky[y / LANES][y % LANES] : 1;
-    return ndim > 2 ? first * kz[z / LANES][z % LANES] : first;
+    const int n = (2 * w + LANES - 1) / LANES;
+    return offset + 2 * w <= n * LANES ? n : n + 1;
+}
+
+/* Rows begin at whole vectors plus an offset: with the window's values moved by it, no vector crosses cache lines.
+ * n vectors go in, n + 1 come out. Returns the offset. */
+INLINE int align_values(const int n, const real *cell, vec *k)
+{
+    const int offset = (int)((uintptr_t)cell % BYTES / sizeof(real));
+    vec room[MOST + 1];
+    room[0] = room[n] = (vec){0};
+    UNROLL for (int v = 0; v < n; v++) * (loose *)((real *)room + offset + v * LANES) = k[v];
+    UNROLL for (int v = 0; v <= n; v++) k[v] = room[v];
+    return offset;
+}
+
+/* One plane of n vectors in each row. */
+INLINE void spread_plane(const int n, const int rows, const lmr_rows_job *j, const vec *kc, const real *ky,
+                         real *cell)
+{
+    for (int y = 0; y < rows; y++) {
+        loose *row = (loose *)(cell + y * j->row);
+        const real side = ky[y];
+        UNROLL for (int v = 0; v < n; v++) row[v] += kc[v] * side;
+    }
+}
+
+INLINE void spread_rows(const int n, const int w, const int ndim, const lmr_rows_job *j, const vec *kc,
+                        const real *ky, const real *kz, real *cell)
+{
+    if (ndim == 1) {
+        UNROLL for (int v = 0; v < n; v++)((loose *)cell)[v] += kc[v];
+        return;
+    }
+    const int planes = ndim > 2 ? w : 1;
+    for (int z = 0; z < planes; z++) {
+        vec kp[MOST + 1];
+        UNROLL for (int v = 0; v < n; v++) kp[v] = kc[v] * (ndim > 2 ? kz[z] : 1);
+        spread_plane(n, w, j, kp, ky, cell + z * j->plane);
+    }
 }
 
 INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
 {
-    const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    const int n = (2 * w + LANES - 1) / LANES, more = ndim > 2 && n > 1 && ALIGNED;
     for (int64_t i = 0; i < j->count; i++) {
-        vec kx[MOST], kc[MOST], ky[MOST], kz[MOST];
-        const lmr_point *p = lmr_point_of(j->points, ndim, i);
-        first_values(w, ndim, j, i, p, kx);
+        vec k[MOST + 1], kc[MOST + 1], ky[MOST], kz[MOST];
+        const lmr_point *p = lmr_point_of(j->points, j->point_size, i);
+        const int64_t index = index_of(j, i);
+        first_values(w, ndim, j, i, p, k);
         side_values(w, ndim, j, i, p, ky, kz);
+        real *first = j->tile + 2 * (ptrdiff_t)p->at;
+        const int offset = more ? align_values(n, first, k) : 0;
         /* values lie in the caller's order: without this, waiting for them takes most of the time */
-        const int64_t soon = lmr_point_of(j->points, ndim, i + AHEAD < j->count ? i + AHEAD : i)->index;
+        const int64_t soon = index_of(j, i + AHEAD < j->count ? i + AHEAD : i);
         for (int64_t b = 0; b < j->batch; b++) {
-            const real *values = j->from + b * j->value_pitch, *value = values + 2 * p->index;
+            const real *values = j->from + b * j->value_pitch, *value = values + 2 * index;
             __builtin_prefetch(values + 2 * soon);
             vec c;
             UNROLL for (int l = 0; l < LANES; l++) c[l] = value[l % 2];
-            UNROLL for (int v = 0; v < n; v++) kc[v] = kx[v] * c;
-            real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)p->at;
-            for (int z = 0; z < planes; z++)
-                for (int y = 0; y < rows; y++) {
-                    const real side = side_value(ndim, ky, kz, y, z);
-                    loose *row = (loose *)(cell + z * j->plane + y * j->row);
-                    UNROLL for (int v = 0; v < n; v++) row[v] += kc[v] * side;
-                }
+            UNROLL for (int v = 0; v < n + more; v++) kc[v] = k[v] * c;
+            real *cell = first + b * j->tile_pitch - offset;
+            if (!more || row_vectors(w, offset) == n)
+                spread_rows(n, w, ndim, j, kc, (const real *)ky, (const real *)kz, cell);
+            else
+                spread_rows(n + 1, w, ndim, j, kc, (const real *)ky, (const real *)kz, cell);
         }
+    }
+}
+
+INLINE void interp_rows(const int n, const int w, const int ndim, const lmr_rows_job *j, const real *ky,
+                        const real *kz, const real *cell, vec *sum)
+{
+    const int rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
+    for (int z = 0; z < planes; z++) {
+        vec plane[MOST + 1]; /* of their own, so that planes need not wait for each other */
+        UNROLL for (int v = 0; v < n; v++) plane[v] = (vec){0};
+        for (int y = 0; y < rows; y++) {
+            const loose *row = (const loose *)(cell + z * j->plane + y * j->row);
+            const real side = ndim > 1 ? ky[y] : 1;
+            UNROLL for (int v = 0; v < n; v++) plane[v] += row[v] * side;
+        }
+        UNROLL for (int v = 0; v < n; v++) sum[v] += plane[v] * (ndim > 2 ? kz[z] : 1);
     }
 }
 
 INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
 {
-    const int n = (2 * w + LANES - 1) / LANES, rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    const int n = (2 * w + LANES - 1) / LANES, more = ndim > 2 && n > 2 && ALIGNED;
     for (int64_t i = 0; i < j->count; i++) {
-        vec kx[MOST], sum[MOST], ky[MOST], kz[MOST];
-        const lmr_point *p = lmr_point_of(j->points, ndim, i);
-        first_values(w, ndim, j, i, p, kx);
+        vec k[MOST + 1], sum[MOST + 1], ky[MOST], kz[MOST];
+        const lmr_point *p = lmr_point_of(j->points, j->point_size, i);
+        const int64_t index = index_of(j, i);
+        first_values(w, ndim, j, i, p, k);
         side_values(w, ndim, j, i, p, ky, kz);
+        const real *first = j->tile + 2 * (ptrdiff_t)p->at;
+        const int offset = more ? align_values(n, first, k) : 0;
         for (int64_t b = 0; b < j->batch; b++) {
-            const real *cell = j->tile + b * j->tile_pitch + 2 * (ptrdiff_t)p->at;
-            UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
-            for (int z = 0; z < planes; z++)
-                for (int y = 0; y < rows; y++) {
-                    const real side = side_value(ndim, ky, kz, y, z);
-                    const loose *row = (const loose *)(cell + z * j->plane + y * j->row);
-                    UNROLL for (int v = 0; v < n; v++) sum[v] += row[v] * side;
-                }
-            vec total = sum[0] * kx[0];
-            UNROLL for (int v = 1; v < n; v++) total += sum[v] * kx[v];
+            const real *cell = first + b * j->tile_pitch - offset;
+            vec total;
+            if (!more || row_vectors(w, offset) == n) {
+                interp_rows(n, w, ndim, j, (const real *)ky, (const real *)kz, cell, sum);
+                total = sum[0] * k[0];
+                UNROLL for (int v = 1; v < n; v++) total += sum[v] * k[v];
+            } else {
+                interp_rows(n + 1, w, ndim, j, (const real *)ky, (const real *)kz, cell, sum);
+                total = sum[0] * k[0];
+                UNROLL for (int v = 1; v <= n; v++) total += sum[v] * k[v];
+            }
             real re = 0, im = 0;
             UNROLL for (int l = 0; l < LANES; l += 2) re += total[l], im += total[l + 1];
-            real *value = j->to + b * j->value_pitch + 2 * p->index;
+            real *value = j->to + b * j->value_pitch + 2 * index;
             value[0] = re, value[1] = im;
         }
     }
@@ -145,9 +213,11 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
         DIMENSIONS(body, 3)                                                                                          \
         DIMENSIONS(body, 4)                                                                                          \
         DIMENSIONS(body, 5)                                                                                          \
-        DIMENSIONS(body, 6) DIMENSIONS(body, 7) DIMENSIONS(body, 8) DIMENSIONS(body, 9) DIMENSIONS(body, 10)         \
-            DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13) DIMENSIONS(body, 14) DIMENSIONS(body, 15) \
-                DIMENSIONS(body, 16) default : break;                                                                \
+        DIMENSIONS(body, 6)                                                                                          \
+        DIMENSIONS(body, 7)                                                                                          \
+        DIMENSIONS(body, 8)                                                                                          \
+        DIMENSIONS(body, 9) DIMENSIONS(body, 10) DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13)      \
+            DIMENSIONS(body, 14) DIMENSIONS(body, 15) DIMENSIONS(body, 16) default : break;                          \
     }
 #endif
 
@@ -190,11 +260,42 @@ INLINE void place_axis(const lmr_axis *a, int count, const double *restrict k, d
     }
 }
 
-static void place(lmr_place_job *j)
+/* Coordinate d of the points, folded to the grid. Returns the first that is not finite, or the count. */
+INLINE int load_axis(const lmr_place_job *j, const int ndim, int d, double *restrict k)
 {
-    double tile[PLACE_BLOCK] = {0}, at[PLACE_BLOCK] = {0};
-    for (int d = 0; d < j->ndim; d++) place_axis(&j->axis[d], j->count, j->k[d], tile, at, j->t[d]);
+    const double half = j->axis[d].half_modes;
+    const double *wide = (const double *)j->points + d;
+    const float *narrow = (const float *)j->points + d;
+    int outside = 0;
+    if (j->wide)
+        for (int i = 0; i < j->count; i++) k[i] = wide[i * ndim];
+    else
+        for (int i = 0; i < j->count; i++) k[i] = (double)narrow[i * ndim];
+    for (int i = 0; i < j->count; i++) outside |= !(__builtin_fabs(k[i]) <= half);
+    for (int i = 0; outside && i < j->count; i++) {
+        if (!isfinite(k[i])) return i;
+        if (fabs(k[i]) > half) k[i] = remainder(k[i], 2 * half);
+    }
+    return j->count;
+}
+
+INLINE int place_points(lmr_place_job *j, const int ndim)
+{
+    double k[3][PLACE_BLOCK], tile[PLACE_BLOCK] = {0}, at[PLACE_BLOCK] = {0};
+    int good = j->count;
+    for (int d = 0; d < ndim; d++) {
+        const int finite = load_axis(j, ndim, d, k[d]);
+        good = finite < good ? finite : good;
+    }
+    if (good < j->count) return good;
+    for (int d = 0; d < ndim; d++) place_axis(&j->axis[d], j->count, k[d], tile, at, j->t[d]);
     for (int i = 0; i < j->count; i++) j->tile[i] = (int32_t)tile[i], j->at[i] = (int32_t)at[i];
+    return -1;
+}
+
+static int place(lmr_place_job *j)
+{
+    return j->ndim == 1 ? place_points(j, 1) : j->ndim == 2 ? place_points(j, 2) : place_points(j, 3);
 }
 
 /* ---- sparse products ---- */

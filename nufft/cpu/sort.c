@@ -10,57 +10,29 @@
 #include "nufft/cpu/tiles.h"
 #include "nufft/cpu/type3.h"
 
-enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16 };
+enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16, FAR = 256 };
 
 /* ---- where points go ---- */
 
 typedef struct sorter {
     lmr_points *p;
-    int double_points;
     const void *points;
     lmr_place_job job; /* without points: what every thread begins with */
 } sorter;
 
-/* Coordinate d of points first .. first + count - 1, folded to the grid. Returns the first that is not finite, or -1.
- */
-static int load_axis(const sorter *s, int d, int64_t first, int count, double *k)
-{
-    const int ndim = s->job.ndim;
-    const double half = s->job.axis[d].half_modes;
-    int outside = 0;
-    if (s->double_points) {
-        const double *from = (const double *)s->points + first * ndim + d;
-        for (int i = 0; i < count; i++) k[i] = from[i * ndim];
-    } else {
-        const float *from = (const float *)s->points + first * ndim + d;
-        for (int i = 0; i < count; i++) k[i] = (double)from[i * ndim];
-    }
-    for (int i = 0; i < count; i++) outside |= !(fabs(k[i]) <= half);
-    for (int i = 0; outside && i < count; i++) {
-        if (!isfinite(k[i])) return i;
-        if (fabs(k[i]) > half) k[i] = remainder(k[i], 2 * half);
-    }
-    return -1;
-}
-
 /* Tiles, first cells and arguments of some points; the index among them of the first that is not finite, or -1. */
 static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
 {
-    int bad = count;
-    job->count = count;
-    for (int d = 0; d < job->ndim; d++) {
-        const int i = load_axis(s, d, first, count, job->k[d]);
-        if (i >= 0 && i < bad) bad = i;
-    }
-    if (bad < count) return bad;
-    s->p->rows->place(job);
-    return -1;
+    const size_t point = (size_t)job->ndim * (job->wide ? sizeof(double) : sizeof(float));
+    job->count = count, job->points = (const char *)s->points + (size_t)first * point;
+    return s->p->rows->place(job);
 }
 
-static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int double_points, const void *points)
+static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, const void *points)
 {
-    sorter s = {.p = p, .double_points = double_points, .points = points, .job.ndim = g->ndim};
+    sorter s = {.p = p, .points = points, .job.ndim = g->ndim, .job.wide = wide};
     int64_t stride = 1, tile_stride = 1;
+    p->binned = g->ndim > 1 && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
     for (int d = 0; d < g->ndim; d++) {
         const long double scale = (long double)g->cells[d] / (long double)g->modes[d];
         s.job.axis[d] = (lmr_axis){.scale = (double)scale,
@@ -133,12 +105,91 @@ static void place_points(const sorter *s, int blocks, int64_t *counts)
         for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
             place_block(s, j, some(j, end), &job);
             for (int i = 0; i < job.count; i++) {
-                lmr_point *to = (lmr_point *)((char *)p->points + (size_t)next[job.tile[i]]++ * lmr_point_size(ndim));
+                lmr_point *to = (lmr_point *)((char *)p->points + (size_t)next[job.tile[i]]++ * p->point_size);
+                __builtin_prefetch((const char *)to + FAR, 1);
                 to->index = j + i, to->at = job.at[i];
                 for (int d = 0; d < ndim; d++) to->t[d] = job.t[d][i];
             }
         }
     }
+}
+
+/* ---- bins within tiles ---- */
+
+/* Bins of BIN_SIDE cells a side in the largest tile. */
+static void count_bins(const lmr_points *p, int64_t bins[3])
+{
+    for (int d = 0; d < 3; d++) bins[d] = (p->extent[d] + BIN_SIDE - 1) / BIN_SIDE;
+}
+
+/* Points of one tile by their bins, in their old order otherwise. Scratch: as many points and their bins; next: all
+ * bins. */
+static void bin_points(const lmr_points *p, int64_t first, int count, char *scratch, int32_t *bin, int32_t *next)
+{
+    const size_t size = p->point_size;
+    const int32_t row = (int32_t)p->extent[0], rows = (int32_t)p->extent[1];
+    int64_t bins[3];
+    count_bins(p, bins);
+    const int32_t across = (int32_t)bins[0], down = (int32_t)bins[1], all = across * down * (int32_t)bins[2];
+    char *points = (char *)p->points + (size_t)first * size;
+    memset(next, 0, (size_t)all * sizeof *next);
+    for (int i = 0; i < count; i++) {
+        const int32_t at = lmr_point_of(points, size, i)->at, line = at / row, z = line / rows, y = line - z * rows;
+        bin[i] = (z / BIN_SIDE * down + y / BIN_SIDE) * across + (at - line * row) / BIN_SIDE;
+        next[bin[i]]++;
+    }
+    for (int32_t b = 0, sum = 0; b < all; b++) {
+        const int32_t here = next[b];
+        next[b] = sum, sum += here;
+    }
+    memcpy(scratch, points, (size_t)count * size);
+    for (int i = 0; i < count; i++) memcpy(points + (size_t)next[bin[i]]++ * size, scratch + (size_t)i * size, size);
+}
+
+/* Neighbours one after the other: a tile does not fit into the first cache, the cells of a bin nearly do. */
+static larmor_status bin_tiles(const lmr_points *p)
+{
+    int failed = 0;
+#pragma omp parallel num_threads(p->threads) reduction(| : failed)
+    {
+        int64_t bins[3];
+        count_bins(p, bins);
+        char *scratch = malloc(BIN_POINTS * p->point_size);
+        int32_t *bin = malloc((size_t)(BIN_POINTS + bins[0] * bins[1] * bins[2]) * sizeof *bin);
+        failed = !scratch || !bin;
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t tile = 0; tile < p->tile_count; tile++)
+            for (int64_t j = p->first[tile], end = p->first[tile + 1]; !failed && j < end; j += BIN_POINTS)
+                bin_points(p, j, end - j < BIN_POINTS ? (int)(end - j) : BIN_POINTS, scratch, bin, bin + BIN_POINTS);
+        free(scratch), free(bin);
+    }
+    return failed ? LMR_NO_MEMORY() : LARMOR_OK;
+}
+
+/* ---- all of it ---- */
+
+/* Points of the only tile, as they came. */
+static int64_t place_in_order(const sorter *s, int blocks)
+{
+    lmr_points *p = s->p;
+    int64_t first_bad = INT64_MAX;
+    p->first[0] = 0, p->first[1] = p->m;
+#pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : first_bad)
+    for (int b = 0; b < blocks; b++) {
+        lmr_place_job job = s->job;
+        const int64_t end = block_start(p->m, blocks, b + 1);
+        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
+            const int bad = place_block(s, j, some(j, end), &job);
+            if (bad >= 0) {
+                first_bad = j + bad;
+                break;
+            }
+            lmr_point *to = (lmr_point *)((char *)p->points + (size_t)j * p->point_size);
+            for (int i = 0; i < job.count; i++, to = (lmr_point *)((char *)to + p->point_size))
+                to->at = job.at[i], to->t[0] = job.t[0][i];
+        }
+    }
+    return first_bad == INT64_MAX ? -1 : first_bad;
 }
 
 static larmor_status order(const sorter *s, int64_t *bad)
@@ -147,13 +198,17 @@ static larmor_status order(const sorter *s, int64_t *bad)
     const int64_t most = p->m / SORT_BLOCK + 1;
     const int blocks = most < p->threads ? (int)most : p->threads;
     int64_t count;
+    if (p->in_order) {
+        *bad = place_in_order(s, blocks);
+        return LARMOR_OK;
+    }
     if (!lmr_mul(p->tile_count, blocks, &count)) return LMR_NO_MEMORY();
     int64_t *counts = calloc((size_t)count, sizeof *counts);
     if (!counts) return LMR_NO_MEMORY();
     *bad = count_points(s, blocks, counts);
     if (*bad < 0) place_points(s, blocks, counts);
     free(counts);
-    return LARMOR_OK;
+    return *bad < 0 && p->binned ? bin_tiles(p) : LARMOR_OK;
 }
 
 /* ---- the work ahead ---- */
@@ -174,13 +229,13 @@ static int colour_of(const lmr_points *p, int64_t tile)
 /* Tiles with so many points that they are cut into chunks, whatever the number of threads. */
 static int64_t chunk_size(const lmr_points *p)
 {
-    const int64_t share = p->m / MOST_CHUNKS;
-    return share > CHUNK_POINTS ? share : CHUNK_POINTS;
+    const int64_t share = p->m / MOST_CHUNKS, least = p->in_order ? p->extent[0] / 2 : CHUNK_POINTS;
+    return share > least ? share : least > CHUNK_POINTS ? least : CHUNK_POINTS;
 }
 
 static int is_heavy(const lmr_points *p, int64_t tile)
 {
-    return p->first[tile + 1] - p->first[tile] > 2 * chunk_size(p);
+    return !p->in_order && p->first[tile + 1] - p->first[tile] > 2 * chunk_size(p);
 }
 
 static larmor_status plan_work(lmr_points *p)
@@ -190,7 +245,7 @@ static larmor_status plan_work(lmr_points *p)
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         const int64_t count = p->first[tile + 1] - p->first[tile];
         chunks += (count + size - 1) / size;
-        if (count && !is_heavy(p, tile)) p->light_first[colour_of(p, tile) + 1]++;
+        if (count && !is_heavy(p, tile) && !p->in_order) p->light_first[colour_of(p, tile) + 1]++;
     }
     for (int c = 0; c < COLOURS; c++) p->light_first[c + 1] += p->light_first[c], next[c] = p->light_first[c];
     p->light = malloc(((size_t)p->light_first[COLOURS] + 1) * sizeof *p->light);
@@ -200,7 +255,7 @@ static larmor_status plan_work(lmr_points *p)
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         const int64_t end = p->first[tile + 1];
         const int heavy = is_heavy(p, tile);
-        if (p->first[tile] < end && !heavy) p->light[next[colour_of(p, tile)]++] = tile;
+        if (p->first[tile] < end && !heavy && !p->in_order) p->light[next[colour_of(p, tile)]++] = tile;
         for (int64_t first = p->first[tile]; first < end; first += size) {
             const lmr_chunk chunk = {tile, first, end - first < size ? end - first : size};
             p->chunks[p->chunk_count++] = chunk;
@@ -215,7 +270,8 @@ static larmor_status make_buffers(const lmr_nufft_geometry *g, lmr_points *p)
     const int64_t tile_bytes = (int64_t)sizeof(real) * p->padded, fitting = TILE_BYTES / tile_bytes;
     p->tile_batch = fitting < 1 ? 1 : fitting < g->batch ? fitting : g->batch;
     const int64_t heavies = p->heavies < 2 * MOST_CHUNKS ? p->heavies : 2 * MOST_CHUNKS;
-    p->buffers = heavies > p->threads ? heavies : p->threads;
+    const int64_t least = p->in_order ? WHOLE_BUFFERS * p->threads : p->threads;
+    p->buffers = heavies > least ? heavies : least;
     p->buffer = aligned_alloc(64, (size_t)(p->buffers * p->tile_batch * tile_bytes));
     return p->buffer ? LARMOR_OK : LMR_NO_MEMORY();
 }
@@ -235,13 +291,18 @@ static void release(void *ctx, void *sorted)
 /* Tiles of nearly equal size, never smaller than asked for unless the grid is. */
 static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
 {
+    const int64_t row = ROW_BYTES / (2 * (int64_t)sizeof(real));
     p->tile_count = 1, p->padded = 2;
+    p->in_order = lmr_whole_line(g->ndim, g->tiles, g->cells[0], g->batch, p->m, 2 * (int64_t)sizeof(real));
+    p->point_size = lmr_point_size(g->ndim, p->in_order);
     for (int d = 0; d < 3; d++) {
         const int64_t side = tile_sides[g->tiles][g->ndim - 1][d], cells = g->cells[d];
         int64_t tiles = d < g->ndim && cells > side ? cells / side : 1;
         if (tiles > (INT64_C(1) << 51) / cells) tiles = (INT64_C(1) << 51) / cells; /* of a line of 2^31 cells */
+        if (p->in_order) tiles = 1;
         p->tiles[d] = tiles;
         p->extent[d] = d < g->ndim ? (cells + tiles - 1) / tiles + g->width - 1 : 1;
+        if (d == 0) p->extent[d] = (p->extent[d] + row - 1) / row * row;
         p->tile_count *= tiles, p->padded *= p->extent[d];
     }
     if (p->tile_count > INT32_MAX || p->padded > INT32_MAX)
@@ -282,7 +343,7 @@ static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
     LMR_TRY(make_tiles(g, p));
     LMR_TRY(make_window(g, p));
     p->first = malloc(((size_t)p->tile_count + 1) * sizeof *p->first);
-    const size_t bytes = ((size_t)p->m + 1) * lmr_point_size(g->ndim);
+    const size_t bytes = ((size_t)p->m + 1) * p->point_size + sizeof(int64_t);
     p->points = malloc(bytes);
     if (!p->first || !p->points) return LMR_NO_MEMORY();
     lmr_cpu_large_pages(p->points, bytes);

@@ -97,6 +97,36 @@ static void spread_heavy(const spreader *s, int64_t transform, int64_t batch)
     }
 }
 
+/* Cells from .. end - 1 of a line += those of a padded tile that is the whole line. */
+static void add_line(const lmr_nufft_geometry *g, int64_t from, int64_t end, const real *buffer, real *cells)
+{
+    for (int64_t i = 2 * from; i < 2 * end; i++) cells[i] += buffer[i];
+    for (int64_t i = 2 * from; i < 2 * end && i < 2 * (g->width - 1); i++) cells[i] += buffer[2 * g->cells[0] + i];
+}
+
+/* The tile is the whole grid: its chunks are added one after the other, however many buffers there are. */
+static void spread_in_order(const spreader *s, int64_t transform, int64_t batch)
+{
+    enum { BLOCK = 512 };
+    const lmr_points *p = s->p;
+    const int64_t pitch = p->tile_batch * p->padded, blocks = (s->cell_count + BLOCK - 1) / BLOCK;
+#pragma omp parallel num_threads(p->threads)
+    for (int64_t begin = 0; begin < p->chunk_count; begin += p->buffers) {
+        const int64_t end = p->chunk_count - begin < p->buffers ? p->chunk_count : begin + p->buffers;
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = begin; i < end; i++)
+            fill_buffer(s, p->chunks[i].first, p->chunks[i].count, transform, batch, p->buffer + (i - begin) * pitch);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < batch * blocks; k++) {
+            const int64_t b = k / blocks, from = k % blocks * BLOCK,
+                          to = from + BLOCK < s->cell_count ? from + BLOCK : s->cell_count;
+            for (int64_t i = 0; i < end - begin; i++)
+                add_line(s->g, from, to, p->buffer + i * pitch + b * p->padded,
+                         s->cells + 2 * (transform + b) * s->cell_count);
+        }
+    }
+}
+
 static void zero_cells(const spreader *s, int64_t batch)
 {
     const int64_t block = 1 << 14, total = 2 * batch * s->cell_count, blocks = (total + block - 1) / block;
@@ -116,8 +146,12 @@ larmor_status R(lmr_cpu_nufft_spread)(void *ctx, const lmr_nufft_geometry *g, vo
     zero_cells(&s, batch);
     for (int64_t b = 0; b < batch; b += p->tile_batch) {
         const int64_t now = batch - b < p->tile_batch ? batch - b : p->tile_batch;
-        spread_light(&s, b, now);
-        spread_heavy(&s, b, now);
+        if (p->in_order) {
+            spread_in_order(&s, b, now);
+        } else {
+            spread_light(&s, b, now);
+            spread_heavy(&s, b, now);
+        }
     }
     return LARMOR_OK;
 }

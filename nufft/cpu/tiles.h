@@ -6,6 +6,11 @@
 
 enum {
     TILE_BYTES = 1 << 19, /* of the tiles that a thread holds at once, if one is not larger */
+    WHOLE_BUFFERS = 2,    /* for each thread, where one tile is the whole grid */
+    BIN_SIDE = 4,         /* cells of a bin, into which the points of a tile are sorted */
+    BIN_POINTS = 2048,    /* at a time, */
+    BIN_BYTES = 1 << 15,  /* if a tile and its batch take more than this */
+    ROW_BYTES = 64,       /* rows of a tile begin at multiples of this */
     CHUNK_POINTS = 512,
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */
 };
@@ -17,5 +22,12 @@ enum { TILE_SHAPES = 3 };
 static const int64_t tile_sides[TILE_SHAPES][3][3] = {{{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}},
                                                       {{1024, 1, 1}, {16, 16, 1}, {32, 16, 16}},
                                                       {{4096, 1, 1}, {64, 64, 1}, {24, 24, 24}}};
+
+/* Whether all of a line is one tile, in the order of the points: it and its batch stay in a thread's cache, and points
+ * are many enough to pay for the copies. element: bytes of a cell. */
+static inline int lmr_whole_line(int ndim, int shape, int64_t cells, int64_t batch, int64_t points, int64_t element)
+{
+    return ndim == 1 && shape == 0 && batch <= TILE_BYTES / element / cells && points >= 2 * cells;
+}
 
 #endif

@@ -7,20 +7,24 @@
 #include "nufft/cpu/points.h"
 #include "tests/support/test.h"
 
-enum { POINTS = 5, BATCH = 3, SIDE = 20, CELLS = SIDE * SIDE * SIDE };
+/* SIDE: rows are whole vectors, as those of tiles are. */
+enum { POINTS = 5, VALUES = POINTS + 1, BATCH = 3, SIDE = 24, CELLS = SIDE * SIDE * SIDE };
 
 typedef struct problem {
     lmr_rows_job job;
     lmr_point point[POINTS];
     int64_t packed[POINTS * sizeof(lmr_point) / sizeof(int64_t)]; /* the same as the inner loops see them */
     real doubled[DEGREES * DOUBLED_PITCH], plain[DEGREES * PLAIN_PITCH];
-    real values[2 * BATCH * POINTS], cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
+    real values[2 * BATCH * VALUES];
+    _Alignas(64) real cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
 } problem;
 
-static problem *make_problem(int ndim, int width, int degree)
+static problem *make_problem(int ndim, int width, int degree, int in_order)
 {
     uint64_t state = 7;
-    problem *p = calloc(1, sizeof *p);
+    const size_t size = lmr_point_size(ndim, in_order), left_out = in_order ? sizeof(int64_t) : 0;
+    problem *p = aligned_alloc(64, sizeof *p);
+    memset(p, 0, sizeof *p);
     p->job = (lmr_rows_job){.ndim = ndim,
                             .width = width,
                             .degree = degree,
@@ -28,6 +32,9 @@ static problem *make_problem(int ndim, int width, int degree)
                             .plain = p->plain,
                             .count = POINTS,
                             .points = p->packed,
+                            .point_size = size,
+                            .in_order = in_order,
+                            .first_value = 1,
                             .row = 2 * SIDE,
                             .plane = 2 * SIDE * SIDE,
                             .batch = BATCH,
@@ -35,21 +42,21 @@ static problem *make_problem(int ndim, int width, int degree)
                             .tile_pitch = 2 * CELLS + DOUBLED_PITCH,
                             .from = p->values,
                             .to = p->values,
-                            .value_pitch = 2 * POINTS};
+                            .value_pitch = 2 * VALUES};
     for (int i = 0; i < POINTS; i++) {
         lmr_point *point = &p->point[i];
-        point->index = (3 * i + 1) % POINTS;
+        point->index = in_order ? 1 + i : (3 * i + 1) % POINTS;
         for (int d = 0, stride = 1; d < ndim; d++, stride *= SIDE) {
             point->t[d] = (real)test_random(&state);
             point->at += (int)((test_random(&state) + 1) * 0.5 * (SIDE - width + 1)) * stride;
         }
-        memcpy((char *)p->packed + (size_t)i * lmr_point_size(ndim), point, lmr_point_size(ndim));
+        memcpy((char *)p->packed + (size_t)i * size + left_out, (char *)point + left_out, size);
     }
     for (int k = 0; k <= degree; k++)
         for (int l = 0; l < width; l++)
             p->plain[k * PLAIN_PITCH + l] = p->doubled[k * DOUBLED_PITCH + 2 * l] =
                 p->doubled[k * DOUBLED_PITCH + 2 * l + 1] = (real)test_random(&state);
-    for (int i = 0; i < 2 * BATCH * POINTS; i++) p->values[i] = (real)test_random(&state);
+    for (int i = 0; i < 2 * BATCH * VALUES; i++) p->values[i] = (real)test_random(&state);
     for (size_t i = 0; i < sizeof p->cells / sizeof *p->cells; i++) p->cells[i] = (real)test_random(&state);
     return p;
 }
@@ -68,7 +75,7 @@ static void plain_rows(const problem *p, int interp, double *values, double *cel
     const int ndim = p->job.ndim, w = p->job.width;
     for (int b = 0; b < BATCH; b++)
         for (int i = 0; i < POINTS; i++) {
-            double *value = values + 2 * (b * POINTS + p->point[i].index), sum[2] = {0};
+            double *value = values + 2 * (b * VALUES + p->point[i].index), sum[2] = {0};
             for (int z = 0; z < (ndim > 2 ? w : 1); z++)
                 for (int y = 0; y < (ndim > 1 ? w : 1); y++)
                     for (int x = 0; x < w; x++)
@@ -86,11 +93,11 @@ static void plain_rows(const problem *p, int interp, double *values, double *cel
         }
 }
 
-static void check_rows(const lmr_rows *rows, int interp)
+static void check_rows(const lmr_rows *rows, int interp, int in_order)
 {
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int width = 2; width <= 16; width++) {
-            problem *p = make_problem(ndim, width, width < 12 ? width + 2 : 5);
+            problem *p = make_problem(ndim, width, width < 12 ? width + 2 : 5, in_order);
             const size_t value_count = sizeof p->values / sizeof *p->values;
             const size_t cell_count = sizeof p->cells / sizeof *p->cells;
             double *values = malloc(value_count * sizeof *values), *cells = malloc(cell_count * sizeof *cells);
@@ -133,13 +140,15 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
                               .tiles = (double)tiles,
                               .stride = 1,
                               .tile_stride = 1};
-    for (int i = 0; i < PLACE_BLOCK; i++) job->k[0][i] = position(i, cells, modes, width, &state);
-    rows->place(job);
+    double k[PLACE_BLOCK];
+    job->wide = 1, job->points = k;
+    for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, cells, modes, width, &state);
+    assert_int_equal(rows->place(job), -1);
     for (int i = 0; i < PLACE_BLOCK; i++) {
         const int64_t start = lmr_tile_start(cells, tiles, job->tile[i]), cell = start + job->at[i];
         assert_in_range(job->tile[i], 0, tiles - 1);
         assert_in_range(cell, start, lmr_tile_start(cells, tiles, job->tile[i] + 1) - 1);
-        long double away = (long double)cell - (long double)job->k[0][i] * scale + half; /* 0 .. 1, modulo the grid */
+        long double away = (long double)cell - (long double)k[i] * scale + half; /* 0 .. 1, modulo the grid */
         away -= (long double)cells * roundl((away - 0.5L) / (long double)cells);
         const double unit = LMR_REAL == 32 ? 0x1p-24 : 0x1p-53;
         assert_at_most(fabs((double)(away - 0.5L)), 0.5 + (double)cells * 0x1p-53);
@@ -151,8 +160,10 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
 
 static void check_all(const lmr_rows *rows)
 {
-    check_rows(rows, 0);
-    check_rows(rows, 1);
+    for (int in_order = 0; in_order < 2; in_order++) {
+        check_rows(rows, 0, in_order);
+        check_rows(rows, 1, in_order);
+    }
     for (int width = 2; width <= 16; width++) {
         check_place(rows, 400, 320, 12, width);
         check_place(rows, 162, 101, 5, width);

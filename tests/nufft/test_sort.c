@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "nufft/cpu/points.h"
+#include "nufft/cpu/tiles.h"
 #include "tests/support/test.h"
 
 static const double no_window[DEGREES * 16];
@@ -34,9 +35,9 @@ static lmr_points *sort_points(const lmr_nufft_geometry *g, int64_t m, const dou
     return sorted;
 }
 
-static const lmr_point *point(const lmr_nufft_geometry *g, const lmr_points *p, int64_t k)
+static const lmr_point *point(const lmr_points *p, int64_t k)
 {
-    return lmr_point_of(p->points, g->ndim, k);
+    return lmr_point_of(p->points, p->point_size, k);
 }
 
 static const struct {
@@ -83,7 +84,7 @@ static void tiles_of_one_colour_touch_no_cell_twice(void **state)
     }
 }
 
-static void every_point_is_in_its_tile_in_its_old_order_and_at_its_place(void **state)
+static void every_point_is_in_its_tile_and_at_its_place(void **state)
 {
     (void)state;
     for (int i = 0; i < CASES; i++) {
@@ -95,17 +96,16 @@ static void every_point_is_in_its_tile_in_its_old_order_and_at_its_place(void **
         assert_int_equal(p->first[p->tile_count], m);
         for (int64_t tile = 0; tile < p->tile_count; tile++)
             for (int64_t k = p->first[tile]; k < p->first[tile + 1]; k++) {
-                int64_t origin[3], size[3], at = point(&g, p, k)->at;
-                const int64_t index = point(&g, p, k)->index;
-                if (k > p->first[tile]) assert_true(index > point(&g, p, k - 1)->index);
+                int64_t origin[3], size[3], at = point(p, k)->at;
+                const int64_t index = lmr_index_of(p, k);
                 seen[index]++;
                 lmr_tile_box(&g, p, tile, origin, size);
                 for (int d = 0; d < g.ndim; d++, at /= p->extent[d - 1]) {
                     const int64_t local = at % p->extent[d], n = g.cells[d];
                     assert_in_range(local, 0, size[d] - g.width);
-                    assert_true(fabs(point(&g, p, k)->t[d]) <= 1 + 1e-12);
+                    assert_true(fabs(point(p, k)->t[d]) <= 1 + 1e-12);
                     /* t = 2 (first cell - x + width / 2) - 1, solved for x */
-                    const double x = (double)(origin[d] + local) + 0.5 * g.width - 0.5 * (point(&g, p, k)->t[d] + 1);
+                    const double x = (double)(origin[d] + local) + 0.5 * g.width - 0.5 * (point(p, k)->t[d] + 1);
                     const double k_cycles = points[index * g.ndim + d];
                     const double wanted = k_cycles * (double)n / (double)g.modes[d];
                     assert_at_most(fabs(remainder(x - wanted, (double)n)), 1e-12 * (double)n);
@@ -114,6 +114,97 @@ static void every_point_is_in_its_tile_in_its_old_order_and_at_its_place(void **
         for (int64_t j = 0; j < m; j++) assert_int_equal(seen[j], 1);
         free(seen), free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
+}
+
+/* The bin of a point, or 0 if tiles have none. */
+static int64_t bin_of(const lmr_nufft_geometry *g, const lmr_points *p, int64_t k)
+{
+    int64_t at = point(p, k)->at, bin = 0, weight = 1;
+    for (int d = 0; p->binned && d < g->ndim; d++, at /= p->extent[d - 1], weight *= 1000)
+        bin += weight * (at % p->extent[d] / BIN_SIDE);
+    return bin;
+}
+
+static void the_points_of_a_tile_are_by_bins_and_else_in_their_old_order(void **state)
+{
+    (void)state;
+    int binned = 0;
+    for (int i = 0; i < CASES; i++) {
+        const int64_t m = 30000;
+        const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
+        double *points = make_points(&g, m, 1);
+        lmr_points *p = sort_points(&g, m, points);
+        binned += p->binned;
+        for (int64_t tile = 0; tile < p->tile_count; tile++)
+            for (int64_t k = p->first[tile] + 1; k < p->first[tile + 1]; k++) {
+                const int64_t before = bin_of(&g, p, k - 1), bin = bin_of(&g, p, k);
+                if (p->binned && (k - p->first[tile]) % BIN_POINTS == 0) continue;
+                assert_true(before < bin || (before == bin && lmr_index_of(p, k - 1) < lmr_index_of(p, k)));
+            }
+        free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
+    }
+    assert_true(binned > 0 && binned < CASES);
+}
+
+/* Values of a type, in cells or points, of a line in tiles of a shape on some threads. */
+static double *line_of(int shape, const char *spec, int64_t m, const double *points, int spread, int *in_order)
+{
+    enum { BATCH = 2 };
+    const int64_t cells[3] = {5000, 1, 1}, from_count = 2 * BATCH * (spread ? m : 5000),
+                  to_count = 2 * BATCH * (spread ? 5000 : m);
+    static double window[4 * 7];
+    for (int k = 0; k < 4 * 7; k++) window[k] = sin(k + 1);
+    lmr_nufft_geometry g = geometry(1, 7, cells);
+    g.window = window, g.batch = BATCH, g.tiles = shape;
+    larmor_device *on;
+    assert_ok(larmor_device_open(spec, &on));
+    void *sorted;
+    int64_t bad;
+    assert_ok(lmr_cpu_nufft_f64.sort(on->ctx, &g, m, 1, points, &bad, &sorted));
+    double *from = malloc((size_t)from_count * sizeof *from), *to = malloc((size_t)to_count * sizeof *to);
+    for (int64_t i = 0; i < from_count; i++) from[i] = cos((double)i);
+    if (spread)
+        assert_ok(lmr_cpu_nufft_f64.spread(on->ctx, &g, sorted, BATCH, from, to));
+    else
+        assert_ok(lmr_cpu_nufft_f64.interp(on->ctx, &g, sorted, BATCH, from, to));
+    *in_order = ((lmr_points *)sorted)->in_order;
+    lmr_cpu_nufft_f64.release(on->ctx, sorted), larmor_device_free(on), free(from);
+    return to;
+}
+
+static void a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    const int64_t m = 20000, cells[3] = {5000, 1, 1};
+    const lmr_nufft_geometry g = geometry(1, 7, cells);
+    double *points = make_points(&g, m, 0);
+    for (int spread = 0; spread < 2; spread++) {
+        const size_t count = 2 * 2 * (size_t)(spread ? 5000 : m);
+        int in_order, sorted;
+        double *one = line_of(0, "cpu:1", m, points, spread, &in_order);
+        double *three = line_of(0, "cpu:3", m, points, spread, &in_order);
+        double *tiled = line_of(1, "cpu:3", m, points, spread, &sorted);
+        assert_true(in_order && !sorted);
+        assert_memory_equal(one, three, count * sizeof *one);
+        for (size_t i = 0; i < count; i++) assert_at_most(fabs(one[i] - tiled[i]), 1e-12 * (1 + fabs(tiled[i])) * 30);
+        free(one), free(three), free(tiled);
+    }
+    free(points);
+}
+
+static void the_first_point_that_is_not_finite_is_found_without_sorting(void **state)
+{
+    (void)state;
+    const int64_t m = 20000, cells[3] = {5000, 1, 1};
+    const lmr_nufft_geometry g = geometry(1, 7, cells);
+    double *points = make_points(&g, m, 0);
+    void *sorted;
+    int64_t bad;
+    points[17001] = NAN, points[12345] = INFINITY;
+    assert_ok(lmr_cpu_nufft_f64.sort(dev->ctx, &g, m, 1, points, &bad, &sorted));
+    assert_int_equal(bad, 12345);
+    assert_null(sorted);
+    free(points);
 }
 
 static void the_work_covers_every_point_once(void **state)
@@ -131,15 +222,18 @@ static void the_work_covers_every_point_once(void **state)
             for (int64_t j = 0; j < p->heavy[k].count; j++) spread[p->heavy[k].first + j]++;
         for (int64_t k = 0; k < p->chunk_count; k++)
             for (int64_t j = 0; j < p->chunks[k].count; j++) interp[p->chunks[k].first + j]++;
-        for (int64_t j = 0; j < m; j++) assert_int_equal(spread[j] + 2 * interp[j], 3);
-        assert_true(p->heavies > 0);
+        for (int64_t j = 0; j < m; j++) assert_int_equal(spread[j] + 2 * interp[j], p->in_order ? 2 : 3);
+        assert_true(p->in_order || p->heavies > 0);
         free(spread), free(interp), free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tiles_of_one_colour_touch_no_cell_twice),
-    cmocka_unit_test(every_point_is_in_its_tile_in_its_old_order_and_at_its_place),
+    cmocka_unit_test(every_point_is_in_its_tile_and_at_its_place),
+    cmocka_unit_test(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order),
+    cmocka_unit_test(a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_threads),
+    cmocka_unit_test(the_first_point_that_is_not_finite_is_found_without_sorting),
     cmocka_unit_test(the_work_covers_every_point_once),
 };
 
