@@ -32,7 +32,8 @@ static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, 
 {
     sorter s = {.p = p, .points = points, .job.ndim = g->ndim, .job.wide = wide};
     int64_t stride = 1, tile_stride = 1;
-    p->binned = g->ndim > 1 && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
+    /* in two dimensions the cells of a point are few, and only in double were batches found to gain */
+    p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
     for (int d = 0; d < g->ndim; d++) {
         const long double scale = (long double)g->cells[d] / (long double)g->modes[d];
         s.job.axis[d] = (lmr_axis){.scale = (double)scale,
