@@ -8,11 +8,11 @@
 #define LMR_PRECOMPUTE_ABI 1
 
 typedef enum lmr_precompute_form {
-    LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point */
+    LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point, in the device's own order */
     LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
 } lmr_precompute_form;
 
-/* At the end of partial's values, so that whole vectors may be read. */
+/* At the end of partial's values, in bytes, so that whole vectors may be read. */
 enum { LMR_PRECOMPUTE_MARGIN = 64 };
 
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */

@@ -30,6 +30,7 @@ struct lmr_cuda_points {
     uint32_t *index;                                      /* [m]: of the points' values */
     uint32_t *at;                                         /* [m]: first cell, relative to the bin, by lmr_cuda_pack */
     uint32_t *bin_of;                                     /* [m], or NULL where no method asks for it */
+    bool stored;                                          /* t holds the window's values instead, [m, width] */
     void *t[3];                                           /* [m] reals: argument of the window's polynomials */
     double window[LMR_WINDOW_DEGREE + 1][LMR_WINDOW_MAX]; /* host: their coefficients, that of t^0 first */
 };
@@ -42,6 +43,14 @@ template <typename T, int D> larmor_status lmr_cuda_spread(lmr_cuda *c, const lm
 template <typename T, int D> larmor_status lmr_cuda_interp(lmr_cuda *c, const lmr_nufft_geometry *g,
                                                            const lmr_cuda_points *p, int64_t batch,
                                                            const cx<T> *cells, cx<T> *values);
+
+/* spread and interp of the table, for g->ndim dimensions. */
+template <typename T> larmor_status lmr_cuda_spread_points(lmr_cuda *c, const lmr_nufft_geometry *g,
+                                                           const lmr_cuda_points *p, int64_t batch,
+                                                           const void *values, void *cells);
+template <typename T> larmor_status lmr_cuda_interp_points(lmr_cuda *c, const lmr_nufft_geometry *g,
+                                                           const lmr_cuda_points *p, int64_t batch, const void *cells,
+                                                           void *values);
 
 /* sort and release of the table. */
 template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide,
@@ -94,6 +103,7 @@ template <typename T> struct view {
     uint32_t bins[3];
     const lmr_cuda_piece *piece;
     const uint32_t *index, *at, *bin_of;
+    bool stored;
     const T *t[3];
 };
 
@@ -101,7 +111,7 @@ template <typename T> view<T> view_of(const lmr_nufft_geometry *g, const lmr_cud
 {
     view<T> v = {};
     v.m = p->m, v.pitch = p->pitch, v.plane = p->plane;
-    v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of;
+    v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of, v.stored = p->stored;
     for (int d = 0; d < 3; d++) {
         v.cells[d] = g->cells[d], v.bin[d] = p->bin[d], v.extent[d] = p->extent[d], v.bins[d] = p->bins[d];
         v.t[d] = static_cast<const T *>(p->t[d]);
@@ -124,11 +134,17 @@ template <typename T, int W> window_table<T, W> window_of(const lmr_cuda_points 
 
 /* ---- small things for kernels ---- */
 
-/* Values FROM .. FROM + N - 1 of the window, those past its end excluded. */
-template <int FROM, int N, typename T, int W>
-__device__ __forceinline__ void window_part(const window_table<T, W> &table, T t, T (&k)[N])
+/* Values FROM .. FROM + N - 1 of the window, those past its end excluded. Where values are stored, from[0] is a
+ * point's first, and t too: kernels read it ahead, be it an argument or a value. */
+template <int FROM, int N, typename T, int W> __device__ __forceinline__ void
+window_part(const view<T> &v, const window_table<T, W> &table, const T *from, T t, T (&k)[N])
 {
     constexpr int degree = window_degree<T, W>, count = FROM + N < W ? N : W - FROM;
+    if (v.stored) {
+#pragma unroll
+        for (int l = 0; l < count; l++) k[l] = FROM + l ? from[(FROM + l) * v.m] : t;
+        return;
+    }
 #pragma unroll
     for (int l = 0; l < count; l++) k[l] = table.c[degree][FROM + l];
 #pragma unroll
@@ -185,7 +201,7 @@ template <typename T, int D, int W> struct point_window {
     __device__ __forceinline__ point_window(const view<T> &v, const window_table<T, W> &table, int64_t j)
     {
 #pragma unroll
-        for (int d = 0; d < D; d++) window_part<0>(table, v.t[d][j], k[d]);
+        for (int d = 0; d < D; d++) window_part<0>(v, table, v.t[d] + j, v.t[d][j], k[d]);
     }
 };
 
