@@ -12,8 +12,9 @@ typedef enum lmr_precompute_form {
     LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
 } lmr_precompute_form;
 
-/* At the end of partial's values, in bytes, so that whole vectors may be read. */
-enum { LMR_PRECOMPUTE_MARGIN = 64 };
+/* What partial's values take besides: on a processor bytes at their end, so that whole vectors may be read; on a GPU
+ * points up to a multiple of a group, whose values lie side by side. */
+enum { LMR_PRECOMPUTE_MARGIN = 64, LMR_PRECOMPUTE_GROUP = 32 };
 
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */
 typedef struct lmr_precompute_kernels {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/cuda/cuda.cuh"
-#include "nufft/kernels.h"
+#include "nufft/precompute_kernels.h"
 #include "nufft/window.h"
 
 /* Some consecutive points of one bin: the work of a thread block. */
@@ -30,8 +30,8 @@ struct lmr_cuda_points {
     uint32_t *index;                                      /* [m]: of the points' values */
     uint32_t *at;                                         /* [m]: first cell, relative to the bin, by lmr_cuda_pack */
     uint32_t *bin_of;                                     /* [m], or NULL where no method asks for it */
-    bool stored;                                          /* t holds the window's values instead, [m, width] */
     void *t[3];                                           /* [m] reals: argument of the window's polynomials */
+    const void *stored;                                   /* reals [32, width, ndim, m / 32]: its values, or NULL */
     double window[LMR_WINDOW_DEGREE + 1][LMR_WINDOW_MAX]; /* host: their coefficients, that of t^0 first */
 };
 
@@ -89,6 +89,9 @@ constexpr int owner_bin(int ndim, int width)
     return ndim < 3 ? 33 - width : width < 16 ? 8 : 7;
 }
 
+/* Points whose stored values lie side by side. */
+constexpr uint32_t stored_group = LMR_PRECOMPUTE_GROUP;
+
 /* Most points of a piece. */
 constexpr int most_points = 2048;
 
@@ -103,15 +106,15 @@ template <typename T> struct view {
     uint32_t bins[3];
     const lmr_cuda_piece *piece;
     const uint32_t *index, *at, *bin_of;
-    bool stored;
-    const T *t[3];
+    const T *t[3], *stored;
 };
 
 template <typename T> view<T> view_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
 {
     view<T> v = {};
     v.m = p->m, v.pitch = p->pitch, v.plane = p->plane;
-    v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of, v.stored = p->stored;
+    v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of;
+    v.stored = static_cast<const T *>(p->stored);
     for (int d = 0; d < 3; d++) {
         v.cells[d] = g->cells[d], v.bin[d] = p->bin[d], v.extent[d] = p->extent[d], v.bins[d] = p->bins[d];
         v.t[d] = static_cast<const T *>(p->t[d]);
@@ -134,17 +137,11 @@ template <typename T, int W> window_table<T, W> window_of(const lmr_cuda_points 
 
 /* ---- small things for kernels ---- */
 
-/* Values FROM .. FROM + N - 1 of the window, those past its end excluded. Where values are stored, from[0] is a
- * point's first, and t too: kernels read it ahead, be it an argument or a value. */
-template <int FROM, int N, typename T, int W> __device__ __forceinline__ void
-window_part(const view<T> &v, const window_table<T, W> &table, const T *from, T t, T (&k)[N])
+/* Values FROM .. FROM + N - 1 of the window, those past its end excluded. */
+template <int FROM, int N, typename T, int W>
+__device__ __forceinline__ void window_part(const window_table<T, W> &table, T t, T (&k)[N])
 {
     constexpr int degree = window_degree<T, W>, count = FROM + N < W ? N : W - FROM;
-    if (v.stored) {
-#pragma unroll
-        for (int l = 0; l < count; l++) k[l] = FROM + l ? from[(FROM + l) * v.m] : t;
-        return;
-    }
 #pragma unroll
     for (int l = 0; l < count; l++) k[l] = table.c[degree][FROM + l];
 #pragma unroll
@@ -152,6 +149,14 @@ window_part(const view<T> &v, const window_table<T, W> &table, const T *from, T 
 #pragma unroll
         for (int l = 0; l < count; l++) k[l] = k[l] * t + table.c[n][FROM + l];
     }
+}
+
+/* The first stored value of point j along dimension d; the others follow at multiples of the group. So a warp reads
+ * whole lines, and the compiler knows the distances: one address is enough. */
+template <int D, int W, typename T>
+__device__ __forceinline__ const T *stored_values(const view<T> &v, int d, uint32_t j)
+{
+    return v.stored + (int64_t)(j / stored_group * D + d) * (W * stored_group) + j % stored_group;
 }
 
 /* The first becomes the last: lets a loop that is not unrolled take its numbers from registers. */
@@ -195,13 +200,27 @@ __device__ __forceinline__ int64_t wrap(int64_t i, int64_t n)
     return i < n ? i : i - n;
 }
 
-/* The kernel values of one point: k[d] for the dimensions that there are. */
+/* The kernel values of one point: k[d] for the dimensions that there are, stored or computed. Kernels that ask at run
+ * time need not be compiled twice. */
 template <typename T, int D, int W> struct point_window {
     T k[D][W];
-    __device__ __forceinline__ point_window(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    __device__ __forceinline__ void read(const view<T> &v, int64_t j)
+    {
+        const T *const from = stored_values<D, W>(v, 0, (uint32_t)j);
+#pragma unroll
+        for (int i = 0; i < D * W; i++) k[i / W][i % W] = from[i * stored_group];
+    }
+    __device__ __forceinline__ void compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
     {
 #pragma unroll
-        for (int d = 0; d < D; d++) window_part<0>(v, table, v.t[d] + j, v.t[d][j], k[d]);
+        for (int d = 0; d < D; d++) window_part<0>(table, v.t[d][j], k[d]);
+    }
+    __device__ __forceinline__ void read_or_compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    {
+        if (v.stored)
+            read(v, j);
+        else
+            compute(v, table, j);
     }
 };
 

@@ -1,14 +1,13 @@
-/* The precomputed forms on the GPU. Partial: the kernels of on the fly read window values instead of arguments; that
- * is as many bytes more a point as there are numbers, at most once for each transform. Full: cuSPARSE multiplies real
- * matrices by complex numbers as two real columns for each transform, rows first, by the algorithm whose sums have a
- * fixed order. SPDX-License-Identifier: Apache-2.0 */
+/* The precomputed forms on the GPU. Partial: the plan's kernels read window values where they would compute them,
+ * ndim * width numbers a point in place of ndim, once for the transforms that share a block. Full: cuSPARSE multiplies
+ * real matrices by complex numbers as two real columns for each transform, rows first, by the algorithm whose sums
+ * have a fixed order. SPDX-License-Identifier: Apache-2.0 */
 #include <cusparse.h>
 
 #include <cub/device/device_radix_sort.cuh>
 #include <new>
 
 #include "nufft/cuda/points.cuh"
-#include "nufft/precompute_kernels.h"
 
 namespace
 {
@@ -44,8 +43,8 @@ struct product {
 struct made {
     const lmr_cuda_points *points;
     int64_t bytes;
-    void *stored;                /* partial: reals [m, width, ndim] */
-    lmr_cuda_points with_values; /* partial: points, with those for their arguments */
+    void *stored;                /* partial: as in lmr_cuda_points */
+    lmr_cuda_points with_values; /* partial: points and stored */
     uint32_t *bin_of;            /* full: [m], where the points have none, for a while */
     matrix rows, columns;
     void *values, *cells; /* of a pass, transforms fastest; cells only if there are several */
@@ -145,31 +144,28 @@ template <typename T> larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geome
 
 /* ---- partial ---- */
 
-/* A thread for each point: numbers [value][point] are written, and later read, in whole lines. */
+/* A thread for each point; nothing reads what the last group has beyond it. */
 template <typename T>
 __global__ void store_kernel(const __grid_constant__ view<T> v, const __grid_constant__ any_window<T> w, T *stored)
 {
     for (int64_t j = first_index(); j < v.m; j += index_stride())
         for (int d = 0; d < w.ndim; d++) {
             const T t = v.t[d][j];
-            for (int l = 0; l < w.width; l++) stored[(int64_t)(d * w.width + l) * v.m + j] = w.at(l, t);
+            T *const to = stored + (j / stored_group * w.ndim + d) * w.width * stored_group + j % stored_group;
+            for (int l = 0; l < w.width; l++) to[l * stored_group] = w.at(l, t);
         }
 }
 
-/* Points for the kernels of on the fly, which read values where they would compute them. */
+/* The points once more, for the same kernels, with their values. */
 template <typename T> larmor_status store_values(lmr_cuda *c, const lmr_nufft_geometry *g, made *m)
 {
-    int64_t count, reals;
-    if (!lmr_mul(m->points->m, g->ndim * g->width, &count) || !lmr_mul(count, sizeof(T), &reals))
-        return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of device memory: %lld points", (long long)m->points->m);
-    LMR_TRY(allocate(c, m, reals + LMR_PRECOMPUTE_MARGIN, 1, &m->stored));
-    auto *stored = static_cast<T *>(m->stored);
-    if (count)
-        store_kernel<T><<<blocks(m->points->m, THREADS), THREADS, 0, c->stream>>>(
-            view_of<T>(g, m->points), any_window_of<T>(g, m->points), stored);
+    const int64_t points = m->points->m, groups = (points + stored_group - 1) / stored_group;
+    LMR_TRY(allocate(c, m, groups, (int64_t)stored_group * g->ndim * g->width * sizeof(T), &m->stored));
+    if (points)
+        store_kernel<T><<<blocks(points, THREADS), THREADS, 0, c->stream>>>(
+            view_of<T>(g, m->points), any_window_of<T>(g, m->points), static_cast<T *>(m->stored));
     CUDA_TRY(cudaGetLastError());
-    m->with_values = *m->points, m->with_values.stored = true;
-    for (int d = 0; d < g->ndim; d++) m->with_values.t[d] = stored + d * g->width * m->points->m;
+    m->with_values = *m->points, m->with_values.stored = m->stored;
     return LARMOR_OK;
 }
 

@@ -325,7 +325,9 @@ static int64_t least_bytes(const larmor_nufft_info *info, const larmor_nufft_opt
     const int64_t real = o->dtype == LARMOR_C64 ? 4 : 8;
     int64_t entries = POINTS, cells = 1;
     for (int d = 0; d < o->ndim; d++) entries *= info->width, cells *= info->grid[d];
-    if (form == LARMOR_PRECOMPUTE_PARTIAL) return POINTS * o->ndim * info->width * real + 64;
+    if (form == LARMOR_PRECOMPUTE_PARTIAL) /* a GPU stores whole groups of 32 points */
+        return (is_processor() ? POINTS : (POINTS + 31) / 32 * 32) * o->ndim * info->width * real +
+               (is_processor() ? 64 : 0);
     const int64_t work = 2 * real * info->together * (POINTS + (info->together > 1 ? cells : 0));
     return 2 * entries * (real + 4) + 4 * (POINTS + 1 + cells + 1) + work;
 }
