@@ -451,6 +451,8 @@ static void sizes_are_checked_before_they_are_multiplied(void **state)
                               wide = {.ndim = 3, .width = 8, .real = 4, .points = 5000000, .cells = 1 << 20};
     assert_false(lmr_precompute_is_wide(&narrow));
     assert_true(lmr_precompute_is_wide(&wide));
+    const lmr_precompute_size group = {.ndim = 2, .width = 5, .is_gpu = 1, .real = 4, .points = 33};
+    assert_int_equal(lmr_precompute_bytes(&group, LARMOR_PRECOMPUTE_PARTIAL), 64 * 2 * 5 * 4);
     larmor_nufft_free(plan), larmor_array_free(k);
 }
 
