@@ -1,7 +1,7 @@
 /* The precomputed forms on the GPU. Partial: the plan's kernels read window values where they would compute them,
- * ndim * width numbers a point in place of ndim, once for the transforms that share a block. Full: cuSPARSE multiplies
- * real matrices by complex numbers as two real columns for each transform, rows first, by the algorithm whose sums
- * have a fixed order. SPDX-License-Identifier: Apache-2.0 */
+ * ndim * width numbers a point in place of ndim, once for the transforms that share a block. Full: cuSPARSE
+ * multiplies real matrices by complex numbers as two real columns for each transform, rows first, by the algorithm
+ * whose sums have a fixed order. SPDX-License-Identifier: Apache-2.0 */
 #include <cusparse.h>
 
 #include <cub/device/device_radix_sort.cuh>
