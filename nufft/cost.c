@@ -48,7 +48,8 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
 {
     static const double tile[3] = {2048, 1024, 4096}; /* as rates.py has them */
     const lmr_nufft_rate *r = &rates->points[type - 1][w->ndim - 1];
-    const int at = w->width < LMR_NUFFT_NARROWEST ? 0 : w->width - LMR_NUFFT_NARROWEST;
+    const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
+    const int at = wider < 0 ? 0 : wider > last ? last : wider;
     const double cells = cells_of(w), touched = -expm1(-w->points * tile[w->ndim - 1] / cells) * cells;
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];
