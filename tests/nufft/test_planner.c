@@ -259,6 +259,7 @@ static lmr_wisdom_key key_of(const problem *p)
                             .modes = {p->opts.modes[0], p->opts.modes[1], 1},
                             .batch = 1,
                             .tol = p->opts.tol,
+                            .precompute = LARMOR_PRECOMPUTE_NONE,
                             .points_log2 = 10};
 }
 
@@ -275,11 +276,12 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         {.cells = {66, 64, 1}, .width = 12},                          /* no good size for the FFT */
         {.cells = {1 << 20, 1 << 20, 1}, .width = 12},                /* without measure */
         {.cells = {64, 64, 1}, .width = 12, .method = 2, .tiles = 1}, /* of another kind of device */
+        {.cells = {64, 64, 1}, .width = 12},                          /* precomputed, which was not allowed */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         larmor_wisdom_forget(dev);
         lmr_wisdom_plan told = wrong[i];
-        told.effort = LARMOR_PLAN_MEASURE;
+        told.effort = LARMOR_PLAN_MEASURE, told.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
         lmr_wisdom_add(dev, &key, &told);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
@@ -288,7 +290,8 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         larmor_nufft_free(plan);
     }
     larmor_wisdom_forget(dev);
-    lmr_wisdom_plan right = {.effort = LARMOR_PLAN_MEASURE, .cells = {64, 64, 1}, .width = 12};
+    lmr_wisdom_plan right = {
+        .effort = LARMOR_PLAN_MEASURE, .cells = {64, 64, 1}, .width = 12, .precompute = LARMOR_PRECOMPUTE_NONE};
     lmr_wisdom_add(dev, &key, &right);
     larmor_nufft *plan = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_WISDOM);
