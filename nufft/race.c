@@ -9,7 +9,7 @@
 enum { SCREENS = 3, LEAST_ROUNDS = 4, MOST_ROUNDS = 64, MOST_REPEATS = 50 };
 static const double least_run = 4e-4; /* seconds: shorter work is repeated */
 static const double duel_time = 0.02; /* of each side */
-const double lmr_race_hopeless = 1.5, lmr_race_close = 1.2;
+const double lmr_race_hopeless = 1.5, lmr_race_close = 1.25;
 
 double lmr_race_budget(int effort)
 {

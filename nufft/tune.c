@@ -17,7 +17,7 @@ static const double promising = 2;
 enum { PROMISING = 12 };
 static const double step = 1.05; /* between the upsampling factors of an exhaustive search */
 /* By effort: entries from which an axis is varied, and duels of the best at the end. */
-static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 3, 6};
+static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 4, 8};
 enum { MOST_SEEDS = 6, MOST_VARIANTS = 8, MOST_CANDIDATES = 512 };
 
 /* ---- grids ---- */
