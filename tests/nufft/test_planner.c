@@ -363,7 +363,8 @@ static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
 
 /* ---- precomputed forms ---- */
 
-/* One grid alone is in question, so that how many plans are timed does not depend on the times. */
+/* One grid alone is in question, so that how many plans are timed does not depend on the times; one thread, which
+ * never waits for others. */
 static problem one_grid(int64_t memory)
 {
     return problem_of((larmor_nufft_opts){.type = 1,
@@ -371,6 +372,7 @@ static problem one_grid(int64_t memory)
                                           .modes = {32, 32},
                                           .tol = 1e-6,
                                           .upsample = 1.5,
+                                          .threads = dev->be->threads(dev->ctx) ? 1 : 0,
                                           .effort = LARMOR_PLAN_MEASURE,
                                           .precompute_memory = memory},
                       1500);
@@ -434,6 +436,7 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     few.opts.precompute_memory = many.opts.precompute_memory = all.precompute_bytes - 1;
     lmr_wisdom_key key = key_of(&few);
     key.upsample = 1.5, key.precompute = LARMOR_PRECOMPUTE_AUTO, key.precompute_memory = few.opts.precompute_memory;
+    key.threads = few.opts.threads;
     lmr_wisdom_add(dev, &key, &known);
     larmor_nufft *fits = plan_of(&few);
     const larmor_nufft_info info = larmor_nufft_describe(fits);
