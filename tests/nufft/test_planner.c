@@ -211,24 +211,23 @@ static void values_out_of_range_are_refused(void **state)
 static void measured_plans_keep_the_tolerance_and_are_remembered(void **state)
 {
     (void)state;
-    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
-        for (int type = 1; type <= 2; type++) {
-            larmor_wisdom_forget(dev);
-            problem p = problem_of(
-                (larmor_nufft_opts){
-                    .type = type, .ndim = 2, .modes = {24, 31}, .tol = 1e-7, .effort = (larmor_plan_effort)effort},
-                3000);
-            larmor_nufft *first = plan_of(&p), *second = plan_of(&p);
-            const larmor_nufft_info a = larmor_nufft_describe(first), b = larmor_nufft_describe(second);
-            assert_int_equal(a.source, LARMOR_PLAN_BY_MEASUREMENT);
-            assert_int_equal(b.source, LARMOR_PLAN_BY_WISDOM);
-            assert_true(a.tried >= 1 && a.seconds > 0);
-            assert_int_equal(b.tried, 0);
-            expect_same_grid(first, second);
-            expect_tolerance(first, &p);
-            expect_tolerance(second, &p);
-            larmor_nufft_free(first), larmor_nufft_free(second), problem_free(&p);
-        }
+    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++) {
+        larmor_wisdom_forget(dev);
+        problem p = problem_of(
+            (larmor_nufft_opts){
+                .type = effort, .ndim = 2, .modes = {24, 31}, .tol = 1e-7, .effort = (larmor_plan_effort)effort},
+            3000);
+        larmor_nufft *first = plan_of(&p), *second = plan_of(&p);
+        const larmor_nufft_info a = larmor_nufft_describe(first), b = larmor_nufft_describe(second);
+        assert_int_equal(a.source, LARMOR_PLAN_BY_MEASUREMENT);
+        assert_int_equal(b.source, LARMOR_PLAN_BY_WISDOM);
+        assert_true(a.tried >= 1 && a.seconds > 0);
+        assert_int_equal(b.tried, 0);
+        expect_same_grid(first, second);
+        expect_tolerance(first, &p);
+        expect_tolerance(second, &p);
+        larmor_nufft_free(first), larmor_nufft_free(second), problem_free(&p);
+    }
     larmor_wisdom_forget(dev);
 }
 
@@ -298,6 +297,39 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
     assert_int_equal(larmor_nufft_describe(plan).width, 12);
     expect_tolerance(plan, &p);
     larmor_nufft_free(plan), problem_free(&p);
+    larmor_wisdom_forget(dev);
+}
+
+static void wisdom_does_not_change_what_is_asked_for(void **state)
+{
+    (void)state;
+    larmor_wisdom_forget(dev);
+    problem p = problem_of((larmor_nufft_opts){.type = 1,
+                                               .ndim = 2,
+                                               .modes = {32, 32},
+                                               .tol = 1e-6,
+                                               .upsample = 1.5,
+                                               .max_batch = 1,
+                                               .effort = LARMOR_PLAN_MEASURE},
+                           1500);
+    lmr_wisdom_key key = key_of(&p);
+    key.upsample = 1.5, key.max_batch = 1;
+    const lmr_wisdom_plan grid = {.effort = LARMOR_PLAN_MEASURE,
+                                  .cells = {64, 64, 1},
+                                  .width = 12,
+                                  .max_batch = 1,
+                                  .precompute = LARMOR_PRECOMPUTE_NONE};
+    lmr_wisdom_plan together = grid;
+    together.cells[0] = together.cells[1] = 48, together.max_batch = 4;
+    for (int i = 0; i < 2; i++) {
+        larmor_wisdom_forget(dev);
+        lmr_wisdom_add(dev, &key, i ? &together : &grid);
+        larmor_nufft *plan = plan_of(&p);
+        assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_MEASUREMENT);
+        assert_int_equal(larmor_nufft_describe(plan).grid[0], 48);
+        larmor_nufft_free(plan);
+    }
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -570,6 +602,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(measured_plans_keep_the_tolerance_and_are_remembered),
     cmocka_unit_test(a_batch_is_tuned_and_its_results_are_those_of_the_estimate),
     cmocka_unit_test(wisdom_that_would_break_the_tolerance_is_not_followed),
+    cmocka_unit_test(wisdom_does_not_change_what_is_asked_for),
     cmocka_unit_test(a_search_that_was_less_thorough_is_not_enough),
     cmocka_unit_test(points_set_again_are_planned_as_the_first_time),
     cmocka_unit_test(wisdom_of_uniform_points_is_not_for_crowded_ones),
