@@ -151,11 +151,11 @@ static larmor_status most_type3_bytes(const outline *o, const larmor_nufft_opts 
                                       const double product[3], double *total)
 {
     int count = 1;
+    *total = 0;
     lmr_type3_choice *list = malloc(LMR_NUFFT_CANDIDATES * sizeof *list);
     if (!list) return LMR_NO_MEMORY();
     larmor_status st = lmr_type3_choose(r, product, r->points, list);
     if (!st && opts->effort) st = lmr_type3_list(r, product, r->points, list, &count);
-    *total = 0;
     for (int i = 0; i < count && !st; i++) *total = fmax(*total, type3_bytes(o, &list[i], r->points));
     if (opts->effort) *total = 2 * *total + 2 * (double)o->real * (double)o->batch * r->points;
     free(list);
