@@ -16,6 +16,7 @@ static problem problem_of(larmor_nufft_opts opts, int64_t m)
 {
     uint64_t state = 4 + (uint64_t)m;
     if (!opts.dtype) opts.dtype = LARMOR_C128;
+    if (opts.effort && dev->be->threads(dev->ctx)) opts.threads = 1; /* which never waits for others */
     problem p = {.opts = opts, .m = m, .count = 1};
     for (int d = 0; d < opts.ndim; d++) p.count *= opts.modes[d];
     p.host = malloc((size_t)(m * opts.ndim) * sizeof *p.host);
@@ -254,7 +255,7 @@ static lmr_wisdom_key key_of(const problem *p)
     return (lmr_wisdom_key){.types = p->opts.type,
                             .ndim = 2,
                             .precision = LMR_F64,
-                            .threads = dev->be->threads(dev->ctx),
+                            .threads = p->opts.threads,
                             .modes = {p->opts.modes[0], p->opts.modes[1], 1},
                             .batch = 1,
                             .tol = p->opts.tol,
@@ -395,8 +396,7 @@ static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
 
 /* ---- precomputed forms ---- */
 
-/* One grid alone is in question, so that how many plans are timed does not depend on the times; one thread, which
- * never waits for others. */
+/* One grid alone is in question, so that how many plans are timed does not depend on the times. */
 static problem one_grid(int64_t memory)
 {
     return problem_of((larmor_nufft_opts){.type = 1,
@@ -404,7 +404,6 @@ static problem one_grid(int64_t memory)
                                           .modes = {32, 32},
                                           .tol = 1e-6,
                                           .upsample = 1.5,
-                                          .threads = dev->be->threads(dev->ctx) ? 1 : 0,
                                           .effort = LARMOR_PLAN_MEASURE,
                                           .precompute_memory = memory},
                       1500);
@@ -468,7 +467,6 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     few.opts.precompute_memory = many.opts.precompute_memory = all.precompute_bytes - 1;
     lmr_wisdom_key key = key_of(&few);
     key.upsample = 1.5, key.precompute = LARMOR_PRECOMPUTE_AUTO, key.precompute_memory = few.opts.precompute_memory;
-    key.threads = few.opts.threads;
     lmr_wisdom_add(dev, &key, &known);
     larmor_nufft *fits = plan_of(&few);
     const larmor_nufft_info info = larmor_nufft_describe(fits);
