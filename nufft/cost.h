@@ -6,22 +6,27 @@
 
 #include "core/device.h"
 
-/* Nanoseconds of one thread, or of the whole of a GPU. */
+enum { LMR_NUFFT_NARROWEST = 2, LMR_NUFFT_WIDTHS = 15 };
+
+/* Nanoseconds of one thread, or of the whole of a GPU; arrays are of the widths from 2 on. */
 typedef struct lmr_nufft_rate {
-    double point; /* for each point: its window values */
-    double value; /* for each point and transform */
-    double tap;   /* for each point, transform and vector of window values times cells */
-    double pad;   /* for each cell of a tile with its margin, and transform */
+    double point;                    /* for each point and pass */
+    double value[LMR_NUFFT_WIDTHS];  /* for each point and transform */
+    double pad[LMR_NUFFT_WIDTHS];    /* for each cell of tiles that hold points, and transform */
+    double sparse[LMR_NUFFT_WIDTHS]; /* instead of all this for each point and transform where points are few and a
+                                        device has a way without tiles; 0: it has none */
 } lmr_nufft_rate;
 
 typedef struct lmr_nufft_rates {
     lmr_nufft_rate points[2][3]; /* of spreading and of interpolation, in 1, 2 and 3 dimensions */
-    double fft[3];               /* for each cell of the fine grid and transform, times log2 of the cells */
-    double cell[3];              /* for each such cell: zeroed, cropped, padded */
-    int lanes;                   /* reals in a vector; 2: taps are counted one by one */
-    int tiles;                   /* 1: cells are worked on in tiles */
+    double start[3];             /* for each execute */
+    double cell[3];              /* for each cell of the fine grid and transform */
+    double fft[3][4];            /* the same for each factor 2, 3, 5 and 7 of the grid's sides */
     int threads;
 } lmr_nufft_rates;
+
+/* Printed by tests/bench/rates.py. */
+extern const lmr_nufft_rates lmr_nufft_processor_rates[LMR_PRECISIONS], lmr_nufft_gpu_rates[LMR_PRECISIONS];
 
 /* Measured over built-in, of one precision: what a calibration finds. */
 typedef struct lmr_nufft_scales {

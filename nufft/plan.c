@@ -303,6 +303,15 @@ static larmor_status check_reach(const larmor_nufft *plan)
     return lmr_type3_choose(&request, product, 1e6, &choice);
 }
 
+/* Interpolation of a line is quickest in the caller's order, in which values are written, for the grid's cells are in
+ * the cache anyway (a GPU's, by tests/bench/rates.c). Spreading wants its points sorted. */
+static lmr_nufft_method method_of(const larmor_nufft *plan)
+{
+    const larmor_nufft_opts *o = &plan->opts;
+    const int open = o->method == LARMOR_NUFFT_AUTO && o->sort == LARMOR_NUFFT_SORT_AUTO && !plan->info.threads;
+    return open && o->type == 2 && o->ndim == 1 && !o->both_directions ? LMR_NUFFT_GM : (lmr_nufft_method)o->method;
+}
+
 /* The device's part: kernels and threads. */
 static larmor_status attach(larmor_nufft *plan)
 {
@@ -314,7 +323,7 @@ static larmor_status attach(larmor_nufft *plan)
     if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
     plan->info.threads = dev->be->threads(plan->ctx);
     plan->rates = lmr_nufft_rates_of(dev, plan->precision, plan->info.threads);
-    plan->geometry.ndim = o->ndim, plan->geometry.method = (lmr_nufft_method)o->method;
+    plan->geometry.ndim = o->ndim, plan->geometry.method = method_of(plan);
     plan->geometry.fft_order = o->mode_order == LARMOR_MODES_FFT;
     return LARMOR_OK;
 }

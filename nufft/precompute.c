@@ -45,8 +45,9 @@ static int64_t full_bytes(const lmr_precompute_size *s)
 
 static int64_t partial_bytes(const lmr_precompute_size *s)
 {
-    const int64_t values = times(s->points, s->ndim * s->width * (int64_t)s->real);
-    return plus(plus(values, LMR_PRECOMPUTE_MARGIN), s->is_gpu ? times(s->points, sizeof(uint32_t)) : 0);
+    const int64_t each = s->ndim * s->width * (int64_t)s->real, group = LMR_PRECOMPUTE_GROUP;
+    if (s->is_gpu) return times(plus(s->points, group - 1) / group, group * each);
+    return plus(times(s->points, each), LMR_PRECOMPUTE_MARGIN);
 }
 
 int64_t lmr_precompute_bytes(const lmr_precompute_size *s, larmor_precompute form)

@@ -8,12 +8,13 @@
 #define LMR_PRECOMPUTE_ABI 1
 
 typedef enum lmr_precompute_form {
-    LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point */
+    LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point, in the device's own order */
     LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
 } lmr_precompute_form;
 
-/* At the end of partial's values, so that whole vectors may be read. */
-enum { LMR_PRECOMPUTE_MARGIN = 64 };
+/* What partial's values take besides: on a processor bytes at their end, so that whole vectors may be read; on a GPU
+ * points up to a multiple of a group, whose values lie side by side. */
+enum { LMR_PRECOMPUTE_MARGIN = 64, LMR_PRECOMPUTE_GROUP = 32 };
 
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */
 typedef struct lmr_precompute_kernels {

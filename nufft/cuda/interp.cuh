@@ -55,7 +55,8 @@ __device__ __forceinline__ cx<T> tile_sum(const view<T> &v, point_window<T, D, W
 /* Large tiles leave room for few blocks on a multiprocessor: these must have enough threads. */
 template <int D> constexpr int interp_threads = D == 3 ? 256 : 128;
 
-template <typename T, int D, int W> __global__ void __launch_bounds__(interp_threads<D>)
+/* Not asked at run time whether values are stored: that would take registers, and blocks, from the usual case. */
+template <typename T, int D, int W, bool STORED> __global__ void __launch_bounds__(interp_threads<D>)
     interp_tile_kernel(const __grid_constant__ view<T> v, const __grid_constant__ window_table<T, W> table,
                        int64_t batch, int together, const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
 {
@@ -72,7 +73,11 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(interp_thr
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < job.count; p += interp_threads<D>) {
         const int64_t j = (int64_t)job.first + p;
-        point_window<T, D, W> w(v, table, j);
+        point_window<T, D, W> w;
+        if constexpr (STORED)
+            w.read(v, j);
+        else
+            w.compute(v, table, j);
         const cx<T> *from = tile + offset_in_tile(v, v.at[j]);
         cx<T> *to = values + transform * v.m + v.index[j];
         for (int b = 0; b < now; b++, from += size, to += v.m) *to = tile_sum(v, w, from);
@@ -83,7 +88,7 @@ template <typename T, int D, int W> larmor_status interp_tile(lmr_cuda *c, const
                                                               const lmr_cuda_points *p, int64_t batch,
                                                               const cx<T> *cells, cx<T> *values)
 {
-    const auto kernel = interp_tile_kernel<T, D, W>;
+    const auto kernel = p->stored ? interp_tile_kernel<T, D, W, true> : interp_tile_kernel<T, D, W, false>;
     const int together = tiles_together(c, p, batch, sizeof *cells);
     const size_t bytes = (size_t)together * tile_bytes(p, sizeof *cells);
     const int64_t grid = g->cells[0] * g->cells[1] * g->cells[2];
@@ -105,8 +110,10 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(gm_threads
 {
     const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2];
     for (int64_t j = first_index(); j < v.m; j += index_stride()) {
-        point_window<T, D, W> w(v, table, j);
+        const uint32_t index = v.index[j];
         const box<D, W> from(v, j);
+        point_window<T, D, W> w;
+        w.read_or_compute(v, table, j);
         for (int64_t b = 0; b < batch; b++) {
             cx<T> total = {0, 0};
             for_rows(w, [&](int y, int z, T side) {
@@ -114,7 +121,7 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(gm_threads
                 const cx<T> sum = row_sum(w.k[0], [&](int x) { return row[from.x(x)]; });
                 total.re += side * sum.re, total.im += side * sum.im;
             });
-            values[b * v.m + v.index[j]] = total;
+            values[b * v.m + index] = total;
         }
     }
 }

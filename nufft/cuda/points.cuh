@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/cuda/cuda.cuh"
-#include "nufft/kernels.h"
+#include "nufft/precompute_kernels.h"
 #include "nufft/window.h"
 
 /* Some consecutive points of one bin: the work of a thread block. */
@@ -31,6 +31,7 @@ struct lmr_cuda_points {
     uint32_t *at;                                         /* [m]: first cell, relative to the bin, by lmr_cuda_pack */
     uint32_t *bin_of;                                     /* [m], or NULL where no method asks for it */
     void *t[3];                                           /* [m] reals: argument of the window's polynomials */
+    const void *stored;                                   /* reals [32, width, ndim, m / 32]: its values, or NULL */
     double window[LMR_WINDOW_DEGREE + 1][LMR_WINDOW_MAX]; /* host: their coefficients, that of t^0 first */
 };
 
@@ -42,6 +43,14 @@ template <typename T, int D> larmor_status lmr_cuda_spread(lmr_cuda *c, const lm
 template <typename T, int D> larmor_status lmr_cuda_interp(lmr_cuda *c, const lmr_nufft_geometry *g,
                                                            const lmr_cuda_points *p, int64_t batch,
                                                            const cx<T> *cells, cx<T> *values);
+
+/* spread and interp of the table, for g->ndim dimensions. */
+template <typename T> larmor_status lmr_cuda_spread_points(lmr_cuda *c, const lmr_nufft_geometry *g,
+                                                           const lmr_cuda_points *p, int64_t batch,
+                                                           const void *values, void *cells);
+template <typename T> larmor_status lmr_cuda_interp_points(lmr_cuda *c, const lmr_nufft_geometry *g,
+                                                           const lmr_cuda_points *p, int64_t batch, const void *cells,
+                                                           void *values);
 
 /* sort and release of the table. */
 template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide,
@@ -80,6 +89,9 @@ constexpr int owner_bin(int ndim, int width)
     return ndim < 3 ? 33 - width : width < 16 ? 8 : 7;
 }
 
+/* Points whose stored values lie side by side. */
+constexpr uint32_t stored_group = LMR_PRECOMPUTE_GROUP;
+
 /* Most points of a piece. */
 constexpr int most_points = 2048;
 
@@ -94,7 +106,7 @@ template <typename T> struct view {
     uint32_t bins[3];
     const lmr_cuda_piece *piece;
     const uint32_t *index, *at, *bin_of;
-    const T *t[3];
+    const T *t[3], *stored;
 };
 
 template <typename T> view<T> view_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
@@ -102,6 +114,7 @@ template <typename T> view<T> view_of(const lmr_nufft_geometry *g, const lmr_cud
     view<T> v = {};
     v.m = p->m, v.pitch = p->pitch, v.plane = p->plane;
     v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of;
+    v.stored = static_cast<const T *>(p->stored);
     for (int d = 0; d < 3; d++) {
         v.cells[d] = g->cells[d], v.bin[d] = p->bin[d], v.extent[d] = p->extent[d], v.bins[d] = p->bins[d];
         v.t[d] = static_cast<const T *>(p->t[d]);
@@ -136,6 +149,14 @@ __device__ __forceinline__ void window_part(const window_table<T, W> &table, T t
 #pragma unroll
         for (int l = 0; l < count; l++) k[l] = k[l] * t + table.c[n][FROM + l];
     }
+}
+
+/* The first stored value of point j along dimension d; the others follow at multiples of the group. So a warp reads
+ * whole lines, and the compiler knows the distances: one address is enough. */
+template <int D, int W, typename T>
+__device__ __forceinline__ const T *stored_values(const view<T> &v, int d, uint32_t j)
+{
+    return v.stored + (int64_t)(j / stored_group * D + d) * (W * stored_group) + j % stored_group;
 }
 
 /* The first becomes the last: lets a loop that is not unrolled take its numbers from registers. */
@@ -179,13 +200,27 @@ __device__ __forceinline__ int64_t wrap(int64_t i, int64_t n)
     return i < n ? i : i - n;
 }
 
-/* The kernel values of one point: k[d] for the dimensions that there are. */
+/* The kernel values of one point: k[d] for the dimensions that there are, stored or computed. Kernels that ask at run
+ * time need not be compiled twice. */
 template <typename T, int D, int W> struct point_window {
     T k[D][W];
-    __device__ __forceinline__ point_window(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    __device__ __forceinline__ void read(const view<T> &v, int64_t j)
+    {
+        const T *const from = stored_values<D, W>(v, 0, (uint32_t)j);
+#pragma unroll
+        for (int i = 0; i < D * W; i++) k[i / W][i % W] = from[i * stored_group];
+    }
+    __device__ __forceinline__ void compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
     {
 #pragma unroll
         for (int d = 0; d < D; d++) window_part<0>(table, v.t[d][j], k[d]);
+    }
+    __device__ __forceinline__ void read_or_compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    {
+        if (v.stored)
+            read(v, j);
+        else
+            compute(v, table, j);
     }
 };
 

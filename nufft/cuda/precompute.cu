@@ -1,13 +1,13 @@
-/* The precomputed forms on the GPU. Partial: a warp for each point reads its window values; spreading adds to the
- * grid by atomics. Full: cuSPARSE multiplies real matrices by complex numbers as two real columns for each transform,
- * rows first, by the algorithm whose sums have a fixed order. SPDX-License-Identifier: Apache-2.0 */
+/* The precomputed forms on the GPU. Partial: the plan's kernels read window values where they would compute them,
+ * ndim * width numbers a point in place of ndim, once for the transforms that share a block. Full: cuSPARSE
+ * multiplies real matrices by complex numbers as two real columns for each transform, rows first, by the algorithm
+ * whose sums have a fixed order. SPDX-License-Identifier: Apache-2.0 */
 #include <cusparse.h>
 
 #include <cub/device/device_radix_sort.cuh>
 #include <new>
 
 #include "nufft/cuda/points.cuh"
-#include "nufft/precompute_kernels.h"
 
 namespace
 {
@@ -22,7 +22,7 @@ larmor_status lmr_cuda_failed(cusparseStatus_t code, const char *call, const cha
 
 using ::lmr_cuda_failed;
 
-enum { THREADS = 256, WARP = 32 };
+enum { THREADS = 256 };
 
 /* ---- what is made ---- */
 
@@ -43,8 +43,9 @@ struct product {
 struct made {
     const lmr_cuda_points *points;
     int64_t bytes;
-    void *stored;     /* partial: reals [m, ndim, width] */
-    uint32_t *bin_of; /* [m], where the points have none; full: only for a while */
+    void *stored;                /* partial: as in lmr_cuda_points */
+    lmr_cuda_points with_values; /* partial: points and stored */
+    uint32_t *bin_of;            /* full: [m], where the points have none, for a while */
     matrix rows, columns;
     void *values, *cells; /* of a pass, transforms fastest; cells only if there are several */
     cusparseHandle_t sparse;
@@ -128,17 +129,14 @@ __global__ void bin_of_kernel(const lmr_cuda_piece *piece, uint32_t *bin_of)
 }
 
 /* The points' view with a bin for each. */
-template <typename T>
-larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geometry *g, made *m, bool keep, view<T> *v)
+template <typename T> larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geometry *g, made *m, view<T> *v)
 {
     const lmr_cuda_points *p = m->points;
     *v = view_of<T>(g, p);
     if (p->bin_of || !p->m) return LARMOR_OK;
-    const int64_t before = m->bytes;
     void *block;
-    LMR_TRY(allocate(c, m, p->m, sizeof(uint32_t), &block));
+    LMR_TRY(lmr_cuda_alloc(c, (size_t)p->m * sizeof(uint32_t), &block));
     v->bin_of = m->bin_of = static_cast<uint32_t *>(block);
-    if (!keep) m->bytes = before;
     bin_of_kernel<<<(unsigned)p->pieces, THREADS, 0, c->stream>>>(p->piece, m->bin_of);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -146,102 +144,29 @@ larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geometry *g, made *m, bool 
 
 /* ---- partial ---- */
 
+/* A thread for each point; nothing reads what the last group has beyond it. */
 template <typename T>
 __global__ void store_kernel(const __grid_constant__ view<T> v, const __grid_constant__ any_window<T> w, T *stored)
 {
-    const int each = w.ndim * w.width;
-    for (int64_t e = first_index(); e < v.m * each; e += index_stride()) {
-        const int part = (int)(e % each), d = part / w.width;
-        stored[e] = w.at(part - d * w.width, v.t[d][e / each]);
-    }
+    for (int64_t j = first_index(); j < v.m; j += index_stride())
+        for (int d = 0; d < w.ndim; d++) {
+            const T t = v.t[d][j];
+            T *const to = stored + (j / stored_group * w.ndim + d) * w.width * stored_group + j % stored_group;
+            for (int l = 0; l < w.width; l++) to[l * stored_group] = w.at(l, t);
+        }
 }
 
+/* The points once more, for the same kernels, with their values. */
 template <typename T> larmor_status store_values(lmr_cuda *c, const lmr_nufft_geometry *g, made *m)
 {
-    view<T> v;
-    int64_t count, reals;
-    if (!lmr_mul(m->points->m, g->ndim * g->width, &count) || !lmr_mul(count, sizeof(T), &reals))
-        return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of device memory: %lld points", (long long)m->points->m);
-    LMR_TRY(allocate(c, m, reals + LMR_PRECOMPUTE_MARGIN, 1, &m->stored));
-    LMR_TRY(find_bins(c, g, m, true, &v));
-    if (!count) return LARMOR_OK;
-    store_kernel<T><<<blocks(count, THREADS), THREADS, 0, c->stream>>>(v, any_window_of<T>(g, m->points),
-                                                                       static_cast<T *>(m->stored));
+    const int64_t points = m->points->m, groups = (points + stored_group - 1) / stored_group;
+    LMR_TRY(allocate(c, m, groups, (int64_t)stored_group * g->ndim * g->width * sizeof(T), &m->stored));
+    if (points)
+        store_kernel<T><<<blocks(points, THREADS), THREADS, 0, c->stream>>>(
+            view_of<T>(g, m->points), any_window_of<T>(g, m->points), static_cast<T *>(m->stored));
     CUDA_TRY(cudaGetLastError());
+    m->with_values = *m->points, m->with_values.stored = m->stored;
     return LARMOR_OK;
-}
-
-/* Call visit(cell, product of window values) for a lane's share of a point's box. */
-template <typename T, typename Visit>
-__device__ __forceinline__ void for_lane(const view<T> &v, int ndim, int w, const T *stored, int64_t j, Visit visit)
-{
-    const int lane = (int)threadIdx.x % WARP, wy = ndim > 1 ? w : 1, wz = ndim > 2 ? w : 1;
-    const place corner = corner_of(v, j);
-    const T *k = stored + j * ndim * w;
-    for (int e = lane; e < w * wy * wz; e += WARP) {
-        const int x = e % w, y = e / w % wy, z = e / w / wy;
-        const T side = (ndim > 1 ? k[w + y] : 1) * (ndim > 2 ? k[2 * w + z] : 1);
-        visit(cell_at(v, corner, x, y, z), k[x] * side);
-    }
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS)
-    partial_spread_kernel(const __grid_constant__ view<T> v, int ndim, int w, const T *__restrict__ stored,
-                          const cx<T> *__restrict__ values, cx<T> *__restrict__ cells)
-{
-    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
-    values += blockIdx.y * v.m, cells += blockIdx.y * cell_count;
-    for (int64_t j = first_index() / WARP; j < v.m; j += index_stride() / WARP) {
-        const cx<T> value = values[v.index[j]];
-        for_lane(v, ndim, w, stored, j, [&](int64_t at, T k) {
-            add_to_grid(cells + at, cx<T>{k * value.re, k * value.im});
-        });
-    }
-}
-
-template <typename T> __global__ void __launch_bounds__(THREADS)
-    partial_interp_kernel(const __grid_constant__ view<T> v, int ndim, int w, const T *__restrict__ stored,
-                          const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
-{
-    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
-    values += blockIdx.y * v.m, cells += blockIdx.y * cell_count;
-    for (int64_t j = first_index() / WARP; j < v.m; j += index_stride() / WARP) {
-        cx<T> sum = {0, 0};
-        for_lane(v, ndim, w, stored, j, [&](int64_t at, T k) {
-            const cx<T> value = cells[at];
-            sum.re += k * value.re, sum.im += k * value.im;
-        });
-        for (int half = WARP / 2; half; half /= 2) {
-            sum.re += __shfl_down_sync(0xffffffffu, sum.re, half);
-            sum.im += __shfl_down_sync(0xffffffffu, sum.im, half);
-        }
-        if (threadIdx.x % WARP == 0) values[v.index[j]] = sum;
-    }
-}
-
-template <typename T> view<T> view_with_bins(const lmr_nufft_geometry *g, const made *m)
-{
-    view<T> v = view_of<T>(g, m->points);
-    if (!v.bin_of) v.bin_of = m->bin_of;
-    return v;
-}
-
-template <typename T> larmor_status partial(lmr_cuda *c, const lmr_nufft_geometry *g, const made *m, bool spreading,
-                                            int64_t batch, cx<T> *values, cx<T> *cells)
-{
-    const view<T> v = view_with_bins<T>(g, m);
-    const int64_t cell_count = v.cells[0] * v.cells[1] * v.cells[2];
-    const auto *stored = static_cast<const T *>(m->stored);
-    return for_batches(batch, 1, [&](int64_t first, int64_t count) {
-        const dim3 grid(blocks(v.m, THREADS / WARP), (unsigned)count);
-        cx<T> *y = values + first * v.m, *x = cells + first * cell_count;
-        if (spreading)
-            partial_spread_kernel<T><<<grid, THREADS, 0, c->stream>>>(v, g->ndim, g->width, stored, y, x);
-        else
-            partial_interp_kernel<T><<<grid, THREADS, 0, c->stream>>>(v, g->ndim, g->width, stored, x, y);
-        CUDA_TRY(cudaGetLastError());
-        return LARMOR_OK;
-    });
 }
 
 /* ---- the matrices ---- */
@@ -344,7 +269,7 @@ template <typename T, typename I> larmor_status make_matrices(lmr_cuda *c, const
     if (g->batch > 1) LMR_TRY(allocate(c, m, work, sizeof(cx<T>), &m->cells));
     if (!points) return LARMOR_OK;
     view<T> v;
-    LMR_TRY(find_bins(c, g, m, false, &v));
+    LMR_TRY(find_bins(c, g, m, &v));
     count_kernel<I>
         <<<blocks(points + 1), THREADS, 0, c->stream>>>(points + 1, each, static_cast<I *>(m->rows.offset));
     CUDA_TRY(cudaGetLastError());
@@ -512,13 +437,9 @@ larmor_status spread(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t b
 {
     LMR_CUDA_ENTER(c, ctx);
     const auto *m = static_cast<const made *>(of);
-    auto *from = static_cast<cx<T> *>(const_cast<void *>(values)), *to = static_cast<cx<T> *>(cells);
-    if (m->stored || !m->points->m) {
-        const auto count = (size_t)(g->cells[0] * g->cells[1] * g->cells[2] * batch);
-        CUDA_TRY(cudaMemsetAsync(to, 0, count * sizeof *to, c->stream));
-    }
-    if (!m->points->m) return LARMOR_OK;
-    return m->stored ? partial<T>(c, g, m, true, batch, from, to) : full_spread<T>(c, m, batch, from, to);
+    if (m->stored) return lmr_cuda_spread_points<T>(c, g, &m->with_values, batch, values, cells);
+    if (!m->points->m) return lmr_cuda_spread_points<T>(c, g, m->points, batch, values, cells);
+    return full_spread<T>(c, m, batch, static_cast<const cx<T> *>(values), static_cast<cx<T> *>(cells));
 }
 
 template <typename T>
@@ -526,9 +447,10 @@ larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t b
 {
     LMR_CUDA_ENTER(c, ctx);
     const auto *m = static_cast<const made *>(of);
-    auto *from = static_cast<cx<T> *>(const_cast<void *>(cells)), *to = static_cast<cx<T> *>(values);
+    if (m->stored) return lmr_cuda_interp_points<T>(c, g, &m->with_values, batch, cells, values);
     if (!m->points->m) return LARMOR_OK;
-    return m->stored ? partial<T>(c, g, m, false, batch, to, from) : full_interp<T>(c, m, batch, from, to);
+    auto *from = static_cast<cx<T> *>(const_cast<void *>(cells)); /* cuSPARSE's matrices are not const */
+    return full_interp<T>(c, m, batch, from, static_cast<cx<T> *>(values));
 }
 
 template <typename T> constexpr lmr_precompute_kernels kernels = {

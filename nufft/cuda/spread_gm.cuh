@@ -15,10 +15,12 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(gm_threads
 {
     const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2];
     for (int64_t j = first_index(); j < v.m; j += index_stride()) {
-        point_window<T, D, W> w(v, table, j);
+        const uint32_t index = v.index[j];
         const box<D, W> to(v, j);
+        point_window<T, D, W> w;
+        w.read_or_compute(v, table, j);
         for (int64_t b = 0; b < batch; b++) {
-            const cx<T> value = values[b * v.m + v.index[j]];
+            const cx<T> value = values[b * v.m + index];
             for_rows(w, [&](int y, int z, T side) {
                 const cx<T> scaled = {side * value.re, side * value.im};
                 cx<T> *const row = cells + b * grid + to.row(y, z);

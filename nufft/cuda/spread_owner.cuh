@@ -113,19 +113,26 @@ template <typename T, int D>
 __device__ __forceinline__ coordinate<T> load_coordinate(const view<T> &v, int d, int64_t j)
 {
     const cell at = unpack(v.at[j]);
-    return {d == 0 ? v.t[0][j] : d == 1 ? v.t[1][j] : v.t[2][j], d == 0 ? at.x : at.y, v.index[j]};
+    const T t = v.stored ? 0 : d == 0 ? v.t[0][j] : d == 1 ? v.t[1][j] : v.t[2][j];
+    return {t, d == 0 ? at.x : at.y, v.index[j]};
 }
 
-/* Call store(l, value l of the window) for all l. */
+/* Call store(l, value l of the window) for all l: from t, or those at `from` if it is not NULL. */
 template <int FROM, typename T, int W, typename Store>
-__device__ __forceinline__ void stage_values(const window_table<T, W> &table, T t, Store store)
+__device__ __forceinline__ void stage_values(const window_table<T, W> &table, T t, const T *from, Store store)
 {
     T k[part];
-    window_part<FROM>(table, t, k);
+    if (from) {
+#pragma unroll
+        for (int l = 0; l < part; l++)
+            if (FROM + l < W) k[l] = from[(FROM + l) * stored_group];
+    } else {
+        window_part<FROM>(table, t, k);
+    }
 #pragma unroll
     for (int l = 0; l < part; l++)
         if (FROM + l < W) store(FROM + l, k[l]);
-    if constexpr (FROM + part < W) stage_values<FROM + part>(table, t, store);
+    if constexpr (FROM + part < W) stage_values<FROM + part>(table, t, from, store);
 }
 
 /* Where the points of each row of cells begin, among the piece's; rows is (y, z) flat, the last of them its end. */
@@ -224,6 +231,7 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
             const auto [d, q] = size::item(thread, i);
             if (d >= D || base + q >= count) continue;
             T *const record = records + q * size::record;
+            const T *const from = v.stored ? stored_values<D, W>(v, d, job.first + (uint32_t)(base + q)) : nullptr;
             cx<T> strength[B];
             if (d == 0) {
 #pragma unroll
@@ -231,7 +239,7 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
                     strength[b] = transform + b < batch ? values[(transform + b) * v.m + next[i].index] : cx<T>{0, 0};
             }
             if (D > 1 && d == D - 1) {
-                stage_values<0>(table, next[i].t, [&](int l, T value) { record[2 * B + l] = value; });
+                stage_values<0>(table, next[i].t, from, [&](int l, T value) { record[2 * B + l] = value; });
             } else {
                 T *const row = (d == 0 ? rows_x : rows_y) + q * size::row;
                 if (placed[i] >= 0) {
@@ -239,7 +247,7 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
                     for (int l = 0; l < W; l++) row[placed[i] + l] = 0;
                 }
                 placed[i] = next[i].at;
-                stage_values<0>(table, next[i].t, [&](int l, T value) { row[placed[i] + l] = value; });
+                stage_values<0>(table, next[i].t, from, [&](int l, T value) { row[placed[i] + l] = value; });
             }
             if (d == 0) {
 #pragma unroll

@@ -26,10 +26,12 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(sm_threads
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < job.count; p += sm_threads) {
         const int64_t j = (int64_t)job.first + p;
-        point_window<T, D, W> w(v, table, j);
+        const uint32_t index = v.index[j];
         cx<T> *to = tile + offset_in_tile(v, v.at[j]);
+        point_window<T, D, W> w;
+        w.read_or_compute(v, table, j);
         for (int b = 0; b < now; b++, to += size) {
-            const cx<T> value = values[(transform + b) * v.m + v.index[j]];
+            const cx<T> value = values[(transform + b) * v.m + index];
             for_rows(w, [&](int y, int z, T side) {
                 const cx<T> scaled = {side * value.re, side * value.im};
                 cx<T> *const row = to + z * v.plane + y * v.pitch;

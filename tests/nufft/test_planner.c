@@ -119,7 +119,7 @@ static void few_points_take_a_smaller_grid_than_many(void **state)
 static void the_same_points_give_the_same_plan_whatever_there_was_before(void **state)
 {
     (void)state;
-    problem few = problem_of((larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {100, 100}, .tol = 1e-9}, 10);
+    problem few = problem_of((larmor_nufft_opts){.type = 2, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-9}, 10);
     problem many = problem_of(few.opts, 200000);
     larmor_nufft *a = plan_of(&many), *b = plan_of(&many), *c = plan_of(&few), *d = plan_of(&few);
     expect_same_grid(a, b);
@@ -340,7 +340,7 @@ static void a_calibrated_device_still_keeps_the_tolerance(void **state)
 static void a_calibration_moves_the_balance_between_points_and_grid(void **state)
 {
     (void)state;
-    problem p = problem_of((larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {100, 100}, .tol = 1e-9}, 10000);
+    problem p = problem_of((larmor_nufft_opts){.type = 1, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-9}, 20000);
     lmr_nufft_scales slow_points = {{{100, 100, 100}, {100, 100, 100}}, {1, 1, 1}},
                      slow_grid = {{{1, 1, 1}, {1, 1, 1}}, {100, 100, 100}};
     assert_ok(lmr_wisdom_set_scales(dev, LMR_F64, &slow_points));
