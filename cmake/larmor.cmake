@@ -7,7 +7,7 @@ if(LARMOR_WERROR)
 endif()
 # No -ffast-math: isfinite must mean it. These leave finite results and errors alone but free the vectoriser.
 set(LARMOR_FLAGS -fno-math-errno -fno-trapping-math)
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_C_CLANG_TIDY) # which refuses what it does not know
   list(APPEND LARMOR_FLAGS -fcx-fortran-rules)
 endif()
 

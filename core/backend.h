@@ -8,7 +8,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 6
+#define LMR_BACKEND_ABI 7
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -42,9 +42,6 @@ typedef struct lmr_fft {
      * does not read there; inward 1: only the band's numbers come out, anything elsewhere. */
     larmor_status (*band)(void *ctx, void *plan, int sign, int inward, const int64_t keep[3], void *data);
     void (*destroy)(void *ctx, void *plan); /* NULL is fine */
-    /* as plan, but by timing on data, which it overwrites: quicker to run, with rounding that differs from one plan to
-     * the next. NULL: plan is as good */
-    larmor_status (*tuned)(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void *data, void **plan);
 } lmr_fft;
 
 /* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with

@@ -99,6 +99,7 @@ static larmor_status check_filters(lmr_dataset *d, hid_t list)
 static larmor_status check_chunks(lmr_dataset *d, hsize_t *elements)
 {
     hsize_t chunk[H5S_MAX_RANK] = {0};
+    *elements = 0;
     const hid_t list = H5Dget_create_plist(d->id);
     if (list < 0) return lmr_h5_damaged("creation properties", d->path);
     larmor_status st = check_filters(d, list);

@@ -86,7 +86,7 @@ static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, 
     hsize_t most[LMR_MRD_RANK], chunk[LMR_MRD_RANK];
     int64_t bytes = (int64_t)H5Tget_size(type);
     for (int d = rank - 1; d >= 0; d--) {
-        const int64_t fit = CHUNK_BYTES / bytes > 0 ? CHUNK_BYTES / bytes : 1;
+        const int64_t fit = bytes > 0 && bytes < CHUNK_BYTES ? CHUNK_BYTES / bytes : 1; /* 0 bytes: no type */
         most[d] = d ? dim[d] : H5S_UNLIMITED;
         chunk[d] = dim[d] < (hsize_t)fit ? dim[d] : (hsize_t)fit;
         if (rank == LMR_MRD_RANK && d == 0) chunk[d] = 1;

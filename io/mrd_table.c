@@ -106,8 +106,8 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
         }
         LMR_TRY(check_head(raw, i, largest));
         const double dwell = isfinite(h->dwell_us) && h->dwell_us > 0 ? (double)h->dwell_us : 0;
-        if (use & LMR_IMAGING && !info->dwell_us) info->dwell_us = dwell;
-        if (use & LMR_NOISE && !info->noise_dwell_us) info->noise_dwell_us = dwell;
+        if (use & LMR_IMAGING && info->dwell_us == 0) info->dwell_us = dwell;
+        if (use & LMR_NOISE && info->noise_dwell_us == 0) info->noise_dwell_us = dwell;
     }
     LMR_TRY(check_channels(raw));
     warn_of_limits(raw);

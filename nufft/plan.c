@@ -204,8 +204,7 @@ static larmor_status plan_fft(const larmor_nufft *plan, int64_t batch, void **ff
 {
     const lmr_fft *table = plan->dev->be->fft[plan->precision];
     const lmr_nufft_geometry *g = &plan->geometry;
-    return plan->opts.effort && table->tuned ? table->tuned(plan->ctx, g->ndim, g->cells, batch, plan->cells, fft)
-                                             : table->plan(plan->ctx, g->ndim, g->cells, batch, fft);
+    return table->plan(plan->ctx, g->ndim, g->cells, batch, fft);
 }
 
 /* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. Without FFT the

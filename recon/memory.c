@@ -50,10 +50,10 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, effort, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int between = toeplitz == LMR_TOEPLITZ_YES ? p->weighted : p->weighted ? 3 : 1;
+    const int between = toeplitz == LMR_TOEPLITZ_YES ? p->weighted : p->weighted ? 2 : 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted)
-        total += (rest ? samples * (double)rest : 0) + 2 * samples; /* their root; the last block's product */
+        total += (rest ? samples * (double)rest : 0) + samples / 2; /* the last block's product; their root */
     if (block < p->coils) total += image;
     if (toeplitz) {
         const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, block);

@@ -391,7 +391,7 @@ static larmor_status exec(void *ctx, void *plan, int sign, void *data)
     return band(ctx, plan, sign, 1, ((const transform *)plan)->dim, data);
 }
 
-const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, NULL};
+const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy};
 
 /* ---- single lines ---- */
 

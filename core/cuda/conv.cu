@@ -113,7 +113,8 @@ template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, 
             <<<launch_over(v->s.dim, now), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, -1));
-        filter_kernel<T><<<blocks(v->cells), 256, 0, c->stream>>>(v->cells, now, v->spectrum.get(), v->grid.get());
+        filter_kernel<T>
+            <<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, now, v->spectrum.get(), v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, 1));
         crop_kernel<T>
@@ -127,8 +128,8 @@ template <typename T> larmor_status set(void *ctx, void *plan, double scale, con
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
-    real_kernel<T><<<blocks(v->cells), 256, 0, c->stream>>>(v->cells, (T)scale, static_cast<const cx<T> *>(cells),
-                                                            v->spectrum.get());
+    real_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, (T)scale, static_cast<const cx<T> *>(cells),
+                                                                v->spectrum.get());
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }

@@ -32,8 +32,8 @@ template <typename X, typename Y>
 void convert(const lmr_cuda *c, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y)
 {
     const int stride = parts_of(to);
-    convert_kernel<<<blocks(n * stride), 256, 0, c->stream>>>(n, parts_of(from), static_cast<const X *>(x), stride,
-                                                              static_cast<Y *>(y));
+    convert_kernel<<<blocks(n * stride), THREADS, 0, c->stream>>>(n, parts_of(from), static_cast<const X *>(x),
+                                                                  stride, static_cast<Y *>(y));
 }
 
 } // namespace
@@ -58,9 +58,9 @@ larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double valu
     LMR_CUDA_ENTER(c, ctx);
     const int parts = parts_of(type);
     if (is_double(type))
-        fill_kernel<<<blocks(n * parts), 256, 0, c->stream>>>(n, parts, value, static_cast<double *>(x));
+        fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, value, static_cast<double *>(x));
     else
-        fill_kernel<<<blocks(n * parts), 256, 0, c->stream>>>(n, parts, (float)value, static_cast<float *>(x));
+        fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, (float)value, static_cast<float *>(x));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }

@@ -111,8 +111,25 @@ template <typename T> struct alignas(2 * sizeof(T)) cx {
     T re, im;
 };
 
+/* A table's untyped arrays as complex numbers. */
+template <typename T> static inline const cx<T> *in(const void *x)
+{
+    return static_cast<const cx<T> *>(x);
+}
+template <typename T> static inline cx<T> *out(void *y)
+{
+    return static_cast<cx<T> *>(y);
+}
+
+/* An array as a kernel's argument. */
+template <typename N> struct three {
+    N v[3];
+};
+
+enum { THREADS = 256 }; /* of a block, where nothing else is said */
+
 /* Blocks for a grid-stride loop over n: one pass if the grid can be that large, at least 1. */
-static inline unsigned blocks(int64_t n, int threads = 256)
+static inline unsigned blocks(int64_t n, int threads = THREADS)
 {
     const int64_t needed = n > 0 ? (n - 1) / threads + 1 : 1;
     return needed < INT_MAX ? (unsigned)needed : INT_MAX;

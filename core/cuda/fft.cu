@@ -132,7 +132,7 @@ void destroy(void *ctx, void *plan)
     if (plan && !cudaSetDevice(c->ordinal)) delete static_cast<transform *>(plan);
 }
 
-template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, band<T>, destroy, nullptr};
+template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, band<T>, destroy};
 
 } // namespace
 

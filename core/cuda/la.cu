@@ -140,7 +140,7 @@ template <typename T> struct eigen_solver {
         CUDA_TRY(cusolverDnXsyevBatched(c->solver, params, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n,
                                         matrix, a, n, value, w, matrix, work.get(), bytes, host_work.get(),
                                         host_bytes, info.get(), count));
-        check_kernel<T><<<blocks(count * n), 256, 0, c->stream>>>(count, info.get(), count * n, w, worst);
+        check_kernel<T><<<blocks(count * n), THREADS, 0, c->stream>>>(count, info.get(), count * n, w, worst);
         CUDA_TRY(cudaGetLastError());
         return LARMOR_OK;
     }

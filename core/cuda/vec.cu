@@ -6,15 +6,6 @@
 namespace
 {
 
-template <typename T> const cx<T> *in(const void *x)
-{
-    return static_cast<const cx<T> *>(x);
-}
-template <typename T> cx<T> *out(void *y)
-{
-    return static_cast<cx<T> *>(y);
-}
-
 template <typename T> __device__ cx<T> times(cx<T> a, cx<T> b)
 {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
@@ -41,9 +32,9 @@ template <typename T> larmor_status axpby(void *ctx, int64_t n, double a, const 
 {
     LMR_CUDA_ENTER(c, ctx);
     if (b == 0)
-        scale_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)a, in<T>(x), out<T>(y));
+        scale_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, (T)a, in<T>(x), out<T>(y));
     else
-        axpby_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, (T)a, in<T>(x), (T)b, out<T>(y));
+        axpby_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, (T)a, in<T>(x), (T)b, out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -58,7 +49,7 @@ template <typename T> __global__ void mul_kernel(int64_t n, const cx<T> *d, cons
 template <typename T> larmor_status mul(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    mul_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, in<T>(d), in<T>(x), conj != 0, out<T>(y));
+    mul_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, in<T>(d), in<T>(x), conj != 0, out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -76,7 +67,7 @@ template <typename T> larmor_status expand(void *ctx, int64_t n, int64_t nc, con
 {
     LMR_CUDA_ENTER(c, ctx);
     const dim3 grid(blocks(n), nc < 4 ? 1 : nc < 256 ? (unsigned)(nc / 4) : 64);
-    expand_kernel<T><<<grid, 256, 0, c->stream>>>(n, nc, in<T>(d), in<T>(x), out<T>(y));
+    expand_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, nc, in<T>(d), in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -98,21 +89,19 @@ template <typename T> __global__ void combine_kernel(int64_t n, int64_t nc, cons
 template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d, const void *y, void *x)
 {
     LMR_CUDA_ENTER(c, ctx);
-    combine_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, nc, in<T>(d), in<T>(y), out<T>(x));
+    combine_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, nc, in<T>(d), in<T>(y), out<T>(x));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
 /* ---- sum of conj(x) y ---- */
 
-enum { DOT_THREADS = 256 };
-
 /* The block's sum in thread 0, by halves: always the same order. */
 __device__ cx<double> block_sum(cx<double> v)
 {
-    __shared__ cx<double> part[DOT_THREADS];
+    __shared__ cx<double> part[THREADS];
     part[threadIdx.x] = v;
-    for (int half = DOT_THREADS / 2; half; half /= 2) {
+    for (int half = THREADS / 2; half; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) {
             part[threadIdx.x].re += part[threadIdx.x + half].re;
@@ -138,7 +127,7 @@ template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, cons
 __global__ void add_partials_kernel(int count, cx<double> *partials)
 {
     cx<double> sum = {0, 0};
-    for (int i = threadIdx.x; i < count; i += DOT_THREADS) sum.re += partials[i].re, sum.im += partials[i].im;
+    for (int i = threadIdx.x; i < count; i += THREADS) sum.re += partials[i].re, sum.im += partials[i].im;
     sum = block_sum(sum);
     if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
 }
@@ -147,12 +136,11 @@ __global__ void add_partials_kernel(int count, cx<double> *partials)
 template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, const void *y, double result[2])
 {
     LMR_CUDA_ENTER(c, ctx);
-    const unsigned most = LMR_CUDA_PARTIALS, needed = blocks(n, 4 * DOT_THREADS),
-                   grid = needed < most ? needed : most;
+    const unsigned most = LMR_CUDA_PARTIALS, needed = blocks(n, 4 * THREADS), grid = needed < most ? needed : most;
     auto *partials = reinterpret_cast<cx<double> *>(c->partials);
-    dot_kernel<T><<<grid, DOT_THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials);
+    dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials);
     CUDA_TRY(cudaGetLastError());
-    add_partials_kernel<<<1, DOT_THREADS, 0, c->stream>>>((int)grid, partials);
+    add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, partials);
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpyAsync(c->answer, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
     CUDA_TRY(cudaStreamSynchronize(c->stream));
@@ -176,7 +164,7 @@ template <typename T> __global__ void shrink_kernel(int64_t n, double t, const c
 template <typename T> larmor_status shrink(void *ctx, int64_t n, double t, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    shrink_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, t, in<T>(x), out<T>(y));
+    shrink_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, t, in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -209,9 +197,9 @@ larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const
     for (int d = 0; d < axis; d++) step *= dim[d];
     const int64_t n = dim[0] * dim[1] * dim[2], length = dim[axis];
     if (adjoint)
-        diff_adjoint_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
+        diff_adjoint_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
     else
-        diff_kernel<T><<<blocks(n), 256, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
+        diff_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -227,7 +215,7 @@ template <typename T> __global__ void random_kernel(int64_t n, uint64_t seed, T 
 template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x)
 {
     LMR_CUDA_ENTER(c, ctx);
-    random_kernel<<<blocks(2 * n), 256, 0, c->stream>>>(2 * n, seed, static_cast<T *>(x));
+    random_kernel<<<blocks(2 * n), THREADS, 0, c->stream>>>(2 * n, seed, static_cast<T *>(x));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }

@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { THREADS = 256, PARTS = 1024 };
+enum { PARTS = 1024 };
 
 __device__ double coordinate(bool wide, const void *points, int64_t i)
 {

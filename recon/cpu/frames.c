@@ -184,25 +184,28 @@ static larmor_status lines(void *ctx, int64_t n, int64_t voxels, int64_t count, 
     return LARMOR_OK;
 }
 
-static larmor_status deal(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                          const void *x_, void *y_)
+/* Columns of m numbers to their places among the total of each batch, or back from there. */
+static void move_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
+                         int collecting, const cplx *from, cplx *to)
 {
-    const cplx *x = x_;
-    cplx *y = y_;
 #pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
-    for (int64_t at = 0; at < count * batch; at++)
-        memcpy(y + m * (index[at % count] + total * (at / count)), x + m * at, sizeof *x * (size_t)m);
+    for (int64_t at = 0; at < count * batch; at++) {
+        const int64_t place = index[at % count] + total * (at / count);
+        memcpy(to + m * (collecting ? at : place), from + m * (collecting ? place : at), sizeof *to * (size_t)m);
+    }
+}
+
+static larmor_status deal(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
+                          const void *x, void *y)
+{
+    move_columns(ctx, m, count, total, batch, index, 0, x, y);
     return LARMOR_OK;
 }
 
 static larmor_status collect(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                             const void *y_, void *x_)
+                             const void *y, void *x)
 {
-    const cplx *y = y_;
-    cplx *x = x_;
-#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
-    for (int64_t at = 0; at < count * batch; at++)
-        memcpy(x + m * at, y + m * (index[at % count] + total * (at / count)), sizeof *x * (size_t)m);
+    move_columns(ctx, m, count, total, batch, index, 1, y, x);
     return LARMOR_OK;
 }
 

@@ -30,25 +30,4 @@ template <typename T> larmor_status lmr_cuda_recon_scatter(void *ctx, int64_t pi
 template <typename T>
 larmor_status lmr_cuda_recon_align(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
 
-namespace
-{
-
-enum { THREADS = 256 };
-
-/* An array as a kernel's argument. */
-template <typename N> struct three {
-    N v[3];
-};
-
-template <typename T> const cx<T> *in(const void *x)
-{
-    return static_cast<const cx<T> *>(x);
-}
-template <typename T> cx<T> *out(void *y)
-{
-    return static_cast<cx<T> *>(y);
-}
-
-} // namespace
-
 #endif

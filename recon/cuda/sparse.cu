@@ -139,8 +139,8 @@ template <typename T> __device__ cx<T> times(cx<T> a, cx<T> b)
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-template <typename T> __global__ void modulate_kernel(three dim, int64_t total, const cx<T> *phases, T sign, T scale,
-                                                      const cx<T> *x, cx<T> *y)
+template <typename T> __global__ void modulate_kernel(three<int64_t> dim, int64_t total, const cx<T> *phases, T sign,
+                                                      T scale, const cx<T> *x, cx<T> *y)
 {
     for (int64_t at = first_index(); at < total; at += index_stride()) {
         const int64_t row = at / dim.v[0];
@@ -167,7 +167,7 @@ template <typename T> larmor_status modulate(void *ctx, const int64_t dim[3], in
 enum { TILE = 32, TILE_ROWS = 8 };
 
 template <typename T>
-__global__ void transpose_kernel(three dim, int64_t across, int64_t tiles, const cx<T> *x, cx<T> *y)
+__global__ void transpose_kernel(three<int64_t> dim, int64_t across, int64_t tiles, const cx<T> *x, cx<T> *y)
 {
     __shared__ cx<T> tile[TILE][TILE + 1];
     const int64_t a = dim.v[0], n = dim.v[1], down = (n + TILE - 1) / TILE;

@@ -20,25 +20,4 @@ template <typename T> larmor_status lmr_cuda_sparse_synthesise(void *ctx, const 
 template <typename T>
 larmor_status lmr_cuda_sparse_copy_box(void *ctx, const lmr_box *box, const void *from, void *to);
 
-namespace
-{
-
-enum { THREADS = 256 };
-
-/* An array as a kernel's argument. */
-struct three {
-    int64_t v[3];
-};
-
-template <typename T> const cx<T> *in(const void *x)
-{
-    return static_cast<const cx<T> *>(x);
-}
-template <typename T> cx<T> *out(void *y)
-{
-    return static_cast<cx<T> *>(y);
-}
-
-} // namespace
-
 #endif

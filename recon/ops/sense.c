@@ -7,61 +7,28 @@
 #include "nufft/toeplitz.h"
 #include "recon/inputs.h"
 #include "recon/ops/sense.h"
+#include "recon/ops/weights.h"
 
-/* ---- weights ---- */
-
-/* Multiplication of every coil's samples by the same real numbers. */
-static larmor_status weights_forward(void *self, const larmor_array *x, larmor_array *y)
-{
-    LMR_TRY(larmor_copy(x, y));
-    return larmor_mul(self, 0, y);
-}
-
-static void weights_destroy(void *self)
-{
-    larmor_array_free(self);
-}
-
-/* sqrt(weights), complex, [samples...]. */
+/* sqrt(weights), real, [samples...]. */
 static larmor_status root_of(const larmor_array *weights, larmor_device *dev, larmor_dtype dtype,
                              larmor_shape samples, larmor_array **root)
 {
     *root = NULL;
-    const lmr_recon_kernels *kernels;
-    larmor_array *wide, *out = NULL;
-    int64_t index;
-    double value;
-    LMR_TRY(lmr_input_real("sense", "weights", weights, &wide));
-    larmor_status st;
-    LMR_OR(done, lmr_expect("sense", "weight array", weights, dev, weights->dtype, samples));
-    LMR_OR(done, lmr_find_outlier(wide, 0, &index, &value));
-    if (index >= 0) {
-        st = LMR_FAIL(LARMOR_ERR_ARG, "sense: weight %lld is %g, expected at least 0", (long long)index, value);
-        goto done;
-    }
-    LMR_OR(done, lmr_recon_kernels_of(dev, dtype, &kernels));
-    LMR_OR(done, larmor_array_convert(wide, dtype, &out));
-    LMR_OR(done, kernels->power(dev->ctx, larmor_array_count(out), 1, 0, out->data));
-    *root = out, out = NULL;
-done:
-    larmor_array_free(out), larmor_array_free(wide);
-    return st;
+    LMR_TRY(lmr_expect("sense", "weight array", weights, dev, weights->dtype, samples));
+    return lmr_weights_copy("sense", "weights", weights, dtype, 1, root);
 }
 
 /* sqrt(W) F of `coils` coils; root may be NULL. */
 static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
                                 larmor_array *root, int64_t coils, larmor_op **PF)
 {
-    static const larmor_op_impl impl = {"weights", weights_forward, weights_forward, NULL, weights_destroy};
     *PF = NULL;
     const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, coils);
     larmor_op *F = NULL, *P = NULL;
     larmor_status st;
     LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
     if (root) {
-        const larmor_shape kspace = larmor_op_out_shape(F);
-        LMR_OR(done, larmor_op_create(maps->dev, &impl, root, maps->dtype, kspace, kspace, &P));
-        larmor_array_ref(root);
+        LMR_OR(done, lmr_op_weigh("weights", root, maps->dtype, coils, &P));
         LMR_OR(done, larmor_op_chain(P, F, PF));
     } else {
         *PF = larmor_op_ref(F);

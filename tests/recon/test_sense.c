@@ -292,7 +292,8 @@ static void unusable_inputs_are_named(void **state)
     s.weights[11] = -2;
     larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
     const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};
-    assert_refused(larmor_op_sense(s.maps_array, &bad, &A), LARMOR_ERR_ARG, "sense: weight 11 is -2, expected");
+    assert_refused(larmor_op_sense(s.maps_array, &bad, &A), LARMOR_ERR_ARG,
+                   "sense: element 11 of the weights is -2, expected");
     larmor_array *few = real_array(LARMOR_SHAPE(SAMPLES, READOUTS - 1), s.weights);
     const larmor_sense_opts short_weights = {.traj = s.traj, .weights = few};
     assert_refused(larmor_op_sense(s.maps_array, &short_weights, &A), LARMOR_ERR_SHAPE,

@@ -1,0 +1,66 @@
+/* The log of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_log.h"
+
+#include <math.h>
+#include <string.h>
+
+void recon_log_input(const recon_run *r)
+{
+    const larmor_raw_info *info = &r->info;
+    larmor_group first;
+    larmor_encoding enc;
+    larmor_grid grid;
+    if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc) ||
+        larmor_raw_grid(r->job.raw, first.encoding, &grid))
+        return;
+    app_log("%s: %lld %s readouts x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts, enc.trajectory,
+            (long long)first.samples, info->coils, info->coils == 1 ? "" : "s", info->groups,
+            info->groups == 1 ? "" : "s");
+    if (info->noise || info->calibration || info->dropped || info->nonfinite)
+        app_log("readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
+                (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
+                (long long)info->dropped, (long long)info->nonfinite);
+    if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
+    app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)enc.recon_matrix[0],
+            (long long)enc.recon_matrix[1], (long long)enc.recon_matrix[2],
+            enc.recon_fov_mm[0] / (double)enc.recon_matrix[0], enc.recon_fov_mm[1] / (double)enc.recon_matrix[1],
+            enc.recon_fov_mm[2] / (double)enc.recon_matrix[2], (long long)grid.matrix[0], (long long)grid.matrix[1],
+            (long long)(grid.ndim > 2 ? grid.matrix[2] : 1));
+    for (const char *line = info->warnings; *line;) {
+        const size_t length = strcspn(line, "\n");
+        app_log("warning: %.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void recon_log_method(const recon_run *r)
+{
+    const recon_settings *s = r->s;
+    const char *maps = r->job.no_maps       ? "root sum of squares"
+                       : r->job.given       ? s->maps
+                       : r->info.coils == 1 ? "one coil, no maps"
+                                            : "maps from the data's centre (Walsh)";
+    const char *spec = larmor_device_spec(r->job.dev);
+    if (r->job.method == RECON_GRID)
+        app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
+    else
+        app_log("%s on %s: at most %d iterations, tolerance %.1e, lambda %.1e of the %s; %s",
+                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, fmax(r->job.tol, 0),
+                r->job.lambda, r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
+}
+
+void recon_log_result(const recon_run *r, const char *what, int first)
+{
+    const recon_result *last = &r->last;
+    if (last->made_traj && first)
+        app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
+    if (last->outside)
+        app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
+    if (r->job.method == RECON_CG)
+        app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
+                last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);
+    if (r->job.method == RECON_REGULARISED)
+        app_log("%s: %d iterations, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
+                last->report.iters, last->report.residual, last->report.objective, last->weight,
+                last->report.seconds);
+}

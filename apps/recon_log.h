@@ -1,0 +1,16 @@
+/* What `larmor recon` says on stderr while it works. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_LOG_H
+#define APP_RECON_LOG_H
+
+#include "recon_run.h"
+
+/* The scan: readouts, trajectory, the image that will come out, and what its reader warns of. */
+void recon_log_input(const recon_run *r);
+
+/* The method with its parameters, the device and where coil maps come from. */
+void recon_log_method(const recon_run *r);
+
+/* How the last images went. what: their name in the log; first: nothing was reconstructed before them. */
+void recon_log_result(const recon_run *r, const char *what, int first);
+
+#endif

@@ -1,0 +1,148 @@
+/* All that comes before the first image. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_prepare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "recon_log.h"
+#include "recon_plan.h"
+#include "recon_series.h"
+
+int recon_open_outputs(recon_run *r)
+{
+    for (int i = 0; i < r->s->outputs.count; i++) {
+        const char *path = r->s->outputs.text[i];
+        if (app_same_file(path, r->input)) {
+            app_error("%s: is also the output; choose another name.", path);
+            return APP_USAGE;
+        }
+        const larmor_status st = larmor_output_open(path, r->s->force, &r->output[i]);
+        if (st) return app_fail(APP_RUN, st);
+    }
+    return APP_DONE;
+}
+
+/* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
+static larmor_status make_whitening(recon_run *r)
+{
+    const larmor_raw_info *info = &r->info;
+    larmor_array *noise;
+    if (!info->noise || !strcmp(r->s->whiten, "off")) return LARMOR_OK;
+    const larmor_status read = larmor_raw_noise(r->job.raw, r->job.dev, &noise);
+    if (read || !noise) return read;
+    const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
+    const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
+    const larmor_status st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
+    if (!st)
+        app_log("whitening: %lld noise samples, dwell %.3g/%.3g us, bandwidth ratio %.3g",
+                (long long)info->noise_samples, info->noise_dwell_us, info->dwell_us, info->noise_bandwidth);
+    larmor_array_free(noise);
+    return st;
+}
+
+static int all_zero(const larmor_array *x)
+{
+    double size = 0;
+    return !larmor_nrm2(x, &size) && size == 0;
+}
+
+/* Maps from a file: [matrix..., coils] of the first group's grid, dimensions of 1 between allowed. */
+static int read_maps(recon_run *r)
+{
+    const char *path = r->s->maps;
+    larmor_array *read = NULL;
+    larmor_group group;
+    larmor_grid grid;
+    larmor_status st = larmor_image_read(path, r->job.dev, &read);
+    if (st) return app_fail(APP_INPUT, st);
+    st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
+    if (!st) st = larmor_raw_group(r->job.raw, 0, &group);
+    if (!st) st = larmor_raw_grid(r->job.raw, group.encoding, &grid);
+    const larmor_shape shape = larmor_array_shape(read);
+    larmor_array_free(read);
+    if (st) return app_fail(APP_INPUT, st);
+    int64_t got[4] = {1, 1, 1, 1},
+            need[4] = {grid.matrix[0], grid.matrix[1], grid.ndim > 2 ? grid.matrix[2] : 1, r->info.coils};
+    for (int d = 0; d < shape.ndim; d++) got[d < 3 ? d : 3] *= shape.dim[d];
+    if (shape.ndim == 3 && grid.ndim == 2 && got[3] == 1) got[3] = got[2], got[2] = 1;
+    if (memcmp(got, need, sizeof got) != 0) {
+        app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
+                  (long long)got[1], (long long)got[2], (long long)got[3], (long long)need[0], (long long)need[1],
+                  (long long)need[2], (long long)need[3]);
+        return APP_REFUSED;
+    }
+    if (all_zero(r->job.given)) {
+        app_error("%s: maps are zero at all pixels.", path);
+        return APP_REFUSED;
+    }
+    return APP_DONE;
+}
+
+int recon_prepare(recon_run *r)
+{
+    const recon_settings *s = r->s;
+    const larmor_raw_opts raw = {
+        .group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite, .conjugate = s->conjugate};
+    int code = APP_DONE;
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->job.raw));
+    r->info = larmor_raw_describe(r->job.raw);
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->job.dev));
+    recon_log_input(r);
+    if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
+        app_log("device %s", larmor_device_reason(r->job.dev));
+    APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
+    APP_OR(done, APP_INPUT, make_whitening(r));
+    if (r->job.no_maps && r->job.method != RECON_GRID) {
+        app_error("--maps none: only --method grid works without coil maps.");
+        return APP_USAGE;
+    }
+    if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) code = read_maps(r);
+    if (!code) recon_log_method(r);
+done:
+    return code;
+}
+
+/* "96 MB", "3.1 GB" */
+typedef struct byte_text {
+    char s[32];
+} byte_text;
+
+static byte_text bytes_text(int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (unit < 4 && value >= 999.5) value /= 1000, unit++;
+    byte_text text;
+    snprintf(text.s, sizeof text.s, "%.*f %s", unit > 0 && value < 9.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
+int recon_plan_memory(recon_run *r)
+{
+    recon_plan plan;
+    const larmor_status st = recon_plan_make(&r->job, r->s->memory, recon_wanted, r->s, &plan);
+    if (st) return app_fail(APP_RUN, st);
+    if (!plan.planned) return APP_DONE; /* no image is wanted, which is said elsewhere */
+    const char *spec = larmor_device_spec(r->job.dev), *whose = r->s->memory ? "allowed" : "free";
+    const byte_text planned = bytes_text(plan.planned), limit = bytes_text(plan.limit);
+    if (plan.limit && plan.planned > plan.limit) {
+        app_error("%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s", r->input, planned.s, limit.s,
+                  whose, spec, bytes_text(plan.planned - plan.limit).s,
+                  r->s->memory ? "Raise --memory." : "Free some, or use another device.");
+        return APP_LACKING;
+    }
+    if (plan.precondition < 0 && !r->job.precondition)
+        app_log("memory: the preconditioner does not fit; without it more iterations are needed");
+    r->job.block = plan.block, r->job.toeplitz = plan.toeplitz, r->job.precondition = plan.precondition;
+    char blocks[64] = "";
+    if (plan.block < plan.coils)
+        snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (long long)plan.block,
+                 (long long)plan.coils);
+    if (plan.limit)
+        app_log("memory: %s planned of %s %s on %s%s", planned.s, limit.s, whose, spec, blocks);
+    else
+        app_log("memory: %s planned on %s%s", planned.s, spec, blocks);
+    return APP_DONE;
+}

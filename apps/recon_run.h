@@ -1,0 +1,32 @@
+/* What a run of `larmor recon` was asked for and what it holds. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_RUN_H
+#define APP_RECON_RUN_H
+
+#include "common.h"
+#include "progress.h"
+#include "recon_group.h"
+
+/* The options as they were typed. */
+typedef struct recon_settings {
+    app_texts outputs;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
+    int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *plan;
+    double tol, lambda, time_weight, eps;
+    int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
+} recon_settings;
+
+/* All that a run holds, freed in one place. */
+typedef struct recon_run {
+    const recon_settings *s;
+    const char *input;
+    larmor_output *output[APP_MAX_TEXTS];
+    larmor_image *image; /* of every wanted group, in the file's order */
+    int images;
+    recon_job job;
+    app_progress progress;
+    larmor_raw_info info;
+    recon_result last;
+} recon_run;
+
+#endif

@@ -1,0 +1,119 @@
+/* One series after the other. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recon_log.h"
+
+int recon_wanted(const void *given, const larmor_group *g)
+{
+    const recon_settings *s = given;
+    return (s->slice < 0 || s->slice == g->slice) && (s->contrast < 0 || s->contrast == g->contrast) &&
+           (s->phase < 0 || s->phase == g->phase) && (s->repetition < 0 || s->repetition == g->repetition) &&
+           (s->set < 0 || s->set == g->set);
+}
+
+void recon_series_free(recon_series *l)
+{
+    free(l->group), free(l->first);
+}
+
+int recon_series_gather(recon_run *r, recon_series *l)
+{
+    const size_t room = (size_t)r->info.groups + 1;
+    *l = (recon_series){calloc(room, sizeof *l->group), calloc(room, sizeof *l->first), 0, 0};
+    char *taken = calloc(room, 1);
+    int code = APP_DONE;
+    larmor_group g, other;
+    if (!l->group || !l->first || !taken) {
+        code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+        goto done;
+    }
+    for (int i = 0; i < r->info.groups; i++) {
+        APP_OR(done, APP_INPUT, larmor_raw_group(r->job.raw, i, &g));
+        if (taken[i] || !recon_wanted(r->s, &g)) continue;
+        l->group[l->groups++] = i;
+        for (int j = i + 1; j < r->info.groups; j++) {
+            APP_OR(done, APP_INPUT, larmor_raw_group(r->job.raw, j, &other));
+            if (taken[j] || !recon_wanted(r->s, &other) || !recon_joint(&r->job, &g, &other)) continue;
+            l->group[l->groups++] = j, taken[j] = 1;
+        }
+        l->first[++l->series] = l->groups;
+    }
+    if (!l->groups) {
+        app_error("%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
+                  r->input);
+        code = APP_USAGE;
+    }
+done:
+    free(taken);
+    return code;
+}
+
+int recon_series_check(const recon_run *r, const recon_series *l)
+{
+    if (strcmp(r->s->method, "llr") != 0) return APP_DONE;
+    for (int i = 0; i < l->series; i++)
+        if (l->first[i + 1] - l->first[i] < 2) {
+            app_error(
+                "--method llr: %s has one frame of a slice, llr needs several repetitions, phases or contrasts; "
+                "use tv or wavelet.",
+                r->input);
+            return APP_USAGE;
+        }
+    return APP_DONE;
+}
+
+/* One series into r->image, whose places are those of the groups in the file. */
+static int reconstruct(recon_run *r, const recon_series *l, int s, const int *place)
+{
+    const int first = l->first[s], count = l->first[s + 1] - first;
+    char what[64];
+    larmor_array **image = calloc((size_t)count, sizeof(larmor_array *));
+    if (!image) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    int code = APP_DONE;
+    if (count > 1)
+        snprintf(what, sizeof what, "series %d of %d, %d images", s + 1, l->series, count);
+    else
+        snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
+    app_progress_begin(&r->progress, what);
+    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &r->last);
+    app_progress_end(&r->progress);
+    for (int i = 0; i < count && !st; i++) {
+        larmor_image *to = &r->image[place[l->group[first + i]]];
+        to->data = image[i];
+        const larmor_status described = larmor_raw_image_meta(r->job.raw, l->group[first + i], &to->meta);
+        if (described && !code) code = app_fail(APP_RUN, described);
+    }
+    free(image);
+    if (st) {
+        const int reading = st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG;
+        return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
+    }
+    if (!code) recon_log_result(r, what, s == 0);
+    return code;
+}
+
+int recon_series_run(recon_run *r, const recon_series *l)
+{
+    int *place = calloc((size_t)r->info.groups + 1, sizeof *place), code = APP_DONE, kept = 0, before = 0;
+    r->image = calloc((size_t)l->groups, sizeof *r->image);
+    if (place && r->image) {
+        for (int i = 0; i < l->groups; i++) place[l->group[i]] = 1;
+        for (int i = 0; i < r->info.groups; i++) { /* from which are wanted to how many are before */
+            const int here = place[i];
+            place[i] = before, before += here;
+        }
+        r->images = l->groups;
+        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) code = reconstruct(r, l, s, place);
+        for (int i = 0; i < l->groups; i++) /* what an interruption left out */
+            if (r->image[i].data) r->image[kept++] = r->image[i];
+        r->images = kept;
+    } else {
+        code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    }
+    free(place);
+    return code;
+}

@@ -1,0 +1,85 @@
+/* What the tests of a backend share: numbers that both precisions hold, doubles here and the tested precision there.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_TESTS_BACKEND_BUFFERS_H
+#define LARMOR_TESTS_BACKEND_BUFFERS_H
+
+#include <complex.h>
+#include <math.h>
+
+#include "core/device.h"
+#include "tests/support/test.h"
+
+typedef double _Complex cx;
+
+static const double epsilon[LMR_PRECISIONS] = {6e-8, 1.2e-16};
+
+static inline size_t element(int precision)
+{
+    return precision == LMR_F64 ? 16 : 8;
+}
+
+/* n complex numbers in [-1, 1)^2 that both precisions hold exactly. */
+static inline cx *random_values(int64_t n, uint64_t seed)
+{
+    cx *v = malloc((size_t)n * sizeof *v + 1);
+    assert_non_null(v);
+    uint64_t state = seed * 7919 + 1;
+    for (int64_t i = 0; i < n; i++) {
+        const double re = (float)test_random(&state);
+        v[i] = re + I * (double)(float)test_random(&state);
+    }
+    return v;
+}
+
+static inline void *upload(int precision, const cx *values, int64_t n)
+{
+    void *ptr;
+    const size_t bytes = (size_t)n * element(precision);
+    assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
+    float *narrow = malloc((size_t)n * 8 + 1);
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < n; i++)
+        narrow[2 * i] = (float)creal(values[i]), narrow[2 * i + 1] = (float)cimag(values[i]);
+    assert_ok(
+        dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)values : narrow, bytes));
+    free(narrow);
+    return ptr;
+}
+
+static inline cx *download(int precision, const void *ptr, int64_t n)
+{
+    cx *values = malloc((size_t)n * sizeof *values + 1);
+    assert_non_null(values);
+    const size_t bytes = (size_t)n * element(precision);
+    if (precision == LMR_F64) {
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));
+        return values;
+    }
+    float *narrow = malloc(bytes + 1);
+    assert_non_null(narrow);
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, narrow, ptr, bytes));
+    for (int64_t i = 0; i < n; i++) values[i] = (double)narrow[2 * i] + I * (double)narrow[2 * i + 1];
+    free(narrow);
+    return values;
+}
+
+static inline void release(void *ptr)
+{
+    dev->be->release(dev->ctx, ptr);
+}
+
+/* The device's values are the expected ones, to `roundings` roundings of the largest. */
+static inline void assert_close(int precision, const void *ptr, const cx *expected, int64_t n, double roundings)
+{
+    cx *got = download(precision, ptr, n);
+    double scale = 0, error = 0;
+    for (int64_t i = 0; i < n; i++) scale = fmax(scale, cabs(expected[i]));
+    for (int64_t i = 0; i < n; i++) {
+        const double e = cabs(got[i] - expected[i]);
+        error = isnan(e) ? INFINITY : fmax(error, e);
+    }
+    free(got);
+    assert_at_most(error, roundings * epsilon[precision] * scale);
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* A backend's FFT, and the convolution by it, against sums. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/backend/buffers.h"
+
+#define PI 3.14159265358979323846
+
+/* ---- FFT ---- */
+
+static void naive_dft(int ndim, const int64_t dim[3], int64_t batch, int sign, const cx *x, cx *y)
+{
+    int64_t full[3] = {1, 1, 1};
+    for (int d = 0; d < ndim; d++) full[d] = dim[d];
+    const int64_t n = full[0] * full[1] * full[2];
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t k = 0; k < n; k++) {
+            cx sum = 0;
+            for (int64_t i = 0; i < n; i++) {
+                double turns = 0;
+                for (int64_t d = 0, at = i, to = k; d < 3; at /= full[d], to /= full[d], d++)
+                    turns += (double)(at % full[d] * (to % full[d]) % full[d]) / (double)full[d];
+                sum += x[b * n + i] * cexp(sign * 2 * PI * I * turns);
+            }
+            y[b * n + k] = sum;
+        }
+}
+
+static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], batch;
+    } cases[] = {
+        {1, {1, 0, 0}, 1},   {1, {2, 0, 0}, 3},   {1, {17, 0, 0}, 5}, {1, {64, 0, 0}, 2},
+        {1, {251, 0, 0}, 1}, {1, {100, 0, 0}, 0}, {2, {8, 6, 0}, 1},  {2, {13, 7, 0}, 4},
+        {2, {1, 12, 0}, 2},  {3, {4, 3, 5}, 2},   {3, {11, 1, 7}, 3}, {3, {16, 8, 4}, 1},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
+            const int sign = s & 1 ? 1 : -1, ndim = cases[s / 2].ndim;
+            const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch;
+            int64_t n = batch;
+            for (int d = 0; d < ndim; d++) n *= dim[d];
+            cx *x = random_values(n, 16), *y = random_values(n, 17);
+            void *dx = upload(p, x, n), *plan;
+            naive_dft(ndim, dim, batch, sign, x, y);
+            assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
+            assert_close(p, dx, y, n, 30);
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, -sign, dx)); /* and back, unscaled */
+            for (int64_t i = 0; i < n; i++) x[i] *= (double)(n / batch);
+            assert_close(p, dx, x, n, 30);
+            dev->be->fft[p]->destroy(dev->ctx, plan);
+            release(dx), free(x), free(y);
+        }
+    dev->be->fft[0]->destroy(dev->ctx, NULL);
+}
+
+/* Whether cell i of an array lies in the band of the lowest keep frequencies. */
+static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t i)
+{
+    int inside = 1;
+    for (int d = 0; d < ndim; i /= dim[d], d++) {
+        const int64_t at = i % dim[d], frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
+        inside &= frequency >= -(keep[d] / 2) && frequency < keep[d] - keep[d] / 2;
+    }
+    return inside;
+}
+
+/* The band's numbers of y are the expected ones; what else there is goes. */
+static void assert_close_in_band(int precision, int ndim, const int64_t dim[3], const int64_t keep[3], void *y,
+                                 cx *expected, int64_t n, int64_t each)
+{
+    cx *got = download(precision, y, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!in_band(ndim, dim, keep, i % each)) got[i] = expected[i] = 0;
+    void *rest = upload(precision, got, n);
+    assert_close(precision, rest, expected, n, 30);
+    release(rest), free(got);
+}
+
+static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], keep[3], batch;
+    } cases[] = {
+        {1, {1, 0, 0}, {1, 0, 0}, 2},    {1, {12, 0, 0}, {5, 0, 0}, 3},   {1, {40, 0, 0}, {39, 0, 0}, 1},
+        {2, {8, 6, 0}, {8, 6, 0}, 2},    {2, {20, 12, 0}, {9, 7, 0}, 1},  {2, {18, 40, 0}, {10, 20, 0}, 3},
+        {2, {11, 9, 0}, {1, 2, 0}, 9},   {2, {37, 30, 0}, {18, 1, 0}, 0}, {2, {1, 12, 0}, {1, 7, 0}, 1},
+        {3, {8, 10, 6}, {4, 5, 3}, 1},   {3, {9, 1, 14}, {3, 1, 7}, 2},   {3, {6, 10, 12}, {6, 10, 12}, 1},
+        {3, {16, 12, 10}, {8, 6, 1}, 3}, {3, {5, 22, 18}, {2, 11, 9}, 9}, {3, {24, 20, 18}, {16, 13, 12}, 1},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 4; s++) {
+            const int sign = s & 1 ? 1 : -1, inward = s >> 1 & 1, ndim = cases[s / 4].ndim;
+            const int64_t *dim = cases[s / 4].dim, *keep = cases[s / 4].keep, batch = cases[s / 4].batch;
+            const int unread = !inward && dev->be->threads(dev->ctx); /* by a processor, beyond the band */
+            int64_t each = 1;
+            for (int d = 0; d < ndim; d++) each *= dim[d];
+            const int64_t n = each * batch;
+            cx *x = random_values(n, 18);
+            for (int64_t i = 0; i < n; i++)
+                if (!inward && !in_band(ndim, dim, keep, i % each)) x[i] = 0;
+            void *dx = upload(p, x, n), *plan;
+            assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
+            cx *expected = download(p, dx, n);
+            for (int64_t i = 0; i < n; i++)
+                if (unread && !in_band(ndim, dim, keep, i % each)) x[i] = NAN;
+            void *banded = upload(p, x, n);
+            assert_ok(dev->be->fft[p]->band(dev->ctx, plan, sign, inward, keep, banded));
+            if (inward)
+                assert_close_in_band(p, ndim, dim, keep, banded, expected, n, each);
+            else
+                assert_close(p, banded, expected, n, 30);
+            dev->be->fft[p]->destroy(dev->ctx, plan);
+            release(dx), release(banded), free(x), free(expected);
+        }
+}
+
+static void fft_refuses_impossible_dimensions(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        void *plan = &plan;
+        assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 4, (int64_t[]){2, 2, 2}, 1, &plan), LARMOR_ERR_ARG);
+        assert_null(plan);
+        assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 1, (int64_t[]){2, 0, 0}, -1, &plan), LARMOR_ERR_ARG);
+        assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 3, (int64_t[]){1 << 30, 1 << 30, 1 << 30}, 1, &plan),
+                         LARMOR_ERR_SHAPE);
+    }
+}
+
+/* ---- convolution ---- */
+
+/* y <- the corner of the circular convolution of x in the corner of a grid of zeros with the inverse transform of s,
+ * by transforms of the whole grid. */
+static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], const cx *s, const cx *x, cx *y)
+{
+    int64_t n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
+    for (int d = 0; d < ndim; d++) n[d] = dim[d], k[d] = keep[d];
+    const int64_t cells = n[0] * n[1] * n[2];
+    cx *grid = calloc((size_t)cells, sizeof *grid), *turned = calloc((size_t)cells, sizeof *turned);
+    assert_true(grid && turned);
+    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
+        grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]] = x[i];
+    naive_dft(ndim, dim, 1, -1, grid, turned);
+    for (int64_t i = 0; i < cells; i++) turned[i] *= 0.25 * creal(s[i]);
+    naive_dft(ndim, dim, 1, 1, turned, grid);
+    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
+        y[i] = grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]];
+    free(grid), free(turned);
+}
+
+static void convolution_is_that_of_the_padded_arrays(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], keep[3], batch;
+    } cases[] = {
+        {1, {1, 0, 0}, {1, 0, 0}, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5},   {1, {30, 0, 0}, {30, 0, 0}, 2},
+        {2, {8, 6, 0}, {4, 3, 0}, 1},     {2, {13, 20, 0}, {6, 10, 0}, 4}, {2, {22, 3, 0}, {9, 3, 0}, 11},
+        {2, {40, 34, 0}, {19, 17, 0}, 0}, {3, {4, 3, 5}, {2, 2, 2}, 2},    {3, {11, 1, 7}, {5, 1, 3}, 3},
+        {3, {10, 12, 8}, {5, 6, 4}, 9},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int c = 0; c < (int)(sizeof cases / sizeof *cases); c++) {
+            const int ndim = cases[c].ndim;
+            const int64_t *dim = cases[c].dim, *keep = cases[c].keep, batch = cases[c].batch;
+            int64_t cells = 1, kept = 1;
+            for (int d = 0; d < ndim; d++) cells *= dim[d], kept *= keep[d];
+            cx *s = random_values(cells, 18), *x = random_values(kept * batch, 19),
+               *y = random_values(kept * batch, 20);
+            void *ds = upload(p, s, cells), *dx = upload(p, x, kept * batch), *dy = upload(p, y, kept * batch), *plan;
+            for (int64_t b = 0; b < batch; b++) naive_conv(ndim, dim, keep, s, x + b * kept, y + b * kept);
+            const lmr_conv *conv = dev->be->conv[p];
+            assert_ok(conv->plan(dev->ctx, ndim, dim, keep, batch, &plan));
+            assert_ok(conv->set(dev->ctx, plan, 0.25, ds));
+            assert_ok(conv->exec(dev->ctx, plan, dx, dy));
+            assert_close(p, dy, y, kept * batch, 40);
+            assert_ok(conv->exec(dev->ctx, plan, dx, dx)); /* in place */
+            assert_close(p, dx, y, kept * batch, 40);
+            assert_true(conv->bytes(dev->ctx, ndim, dim, keep, batch) >= (double)cells * (p == LMR_F64 ? 8 : 4));
+            conv->destroy(dev->ctx, plan);
+            release(ds), release(dx), release(dy), free(s), free(x), free(y);
+        }
+    dev->be->conv[0]->destroy(dev->ctx, NULL);
+}
+
+static void convolution_refuses_impossible_dimensions(void **state)
+{
+    (void)state;
+    const int64_t large[3] = {1 << 30, 1 << 30, 1 << 30};
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        const lmr_conv *conv = dev->be->conv[p];
+        void *plan = &plan;
+        assert_int_equal(conv->plan(dev->ctx, 0, large, large, 1, &plan), LARMOR_ERR_ARG);
+        assert_null(plan);
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){5, 0, 0}, 1, &plan),
+                         LARMOR_ERR_ARG);
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){0, 0, 0}, 1, &plan),
+                         LARMOR_ERR_ARG);
+        assert_int_equal(conv->plan(dev->ctx, 3, large, large, 1, &plan), LARMOR_ERR_SHAPE);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
+        cmocka_unit_test(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result),
+        cmocka_unit_test(fft_refuses_impossible_dimensions),
+        cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
+        cmocka_unit_test(convolution_refuses_impossible_dimensions),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,92 @@
+/* A backend's linear algebra against naive double loops. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/backend/buffers.h"
+
+static cx entry(char op, const cx *a, int64_t lda, int64_t row, int64_t column)
+{
+    return op == 'N' ? a[row + column * lda] : op == 'T' ? a[column + row * lda] : conj(a[column + row * lda]);
+}
+
+static void gemm_multiplies_with_every_operation_and_leading_dimension(void **state)
+{
+    (void)state;
+    const char ops[] = "NTC";
+    const int64_t shapes[][3] = {{1, 1, 1}, {3, 2, 5}, {7, 4, 1}, {17, 13, 19}, {2, 3, 0}};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < 5 * 9; s++) {
+            const char opa = ops[s % 3], opb = ops[s / 3 % 3];
+            const int64_t m = shapes[s / 9][0], n = shapes[s / 9][1], k = shapes[s / 9][2], pad = 3;
+            const int64_t lda = (opa == 'N' ? m : k) + pad, ldb = (opb == 'N' ? k : n) + pad, ldc = m + pad;
+            const int64_t na = lda * (opa == 'N' ? k : m), nb = ldb * (opb == 'N' ? n : k), nc = ldc * n;
+            cx *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
+            void *da = upload(p, a, na), *db = upload(p, b, nb), *dc = upload(p, c, nc);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    cx sum = 0;
+                    for (int64_t l = 0; l < k; l++) sum += entry(opa, a, lda, i, l) * entry(opb, b, ldb, l, j);
+                    c[i + j * ldc] = sum;
+                }
+            assert_ok(dev->be->la[p]->gemm(dev->ctx, opa, opb, m, n, k, da, lda, db, ldb, dc, ldc));
+            assert_close(p, dc, c, nc, 40); /* the padding must be untouched */
+            release(da), release(db), release(dc), free(a), free(b), free(c);
+        }
+    assert_int_equal(dev->be->la[0]->gemm(dev->ctx, 'X', 'N', 1, 1, 1, NULL, 1, NULL, 1, NULL, 1), LARMOR_ERR_ARG);
+}
+
+/* max |A v - w v| and |v^H v' - delta| of one matrix. */
+static double eigen_error(int64_t n, const cx *a, const cx *v, const double *w)
+{
+    double error = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            cx av = 0, vv = 0;
+            for (int64_t l = 0; l < n; l++)
+                av += a[i + l * n] * v[l + j * n], vv += conj(v[l + i * n]) * v[l + j * n];
+            error = fmax(error, cabs(av - w[j] * v[i + j * n]));
+            error = fmax(error, cabs(vv - (i == j)));
+        }
+    return error;
+}
+
+static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
+{
+    (void)state;
+    const int64_t orders[] = {1, 2, 5, 16}, batches[] = {1, 3, 700, 2};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < 4; s++) {
+            const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
+            cx *a = random_values(total, 21);
+            for (int64_t m = 0; m < batch; m++)
+                for (int64_t i = 0; i < n; i++) {
+                    cx *matrix = a + m * n * n;
+                    matrix[i + i * n] = creal(matrix[i + i * n]);
+                    for (int64_t j = 0; j < i; j++) matrix[i + j * n] = conj(matrix[j + i * n]);
+                }
+            void *dw = upload(p, a, n * batch);
+            cx *upper = random_values(total, 22);
+            for (int64_t i = 0; i < total; i++)
+                if (i % n <= i / n % n) upper[i] = a[i];
+            void *da = upload(p, upper, total);
+            free(upper);
+            assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, da, dw));
+            cx *v = download(p, da, total), *raw = download(p, dw, n * batch);
+            double *w = malloc((size_t)(n * batch) * sizeof *w);
+            assert_non_null(w);
+            for (int64_t i = 0; i < n * batch; i++) /* w is real: two values in each complex number */
+                w[i] = i & 1 ? cimag(raw[i / 2]) : creal(raw[i / 2]);
+            for (int64_t m = 0; m < batch; m++) {
+                for (int64_t i = 1; i < n; i++) assert_true(w[m * n + i] >= w[m * n + i - 1]);
+                assert_at_most(eigen_error(n, a + m * n * n, v + m * n * n, w + m * n), 40 * (double)n * epsilon[p]);
+            }
+            release(da), release(dw), free(a), free(v), free(raw), free(w);
+        }
+    assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, NULL, NULL));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gemm_multiplies_with_every_operation_and_leading_dimension),
+        cmocka_unit_test(heev_gives_orthonormal_vectors_with_ascending_values),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,201 @@
+/* A backend's operations on vectors against naive double loops. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/backend/buffers.h"
+
+static const int64_t sizes[] = {0, 1, 2, 3, 17, 1000, 40001}; /* the last one is past the serial limit */
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void axpby_is_a_x_plus_b_y(void **state)
+{
+    (void)state;
+    const double factors[][2] = {{1, 0}, {-0.5, 1}, {0.25, -2}, {0, 3}};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 4; s++) {
+            const int64_t n = sizes[s / 4];
+            const double a = factors[s % 4][0], b = factors[s % 4][1];
+            cx *x = random_values(n, 1), *y = random_values(n, 2);
+            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
+            assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, a, dx, b, dy));
+            assert_close(p, dy, y, n, 4);
+            release(dx), release(dy), free(x), free(y);
+        }
+}
+
+static void axpby_may_work_in_place(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        const int64_t n = 40001;
+        cx *x = random_values(n, 3);
+        void *dx = upload(p, x, n);
+        for (int64_t i = 0; i < n; i++) x[i] *= 0.5 - 2;
+        assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, 0.5, dx, -2, dx));
+        assert_close(p, dx, x, n, 4);
+        release(dx), free(x);
+    }
+}
+
+static void axpby_with_b_zero_ignores_nan_in_y(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        cx x[3] = {1, I, -2}, y[3] = {NAN, INFINITY, NAN * I};
+        void *dx = upload(p, x, 3), *dy = upload(p, y, 3);
+        assert_ok(dev->be->vec[p]->axpby(dev->ctx, 3, 1, dx, 0, dy));
+        assert_close(p, dy, x, 3, 0);
+        release(dx), release(dy);
+    }
+}
+
+static void mul_multiplies_by_d_or_its_conjugate_also_in_place(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 4; s++) {
+            const int64_t n = sizes[s / 4];
+            const int conjugate = s & 1, in_place = s & 2;
+            cx *d = random_values(n, 4), *x = random_values(n, 5);
+            void *dd = upload(p, d, n), *dx = upload(p, x, n), *dy = in_place ? dx : upload(p, d, n);
+            for (int64_t i = 0; i < n; i++) x[i] *= conjugate ? conj(d[i]) : d[i];
+            assert_ok(dev->be->vec[p]->mul(dev->ctx, n, dd, dx, conjugate, dy));
+            assert_close(p, dy, x, n, 4);
+            release(dd), release(dx), free(d), free(x);
+            if (!in_place) release(dy);
+        }
+}
+
+static void expand_multiplies_each_channel_and_combine_is_its_adjoint(void **state)
+{
+    (void)state;
+    const int64_t channels[] = {0, 1, 5};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 3; s++) {
+            const int64_t n = sizes[s / 3], nc = channels[s % 3];
+            cx *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
+            void *dd = upload(p, d, n * nc), *dx = upload(p, x, n), *dy = upload(p, y, n * nc);
+            cx *sum = calloc((size_t)n + 1, sizeof *sum);
+            assert_non_null(sum);
+            for (int64_t i = 0; i < n * nc; i++) sum[i % n] += conj(d[i]) * y[i];
+            assert_ok(dev->be->vec[p]->expand(dev->ctx, n, nc, dd, dx, dy));
+            for (int64_t i = 0; i < n * nc; i++) {
+                const cx was = y[i];
+                y[i] = d[i] * x[i % n];
+                d[i] = was; /* kept for the second half */
+            }
+            assert_close(p, dy, y, n * nc, 4);
+            release(dy), dy = upload(p, d, n * nc);
+            assert_ok(dev->be->vec[p]->combine(dev->ctx, n, nc, dd, dy, dx));
+            assert_close(p, dx, sum, n, 12);
+            release(dd), release(dx), release(dy), free(d), free(x), free(y), free(sum);
+        }
+}
+
+static void dot_conjugates_its_first_vector_and_sums_in_double(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES; s++) {
+            const int64_t n = sizes[s];
+            cx *x = random_values(n, 9), *y = random_values(n, 10);
+            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            long double re = 0, im = 0, size = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const cx v = conj(x[i]) * y[i];
+                re += creal(v), im += cimag(v), size += cabs(v);
+            }
+            double out[2] = {NAN, NAN};
+            assert_ok(dev->be->vec[p]->dot(dev->ctx, n, dx, dy, out));
+            assert_at_most(hypot(out[0] - (double)re, out[1] - (double)im), 1e-15 * (double)size);
+            release(dx), release(dy), free(x), free(y);
+        }
+}
+
+static void dot_does_not_depend_on_the_number_of_threads(void **state)
+{
+    (void)state;
+    if (!dev->be->threads(dev->ctx)) skip();
+    for (int p = 0; p < LMR_PRECISIONS; p++) {
+        const int64_t n = 1000003;
+        cx *x = random_values(n, 11), *y = random_values(n, 12);
+        void *dx = upload(p, x, n), *dy = upload(p, y, n);
+        double first[2], out[2];
+        for (int threads = 1; threads <= 7; threads += 2) {
+            void *ctx;
+            assert_ok(dev->be->open(0, threads, &ctx));
+            assert_ok(dev->be->vec[p]->dot(ctx, n, dx, dy, threads == 1 ? first : out));
+            if (threads > 1) assert_memory_equal(first, out, sizeof out);
+            dev->be->close(ctx);
+        }
+        release(dx), release(dy), free(x), free(y);
+    }
+}
+
+static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
+{
+    (void)state;
+    const double t = 0.625;
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 2; s++) {
+            const int64_t n = sizes[s / 2];
+            cx *x = random_values(n, 13);
+            if (n > 1) x[0] = 0, x[1] = 3 * t - 4 * t * I;
+            void *dx = upload(p, x, n), *dy = s & 1 ? dx : upload(p, x, n);
+            for (int64_t i = 0; i < n; i++) {
+                const double size = cabs(x[i]);
+                x[i] = size > t ? x[i] * (1 - t / size) : 0;
+            }
+            if (n > 1) assert_true(cabs(x[1]) == 4 * t);
+            assert_ok(dev->be->vec[p]->shrink(dev->ctx, n, t, dx, dy));
+            assert_close(p, dy, x, n, 4);
+            if (!(s & 1)) release(dy);
+            release(dx), free(x);
+        }
+}
+
+/* y = D x by its definition, and D's adjoint from the same definition: x[j] += conj of the coefficient of y[i]. */
+static void naive_diff(const int64_t dim[3], int axis, int adjoint, const cx *x, cx *y)
+{
+    const int64_t n = dim[0] * dim[1] * dim[2], step[3] = {1, dim[0], dim[0] * dim[1]};
+    for (int64_t i = 0; i < n; i++) y[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (i / step[axis] % dim[axis] + 1 == dim[axis]) continue;
+        const int64_t next = i + step[axis];
+        if (!adjoint)
+            y[i] = x[next] - x[i];
+        else
+            y[next] += x[i], y[i] -= x[i];
+    }
+}
+
+static void diff_is_the_forward_difference_and_its_adjoint(void **state)
+{
+    (void)state;
+    const int64_t dims[][3] = {{1, 1, 1}, {7, 1, 1}, {5, 4, 3}, {2, 1, 9}, {33, 41, 29}, {0, 3, 2}};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < 6 * 3 * 2; s++) {
+            const int64_t *dim = dims[s / 6], n = dim[0] * dim[1] * dim[2];
+            const int axis = s % 3, adjoint = s / 3 % 2;
+            cx *x = random_values(n, 14), *y = random_values(n, 15);
+            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            naive_diff(dim, axis, adjoint, x, y);
+            assert_ok(dev->be->vec[p]->diff(dev->ctx, dim, axis, adjoint, dx, dy));
+            assert_close(p, dy, y, n, 4);
+            release(dx), release(dy), free(x), free(y);
+        }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(axpby_is_a_x_plus_b_y),
+        cmocka_unit_test(axpby_may_work_in_place),
+        cmocka_unit_test(axpby_with_b_zero_ignores_nan_in_y),
+        cmocka_unit_test(mul_multiplies_by_d_or_its_conjugate_also_in_place),
+        cmocka_unit_test(expand_multiplies_each_channel_and_combine_is_its_adjoint),
+        cmocka_unit_test(dot_conjugates_its_first_vector_and_sums_in_double),
+        cmocka_unit_test(dot_does_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(shrink_shortens_by_t_and_kills_what_is_shorter),
+        cmocka_unit_test(diff_is_the_forward_difference_and_its_adjoint),
+    };
+    RUN_TESTS(tests);
+}
