@@ -207,6 +207,11 @@ static void set_precompute(case_list *list)
     list->count = kept;
 }
 
+int bench_is_wanted(const bench_wish *wish, const bench_case *c)
+{
+    return is_wanted(wish, c) && names(&wish->types, c->type);
+}
+
 larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *count)
 {
     static const struct {

@@ -20,4 +20,7 @@ typedef struct bench_wish {
  * Errors  LARMOR_ERR_ARG for a wish that makes no case; LARMOR_ERR_MEMORY. */
 larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *count);
 
+/* 1 if the case, its type included, is one of those asked for. */
+int bench_is_wanted(const bench_wish *wish, const bench_case *c);
+
 #endif

@@ -124,6 +124,8 @@ static double fixed_of(const planner_result *r, double factor)
 enum { RATIOS = 4 };
 static const char *const ratio_names[RATIOS] = {"estimate / exhaustive", "measure / exhaustive", "1.25 / measure",
                                                 "2 / measure"};
+static const char *const ratio_keys[RATIOS] = {"estimate_over_exhaustive", "measure_over_exhaustive",
+                                               "1.25_over_measure", "2_over_measure"};
 
 static double ratio_of(const planner_result *r, int ratio)
 {
@@ -166,17 +168,21 @@ static void print_summary(const planner_result *results, int count)
     }
 }
 
-larmor_status bench_planner_run(larmor_device *dev, int rounds, double scale, planner_result *results, int *count)
+larmor_status bench_planner_run(larmor_device *dev, int rounds, const bench_wish *wish, planner_result *results,
+                                int *count)
 {
     const int gpu = strncmp(larmor_device_spec(dev), "cpu", 3) != 0;
     larmor_status st = LARMOR_OK;
+    *count = 0;
     printf("%-58s %18s %18s %18s\n", "milliseconds, factor and width of", "estimate", "measure", "exhaustive");
-    for (*count = 0; *count < PLANNER_CASES && !st; *count += !st) {
-        st = run_case(dev, rounds, case_of(*count, gpu, scale), &results[*count]);
-        if (!st) print_case(&results[*count]);
+    for (int i = 0; i < PLANNER_CASES && !st; i++) {
+        const bench_case c = case_of(i, gpu, wish->scale);
+        if (!bench_is_wanted(wish, &c)) continue;
+        st = run_case(dev, rounds, c, &results[*count]);
+        if (!st) print_case(&results[(*count)++]);
     }
     print_summary(results, *count);
-    return st;
+    return st || *count ? st : larmor_fail(LARMOR_ERR_ARG, "bench: no case of planner fits the other options");
 }
 
 void bench_planner_write_json(larmor_device *dev, const planner_result *results, int count, FILE *out)
@@ -205,6 +211,9 @@ void bench_planner_write_json(larmor_device *dev, const planner_result *results,
             json_close(&j, '}');
         }
         json_numbers(&j, "fixed_seconds", r->fixed, PLANNER_FACTORS);
+        json_open(&j, "ratios", '{');
+        for (int k = 0; k < RATIOS; k++) json_number(&j, ratio_keys[k], ratio_of(r, k));
+        json_close(&j, '}');
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bench_case.h"
+#include "bench_cases.h"
 
 enum { PLANNER_CASES = 20, PLANNER_FACTORS = 8 };
 extern const double planner_factors[PLANNER_FACTORS];
@@ -20,10 +20,11 @@ typedef struct planner_result {
 /* Time the cases and print a table of them.
  *
  * rounds   of each measurement, in which all plans take turns.
- * scale    multiplies the number of modes in each dimension.
+ * wish     which of the cases; its scale multiplies the number of modes in each dimension.
  * results  [PLANNER_CASES]; *count are filled, also on error.
- * Errors   larmor's own; LARMOR_STOPPED after a signal. */
-larmor_status bench_planner_run(larmor_device *dev, int rounds, double scale, planner_result *results, int *count);
+ * Errors   LARMOR_ERR_ARG for a wish that leaves no case; larmor's own; LARMOR_STOPPED after a signal. */
+larmor_status bench_planner_run(larmor_device *dev, int rounds, const bench_wish *wish, planner_result *results,
+                                int *count);
 
 void bench_planner_write_json(larmor_device *dev, const planner_result *results, int count, FILE *out);
 

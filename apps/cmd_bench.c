@@ -288,7 +288,7 @@ done:
     return code;
 }
 
-/* `larmor bench planner`: its own cases, of which all that counts here are files, repeats and the scale. */
+/* `larmor bench planner`: its own cases, from which the options choose. */
 static int run_planner(work *w)
 {
     const settings *s = w->s;
@@ -300,7 +300,7 @@ static int run_planner(work *w)
     if (s->json) code = open_json(s, &w->json);
     if (code) goto done;
     if (s->calibrate) APP_OR(done, APP_RUN, larmor_nufft_calibrate(w->place.dev));
-    APP_OR(done, APP_RUN, bench_planner_run(w->place.dev, (int)s->repeats, s->wish.scale, results, &count));
+    APP_OR(done, APP_RUN, bench_planner_run(w->place.dev, (int)s->repeats, &s->wish, results, &count));
     if (w->json.out) {
         bench_planner_write_json(w->place.dev, results, count, w->json.out);
         code = close_json(s, &w->json);
@@ -342,8 +342,10 @@ const app_command cmd_bench = {
         "uniform and cluster. mri: 2D 256^2 radial with 32 coils, 3D 192^3 stars and koosh with 8. cpu: 1D 1e4, 2D\n"
         "320^2, 3D 100^3, 1e6 and 1e7 points, batches of 1 and 8. gnufftw: 3D 62^3 to 254^3, undersampling 1, 4 and\n"
         "16, ten upsampling factors each. Errors are measured against direct sums for random outputs.\n"
-        "planner: 20 cases of its own, with what estimate, measure and exhaustive choose and with fixed factors; of\n"
-        "the options it heeds the device, --repeats, --scale, --calibrate and the files.",
+        "planner: 20 cases of its own, with what estimate, measure and exhaustive choose and with fixed factors;\n"
+        "--dims, --type, --precision, --tol and --batch choose from them, and --scale multiplies their modes. Of "
+        "the\n"
+        "other options it heeds the device, --repeats, --calibrate and the files.",
     .max_files = 1,
     .options = options,
     .settings = sizeof(settings),

@@ -9,7 +9,7 @@
 
 typedef struct settings {
     int64_t type, sign;
-    const char *traj, *targets, *output, *precision, *order, *device;
+    const char *traj, *targets, *output, *precision, *order, *device, *plan;
     app_list modes;
     double tol, upsample;
     int64_t threads;
@@ -34,6 +34,9 @@ static const app_option options[] = {
            .choices = "single|double"),
     OPTION(APP_TEXT, order, 0, "mode-order", "O", "centred: -N/2 first; fft: 0 first", .preset = "centred",
            .choices = "centred|fft"),
+    OPTION(APP_TEXT, plan, 0, "plan", "EFFORT",
+           "how the grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
+           .choices = "estimate|measure|exhaustive"),
     APP_DEVICE_OPTIONS(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
     {0},
@@ -154,6 +157,19 @@ static int check_usage(const settings *s)
     return APP_USAGE;
 }
 
+/* What was done, and with --plan how it was chosen. */
+static void report(const settings *s, const larmor_nufft_opts *o, const larmor_device *dev, int64_t count,
+                   larmor_nufft_info info)
+{
+    static const char *const sources[] = {"the model", "timing", "wisdom"};
+    if (s->plan)
+        app_log("plan: by %s, %d timed; %lld transforms together, about %.3g ms", sources[info.source], info.tried,
+                (long long)info.together, 1e3 * info.seconds);
+    app_log("wrote %s: type %d%s on %s, %lld points, grid %lld x %lld x %lld, window %d, expected error %.1e",
+            s->output, o->type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)count,
+            (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width, info.error);
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
@@ -181,15 +197,14 @@ static int run(const void *given, const app_files *files)
     o.dtype = larmor_array_dtype(x);
     code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
     if (code) goto done;
+    APP_OR(done, APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
     APP_OR(done, APP_INPUT, larmor_nufft_create(dev, &o, &plan));
     APP_OR(done, APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
     APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
     APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     APP_OR(done, APP_RUN, larmor_array_save(out, y));
-    const larmor_nufft_info info = larmor_nufft_describe(plan);
-    app_log("wrote %s: type %d%s on %s, %lld points, grid %lld x %lld x %lld, window %d, expected error %.1e",
-            s->output, o.type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)at.count,
-            (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width, info.error);
+    app_keep_wisdom(dev, s->plan, 0);
+    report(s, &o, dev, at.count, larmor_nufft_describe(plan));
 done:
     larmor_nufft_free(plan);
     larmor_array_free(y), larmor_array_free(x), larmor_array_free(at.array), larmor_array_free(to.array);

@@ -110,14 +110,15 @@ static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array
 
 /* ---- iterative methods: A and b of all frames ---- */
 
-static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, larmor_op **A)
+static larmor_status sense_of(const recon_job *job, larmor_array *maps, const recon_frame *frame, int toeplitz,
+                              larmor_op **A)
 {
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
                                      .effort = job->effort,
                                      .block = job->block,
-                                     .toeplitz = job->toeplitz,
+                                     .toeplitz = toeplitz,
                                      .iters = recon_normals(job)};
     return larmor_op_sense(maps, &sense, A);
 }
@@ -132,7 +133,10 @@ static larmor_status make_operator(const recon_job *job, const recon_frame *fram
     larmor_status st;
     if (!ops) OR(done, NO_MEMORY());
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
-    for (int i = 0; i < count; i++) OR(done, sense_of(job, maps, &frames[i], &ops[i]));
+    for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
+        const int lost = i && !larmor_sense_uses_toeplitz(ops[0]);
+        OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
+    }
     *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
     if (count > 1)
         st = larmor_op_frames(ops, count, A);

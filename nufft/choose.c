@@ -303,15 +303,35 @@ static double pair_cost(const lmr_nufft_request *r, const double product[3], dou
     return lmr_nufft_cost_points(&rates, &outer, 1) + lmr_nufft_cost_grid(&rates, &grid);
 }
 
-static larmor_status cheapest_pair(const lmr_nufft_request *r, const double product[3], double targets,
-                                   lmr_type3_choice *c, int *kept)
+/* The outer factors that come into question, cheapest first. */
+static int rank_pairs(const lmr_nufft_request *r, const double product[3],
+                      lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES])
 {
-    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES] = {{r->upsample, 0}};
     int count = r->upsample > 0;
+    list[0] = (lmr_nufft_candidate){r->upsample, 0};
     for (int i = 0; i < FACTORS && r->upsample <= 0; i++)
         if (factors[i] >= 1.25 && factors[i] <= 2) /* where inner_rounding was measured */
             insert(list, count++, (lmr_nufft_candidate){factors[i], pair_cost(r, product, factors[i])});
+    return count;
+}
+
+static larmor_status cheapest_pair(const lmr_nufft_request *r, const double product[3], double targets,
+                                   lmr_type3_choice *c, int *kept)
+{
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    const int count = rank_pairs(r, product, list);
     for (int i = 0; i < count && !*kept; i++) LMR_TRY(narrowest_pair(r, product, targets, list[i].upsample, c, kept));
+    return LARMOR_OK;
+}
+
+larmor_status lmr_type3_list(const lmr_nufft_request *r, const double product[3], double targets,
+                             lmr_type3_choice choices[LMR_NUFFT_CANDIDATES], int *count)
+{
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    const int factors_in_question = rank_pairs(r, product, list);
+    *count = 0;
+    for (int i = 0, kept; i < factors_in_question; i++, *count += kept)
+        LMR_TRY(narrowest_pair(r, product, targets, list[i].upsample, &choices[*count], &kept));
     return LARMOR_OK;
 }
 

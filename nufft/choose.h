@@ -73,6 +73,10 @@ typedef struct lmr_type3_choice {
 larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double product[3], double targets,
                                lmr_type3_choice *choice);
 
+/* All of them that keep the tolerance, the one above first; *count is 0 if there are none. */
+larmor_status lmr_type3_list(const lmr_nufft_request *request, const double product[3], double targets,
+                             lmr_type3_choice list[LMR_NUFFT_CANDIDATES], int *count);
+
 /* The least even 2^a 3^b 5^c 7^d >= n. */
 int64_t lmr_nufft_good_size(int64_t n);
 

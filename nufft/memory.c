@@ -1,5 +1,6 @@
 /* What a NUFFT takes of a device's memory. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/array.h"
 #include "larmor/nufft.h"
@@ -65,11 +66,19 @@ typedef struct outline {
     int threads, ndim;
     size_t real;
     int64_t batch, most;
-    int shapes; /* of tiles that may be taken */
-    larmor_precompute precompute;
+    int shapes;                   /* of tiles that may be taken */
+    larmor_precompute precompute; /* AUTO: any that keeps the limit */
+    int64_t precompute_memory;
 } outline;
 
 /* A precomputed form, and what making it takes for a moment. */
+static double form_bytes(const outline *o, const lmr_precompute_size *s, larmor_precompute form)
+{
+    const int64_t bytes = lmr_precompute_bytes(s, form);
+    if (!o->precompute && bytes > o->precompute_memory) return 0; /* is not tried */
+    return (double)bytes + (double)lmr_precompute_scratch(s, form);
+}
+
 static double precompute_bytes(const outline *o, const lmr_nufft_choice *choice, double points, int64_t together)
 {
     const lmr_precompute_size s = {.ndim = o->ndim,
@@ -79,7 +88,8 @@ static double precompute_bytes(const outline *o, const lmr_nufft_choice *choice,
                                    .points = (int64_t)points,
                                    .cells = choice->cells[0] * choice->cells[1] * choice->cells[2],
                                    .together = together};
-    return (double)lmr_precompute_bytes(&s, o->precompute) + (double)lmr_precompute_scratch(&s, o->precompute);
+    if (o->precompute) return form_bytes(o, &s, o->precompute);
+    return fmax(form_bytes(o, &s, LARMOR_PRECOMPUTE_PARTIAL), form_bytes(o, &s, LARMOR_PRECOMPUTE_FULL));
 }
 
 /* A transform of types 1 and 2; *together is how many share a pass. A GPU's FFT works beside the grids, for a whole
@@ -140,6 +150,22 @@ static larmor_status most_bytes(const outline *o, const larmor_nufft_opts *opts,
     return LARMOR_OK;
 }
 
+/* As most_bytes; points and targets together are `points`. */
+static larmor_status most_type3_bytes(const outline *o, const larmor_nufft_opts *opts, const lmr_nufft_request *r,
+                                      const double product[3], double *total)
+{
+    int count = 1;
+    *total = 0;
+    lmr_type3_choice *list = malloc(LMR_NUFFT_CANDIDATES * sizeof *list);
+    if (!list) return LMR_NO_MEMORY();
+    larmor_status st = lmr_type3_choose(r, product, r->points, list);
+    if (!st && opts->effort) st = lmr_type3_list(r, product, r->points, list, &count);
+    for (int i = 0; i < count && !st; i++) *total = fmax(*total, type3_bytes(o, &list[i], r->points));
+    if (opts->effort) *total = 2 * *total + 2 * (double)o->real * (double)o->batch * r->points;
+    free(list);
+    return st;
+}
+
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
@@ -161,7 +187,9 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
                        .shapes = opts->effort ? TILE_SHAPES : 1,
-                       .precompute = opts->type == 3 ? LARMOR_PRECOMPUTE_NONE : opts->precompute};
+                       .precompute = opts->type == 3 || (!opts->precompute && !opts->effort) ? LARMOR_PRECOMPUTE_NONE
+                                                                                             : opts->precompute,
+                       .precompute_memory = opts->precompute_memory};
     const lmr_nufft_rates rates = lmr_nufft_rates_of(dev, single ? LMR_F32 : LMR_F64, opts->threads);
     lmr_nufft_request request = {.ndim = opts->ndim,
                                  .single = single,
@@ -171,9 +199,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                                  .batch = (double)o.batch,
                                  .rates = &rates};
     if (opts->type == 3) {
-        lmr_type3_choice choice;
-        LMR_TRY(lmr_type3_choose(&request, modes, (double)points, &choice));
-        total = type3_bytes(&o, &choice, (double)points);
+        LMR_TRY(most_type3_bytes(&o, opts, &request, modes, &total));
     } else {
         LMR_TRY(most_bytes(&o, opts, &request, &total));
     }

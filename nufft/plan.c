@@ -124,7 +124,9 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
     if (o.tol == 0) o.tol = 1e-5;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
-    if (o.precompute == LARMOR_PRECOMPUTE_AUTO) o.precompute = LARMOR_PRECOMPUTE_NONE;
+    const int timed = o.effort && o.type != 3 && !o.spread_only;
+    if (o.precompute == LARMOR_PRECOMPUTE_AUTO && !(timed && o.precompute_memory > 0))
+        o.precompute = LARMOR_PRECOMPUTE_NONE;
     if (o.sort == LARMOR_NUFFT_SORT_OFF && o.method == LARMOR_NUFFT_AUTO) o.method = LARMOR_NUFFT_GM;
     return o;
 }
@@ -336,7 +338,7 @@ static larmor_nufft *new_plan(larmor_device *dev, const larmor_nufft_opts *fille
     plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
     plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
     plan->terms = terms, plan->max_batch = filled->max_batch, plan->points = -1;
-    plan->info.precompute = filled->precompute;
+    plan->info.precompute = filled->precompute ? filled->precompute : LARMOR_PRECOMPUTE_NONE;
     return plan;
 }
 
@@ -367,6 +369,7 @@ larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_ch
     larmor_status st = attach(beside);
     beside->choice = *choice, beside->chosen_for = plan->chosen_for, beside->max_batch = way->max_batch;
     beside->geometry.method = way->method, beside->geometry.tiles = way->tiles;
+    beside->info.precompute = way->precompute;
     if (!st) st = set_geometry(beside);
     if (!st) st = make_ready(beside);
     if (st) {
@@ -482,7 +485,8 @@ static larmor_status estimate(larmor_nufft *plan, int64_t m, larmor_nufft **next
 {
     const double points = m > 0 ? (double)m : 1;
     lmr_nufft_choice choice;
-    const lmr_nufft_way way = {.method = plan->geometry.method, .max_batch = plan->max_batch};
+    const lmr_nufft_way way = {
+        .method = plan->geometry.method, .max_batch = plan->max_batch, .precompute = plan->info.precompute};
     if (points == plan->chosen_for || plan->opts.upsample > 0 || plan->opts.spread_only) {
         return plan->ready ? LARMOR_OK : lmr_nufft_make_beside(plan, &plan->choice, &way, next);
     }

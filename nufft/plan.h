@@ -46,6 +46,7 @@ typedef struct lmr_nufft_way {
     lmr_nufft_method method;
     int tiles;
     int64_t max_batch; /* 0: by the workspace */
+    larmor_precompute precompute;
 } lmr_nufft_way;
 
 /* A plan with the same options and another grid, ready for points. */

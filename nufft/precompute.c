@@ -119,7 +119,7 @@ static larmor_status fill(const larmor_nufft *plan, larmor_precompute form, int6
 
 larmor_status lmr_precompute_make(const larmor_nufft *plan, int64_t points, const void *sorted, lmr_precompute **out)
 {
-    const larmor_precompute form = plan->opts.precompute;
+    const larmor_precompute form = plan->info.precompute;
     *out = NULL;
     if (form != LARMOR_PRECOMPUTE_PARTIAL && form != LARMOR_PRECOMPUTE_FULL) return LARMOR_OK;
     LMR_TRY(lmr_precompute_check(plan, form, points));

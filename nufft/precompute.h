@@ -29,8 +29,7 @@ int64_t lmr_precompute_scratch(const lmr_precompute_size *s, larmor_precompute f
 /* LARMOR_ERR_MEMORY, with the bytes, if the form of so many points passes the plan's limit. */
 larmor_status lmr_precompute_check(const larmor_nufft *plan, larmor_precompute form, int64_t points);
 
-/* The form that the plan's options ask for, for sorted points, which must outlive it; *out is NULL for AUTO and NONE.
- */
+/* The form that the plan's info names, for sorted points, which must outlive it; *out is NULL for NONE. */
 larmor_status lmr_precompute_make(const larmor_nufft *plan, int64_t points, const void *sorted, lmr_precompute **out);
 void lmr_precompute_free(const larmor_nufft *plan, lmr_precompute *p); /* NULL is fine */
 

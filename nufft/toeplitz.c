@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "nufft/choose.h"
 #include "nufft/kernels.h"
+#include "nufft/race.h"
 
 typedef struct toeplitz {
     larmor_device *dev;
@@ -218,24 +219,54 @@ static double window_cost(int ndim, int width, int single)
     return 5 + pow(width, ndim - 1) * ceil(2.0 * width / (single ? 8 : 4));
 }
 
-int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t iters)
+double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t iters)
 {
     design d;
     lmr_nufft_choice pair, psf;
-    if (make_design(opts, &d)) return 0;
+    if (make_design(opts, &d)) return INFINITY;
     const int nd = d.opts.ndim, single = d.opts.dtype == LARMOR_C64;
     const lmr_nufft_request forward_request = {
         .ndim = nd, .single = single, .tol = d.opts.tol, .upsample = d.opts.upsample};
     const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
     if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
-        return 0;
+        return INFINITY;
     const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
     /* a point's; what of both FFTs is left where zeros are left out, beyond what a NUFFT leaves out */
     const double sort = 60, pruned = 0.5;
     const double both = 2 * (m * window_cost(nd, pair.window.width, single) + fft_cost(pair.cells, single));
     const double made =
         m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
-    return made + times * 2 * pruned * fft_cost(d.wrap.cells, single) < times * both;
+    return (made / times + 2 * pruned * fft_cost(d.wrap.cells, single)) / both;
+}
+
+/* An operator that is timed. */
+typedef struct runner {
+    larmor_op *A;
+    larmor_status (*apply)(larmor_op *A, const larmor_array *x, larmor_array *y);
+    const larmor_array *x;
+    larmor_array *y;
+} runner;
+
+static larmor_status run_once(void *self)
+{
+    const runner *r = self;
+    return r->apply(r->A, r->x, r->y);
+}
+
+larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *x, larmor_array *y, int *quicker)
+{
+    runner one = {N, larmor_op_forward, x, y}, both = {A, larmor_op_normal, x, y};
+    const lmr_run runs[2] = {{run_once, &one}, {run_once, &both}};
+    larmor_timer *timer;
+    double seconds[2];
+    LMR_TRY(larmor_timer_create(x->dev, &timer));
+    larmor_status st = lmr_race_screen(timer, runs[0], INFINITY, &seconds[0]);
+    if (!st) st = lmr_race_screen(timer, runs[1], seconds[0], &seconds[1]);
+    if (!st && fmax(seconds[0], seconds[1]) < lmr_race_close * fmin(seconds[0], seconds[1]))
+        st = lmr_race_duel(timer, runs, seconds);
+    *quicker = !st && seconds[0] < seconds[1];
+    larmor_timer_free(timer);
+    return st;
 }
 
 /* ---- memory ---- */

@@ -8,9 +8,14 @@
 larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                  double *making, double *held);
 
-/* 1 if N is expected to be quicker than adjoint of forward when it is applied `iters` times to opts->batch images,
- * making it included. The model: nanoseconds of one thread for each point, which pays for the window, and for each
- * cell of an FFT, which pays for its logarithm; measured on x86-64, and only ratios matter. */
-int lmr_toeplitz_pays(const larmor_nufft_opts *opts, int64_t points, int64_t iters);
+/* What N is expected to take when it is applied `iters` times to opts->batch images, making it included, over what
+ * adjoint of forward takes; INFINITY where the options are wrong. The model: nanoseconds of one thread for each point,
+ * which pays for the window, and for each cell of an FFT, which pays for its logarithm; measured on x86-64, and only
+ * ratios matter. */
+double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t iters);
+
+/* Time one application of each to x: *quicker is 1 if N takes less than A's normal map. y, of x's shape, is
+ * overwritten. */
+larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *x, larmor_array *y, int *quicker);
 
 #endif

@@ -1,29 +1,26 @@
-/* Timing plans against each other. SPDX-License-Identifier: Apache-2.0 */
+/* Timing plans against each other: a table of candidates, each run a few times, is filled one axis after the other
+ * (grids, methods, batches, tiles, forms of precomputation), always from its best entries on; its upper part is run
+ * again, and the best few meet in duels. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/tune.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "nufft/cpu/tiles.h"
+#include "nufft/precompute.h"
+#include "nufft/race.h"
+#include "nufft/survey.h"
 #include "nufft/wisdom.h"
 
-/* Rounds of a duel: at least these, more where they are short, and twice as many where both are close. */
-enum { ROUNDS = 3, MOST_ROUNDS = 8 };
-static const double short_duel = 0.02; /* seconds */
-static const double close_call = 1.08, hopeless = 1.5;
-static const double better = 0.98; /* what a challenger needs, so that noise does not elect one */
-/* MEASURE: what the model puts within this factor of the best, so many of them, for so many seconds. */
-static const double promising = 1.6, budget[] = {0, 1, 60};
-enum { PROMISING = 6 };
-static const double least_run = 4e-4; /* seconds of a run: shorter executes are repeated */
-static const double step = 1.05;      /* between the upsampling factors of an exhaustive search */
+/* MEASURE: grids that the model puts within this factor of the best, so many of them. */
+static const double promising = 2;
+enum { PROMISING = 12 };
+static const double step = 1.05; /* between the upsampling factors of an exhaustive search */
+/* By effort: entries from which an axis is varied, and duels of the best at the end. */
+static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 4, 8};
+enum { MOST_SEEDS = 6, MOST_DUELS = 8, MOST_VARIANTS = 8, MOST_CANDIDATES = 512 };
 
-/* ---- what is tried ---- */
-
-/* A grid and its way of work. */
-typedef struct option {
-    lmr_nufft_choice choice;
-    lmr_nufft_way way;
-} option;
+/* ---- grids ---- */
 
 static int add_factor(const lmr_nufft_request *r, const int64_t modes[3], double factor, int wider,
                       lmr_tune_grid *grid)
@@ -76,262 +73,407 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
     return count;
 }
 
-/* ---- timing ---- */
+/* ---- candidates ---- */
+
+typedef struct candidate {
+    int grid; /* of the trial's */
+    lmr_nufft_way way;
+    int64_t together; /* transforms that share a pass, by its way */
+    double seconds;
+} candidate;
 
 typedef struct trial {
     const larmor_nufft *plan; /* whose options count */
     const larmor_array *points;
     int64_t m;
+    int effort, grid_count, count;
+    lmr_nufft_choice *choices; /* the grids */
+    candidate *table;          /* what was timed, the quickest first */
     larmor_array *values, *modes;
     larmor_timer *timer, *clock; /* of a run, and of the whole search */
-    larmor_nufft *best;
-    option best_option;
-    double best_seconds;
-    int tried, runs;
+    double dearest;              /* seconds of the longest screening so far */
+    larmor_nufft *best;          /* of champion, with the points */
+    candidate champion;
+    larmor_status left_out; /* why something was: it does not matter if anything else is in */
 } trial;
-
-static larmor_status make_trial(const larmor_nufft *plan, const larmor_array *points, int64_t m, trial *t)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    const lmr_vec *vec = plan->dev->be->vec[plan->precision];
-    *t = (trial){.plan = plan, .points = points, .m = m};
-    LMR_TRY(larmor_timer_create(plan->dev, &t->timer));
-    LMR_TRY(larmor_timer_create(plan->dev, &t->clock));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(m, o->batch), &t->values));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(plan->mode_count, o->batch), &t->modes));
-    LMR_TRY(vec->random(plan->dev->ctx, m * o->batch, 1, t->values->data));
-    LMR_TRY(vec->random(plan->dev->ctx, plan->mode_count * o->batch, 2, t->modes->data));
-    return larmor_timer_start(t->clock);
-}
-
-static void end_trial(trial *t)
-{
-    larmor_timer_free(t->timer), larmor_timer_free(t->clock);
-    larmor_array_free(t->values), larmor_array_free(t->modes);
-    larmor_nufft_free(t->best);
-}
-
-static larmor_status run_once(const trial *t, larmor_nufft *plan)
-{
-    larmor_array *in = plan->opts.type == 1 ? t->values : t->modes,
-                 *out = plan->opts.type == 1 ? t->modes : t->values;
-    LMR_TRY(larmor_nufft_execute(plan, in, out));
-    return plan->opts.both_directions ? larmor_nufft_execute_adjoint(plan, out, in) : LARMOR_OK;
-}
-
-/* Seconds of an execute: the mean of `repeats`. */
-static larmor_status time_run(trial *t, larmor_nufft *plan, int repeats, double *seconds)
-{
-    LMR_TRY(larmor_timer_start(t->timer));
-    for (int i = 0; i < repeats; i++) LMR_TRY(run_once(t, plan));
-    LMR_TRY(larmor_timer_stop(t->timer, seconds));
-    *seconds /= repeats, t->runs++;
-    return LARMOR_OK;
-}
-
-static int repeats_for(double seconds)
-{
-    return seconds * 50 < least_run ? 50 : seconds < least_run ? (int)ceil(least_run / seconds) : 1;
-}
-
-static int rounds_for(double seconds)
-{
-    return (int)fmin(fmax(short_duel / seconds, ROUNDS), MOST_ROUNDS);
-}
-
-/* Both in turn; each time is the least of its runs. */
-static larmor_status duel(trial *t, larmor_nufft *challenger, double *mine, double *other)
-{
-    const int repeats = repeats_for(fmin(*mine, *other)), rounds = rounds_for(repeats * (*mine + *other));
-    double seconds;
-    *mine = *other = INFINITY;
-    for (int round = 0; round < 2 * rounds; round++) {
-        if (round == rounds && !(*mine < close_call * *other && *other < close_call * *mine)) break;
-        LMR_TRY(time_run(t, t->best, repeats, &seconds));
-        *other = fmin(*other, seconds);
-        LMR_TRY(time_run(t, challenger, repeats, &seconds));
-        *mine = fmin(*mine, seconds);
-    }
-    return LARMOR_OK;
-}
-
-/* Whether there is time for another challenger. */
-static larmor_status has_time(const trial *t, int *yes)
-{
-    double spent;
-    LMR_TRY(larmor_timer_stop(t->clock, &spent));
-    /* what another one takes: its first run and a duel */
-    *yes = spent + (2 * ROUNDS + 2) * t->best_seconds < budget[t->plan->opts.effort];
-    return LARMOR_OK;
-}
-
-/* Let a plan that has the points challenge the best so far; it is the trial's from now on. */
-static larmor_status challenge(trial *t, const option *o, larmor_nufft *challenger)
-{
-    double mine, best = t->best_seconds;
-    larmor_status st = time_run(t, challenger, 1, &mine); /* cold: it loads code and touches memory */
-    if (!st) st = time_run(t, challenger, 1, &mine);
-    if (!st && t->best && mine <= hopeless * best) st = duel(t, challenger, &mine, &best);
-    if (!st && t->best && mine <= hopeless * t->best_seconds) t->best_seconds = best;
-    t->tried++;
-    if (st || (t->best && mine >= better * best)) {
-        larmor_nufft_free(challenger);
-        return st;
-    }
-    larmor_nufft_free(t->best);
-    t->best = challenger, t->best_option = *o, t->best_seconds = mine;
-    return LARMOR_OK;
-}
-
-/* What the memory has no room for is left out, as long as something is in. */
-static larmor_status try_option(trial *t, const option *o)
-{
-    larmor_nufft *challenger;
-    int yes = 1;
-    if (t->best) LMR_TRY(has_time(t, &yes));
-    if (!yes) return LARMOR_OK;
-    larmor_status st = lmr_nufft_make_beside(t->plan, &o->choice, &o->way, &challenger);
-    if (!st) {
-        st = lmr_nufft_sort_points(challenger, t->points, t->m);
-        if (!st) return challenge(t, o, challenger);
-        larmor_nufft_free(challenger);
-    }
-    return st == LARMOR_ERR_MEMORY && t->best ? LARMOR_OK : st;
-}
-
-/* ---- the search ---- */
 
 static int has_tiles(const larmor_nufft *plan)
 {
     return plan->info.threads > 0;
 }
 
-/* Methods that the options leave open: on a GPU all of them. */
-static int methods_of(const larmor_nufft *plan, int effort, lmr_nufft_method methods[5])
+static larmor_status make_grids(trial *t, const lmr_nufft_request *r)
 {
-    methods[0] = plan->geometry.method;
-    if (effort < LARMOR_PLAN_EXHAUSTIVE || has_tiles(plan) || plan->opts.method) return 1;
-    int count = 1;
-    for (lmr_nufft_method m = LMR_NUFFT_GM; m <= LMR_NUFFT_OWNER; m++)
-        if (m != LMR_NUFFT_GM || plan->opts.sort != LARMOR_NUFFT_SORT_ON) methods[count++] = m;
+    lmr_tune_grid grids[LMR_TUNE_GRIDS];
+    const int count = lmr_tune_grids(r, t->plan->opts.modes, t->effort, grids);
+    for (int i = 0; i < count; i++)
+        t->grid_count +=
+            lmr_nufft_choose_at(r, t->plan->opts.modes, grids[i].cells, grids[i].width, &t->choices[t->grid_count]);
+    return t->grid_count ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: no grid keeps tolerance %.3g", r->tol);
+}
+
+static larmor_status begin(trial *t, const lmr_nufft_request *r)
+{
+    const larmor_nufft *plan = t->plan;
+    const larmor_nufft_opts *o = &plan->opts;
+    const lmr_vec *vec = plan->dev->be->vec[plan->precision];
+    t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices), t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
+    if (!t->choices || !t->table) return LMR_NO_MEMORY();
+    LMR_TRY(make_grids(t, r));
+    LMR_TRY(larmor_timer_create(plan->dev, &t->timer));
+    LMR_TRY(larmor_timer_create(plan->dev, &t->clock));
+    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(t->m, o->batch), &t->values));
+    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(plan->mode_count, o->batch), &t->modes));
+    LMR_TRY(vec->random(plan->dev->ctx, t->m * o->batch, 1, t->values->data));
+    LMR_TRY(vec->random(plan->dev->ctx, plan->mode_count * o->batch, 2, t->modes->data));
+    return larmor_timer_start(t->clock);
+}
+
+static void end(trial *t)
+{
+    larmor_timer_free(t->timer), larmor_timer_free(t->clock);
+    larmor_array_free(t->values), larmor_array_free(t->modes);
+    larmor_nufft_free(t->best);
+    free(t->choices), free(t->table);
+}
+
+/* ---- timing ---- */
+
+typedef struct runner {
+    const trial *t;
+    larmor_nufft *plan;
+} runner;
+
+static larmor_status run_once(void *self)
+{
+    const runner *r = self;
+    larmor_array *in = r->plan->opts.type == 1 ? r->t->values : r->t->modes,
+                 *out = r->plan->opts.type == 1 ? r->t->modes : r->t->values;
+    LMR_TRY(larmor_nufft_execute(r->plan, in, out));
+    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, out, in) : LARMOR_OK;
+}
+
+static larmor_status make(const trial *t, const candidate *c, larmor_nufft **plan)
+{
+    LMR_TRY(lmr_nufft_make_beside(t->plan, &t->choices[c->grid], &c->way, plan));
+    const larmor_status st = lmr_nufft_sort_points(*plan, t->points, t->m);
+    if (!st) return LARMOR_OK;
+    larmor_nufft_free(*plan);
+    *plan = NULL;
+    return st;
+}
+
+/* A device may have no room for a candidate, or no such method for it, as shared memory is too small for a wide
+ * window. */
+static larmor_status leave_out(trial *t, larmor_status st)
+{
+    if (st != LARMOR_ERR_MEMORY && st != LARMOR_ERR_UNSUPPORTED) return st;
+    t->left_out = st;
+    return LARMOR_OK;
+}
+
+static void insert_candidate(trial *t, const candidate *c)
+{
+    int at = t->count++;
+    for (; at > 0 && t->table[at - 1].seconds > c->seconds; at--) t->table[at] = t->table[at - 1];
+    t->table[at] = *c;
+}
+
+/* The plan is the trial's from now on. */
+static void crown(trial *t, const candidate *c, larmor_nufft *plan)
+{
+    larmor_nufft_free(t->best);
+    t->best = plan, t->champion = *c;
+}
+
+static int is_known(const trial *t, const candidate *c)
+{
+    for (int i = 0; i < t->count; i++) {
+        const candidate *other = &t->table[i];
+        if (other->grid == c->grid && other->together == c->together && other->way.method == c->way.method &&
+            other->way.tiles == c->way.tiles && other->way.precompute == c->way.precompute)
+            return 1;
+    }
+    return t->count == MOST_CANDIDATES;
+}
+
+static larmor_status is_late(const trial *t, double needed, double limit, int *late)
+{
+    double spent;
+    LMR_TRY(larmor_timer_stop(t->clock, &spent));
+    *late = spent + needed > limit;
+    return LARMOR_OK;
+}
+
+/* The least of its times so far and of a new screening. */
+static larmor_status time_candidate(trial *t, candidate *c)
+{
+    larmor_nufft *plan;
+    double seconds;
+    LMR_TRY(make(t, c, &plan));
+    runner self = {t, plan};
+    const larmor_status st =
+        lmr_race_screen(t->timer, (lmr_run){run_once, &self}, t->best ? t->champion.seconds : INFINITY, &seconds);
+    if (!st) c->seconds = fmin(c->seconds, seconds);
+    if (!st && (!t->best || seconds < t->champion.seconds))
+        crown(t, c, plan);
+    else
+        larmor_nufft_free(plan);
+    return st;
+}
+
+/* Time it if it is new and there is time. */
+static larmor_status screen(trial *t, candidate c)
+{
+    double before, after;
+    int late = 0;
+    int64_t grid = (int64_t)larmor_dtype_size(t->plan->opts.dtype);
+    for (int d = 0; d < 3; d++) grid *= t->choices[c.grid].cells[d];
+    c.together = lmr_nufft_together(t->plan->opts.batch, grid, c.way.max_batch);
+    if (is_known(t, &c)) return LARMOR_OK;
+    if (t->best) LMR_TRY(is_late(t, t->dearest, lmr_race_screening(t->effort), &late));
+    if (late) return LARMOR_OK;
+    LMR_TRY(larmor_timer_stop(t->clock, &before));
+    c.seconds = INFINITY;
+    const larmor_status st = time_candidate(t, &c);
+    if (st) return leave_out(t, st);
+    insert_candidate(t, &c);
+    LMR_TRY(larmor_timer_stop(t->clock, &after));
+    t->dearest = fmax(t->dearest, after - before);
+    return LARMOR_OK;
+}
+
+/* ---- axes: candidates that differ from one in a single thing; how many ---- */
+
+typedef int (*axis)(const trial *t, const candidate *from, candidate to[MOST_VARIANTS]);
+
+/* On a GPU, where the options leave it open. */
+static int vary_method(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
+{
+    const larmor_nufft_opts *o = &t->plan->opts;
+    int count = 0;
+    for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER && !has_tiles(t->plan) && !o->method; m++) {
+        if (m == LMR_NUFFT_GM && o->sort == LARMOR_NUFFT_SORT_ON) continue;
+        to[count] = *from, to[count++].way.method = m;
+    }
     return count;
 }
 
-/* A method may not serve a case, as shared memory a wide window: then it is left out. */
-static larmor_status try_method(trial *t, option *o, lmr_nufft_method method)
+static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
-    o->way.method = method;
-    const larmor_status st = try_option(t, o);
-    return st == LARMOR_ERR_UNSUPPORTED && t->best ? LARMOR_OK : st;
+    int count = 0;
+    for (; count < TILE_SHAPES && has_tiles(t->plan); count++) to[count] = *from, to[count].way.tiles = count;
+    return count;
 }
 
-static larmor_status search_grids(trial *t, const lmr_nufft_request *r)
+static int vary_batch(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
-    const larmor_nufft *plan = t->plan;
-    const int effort = (int)plan->opts.effort;
-    lmr_tune_grid grids[LMR_TUNE_GRIDS];
-    lmr_nufft_method methods[5];
-    const int count = lmr_tune_grids(r, plan->opts.modes, effort, grids), ways = methods_of(plan, effort, methods);
-    for (int i = 0; i < count; i++) {
-        option o = {.way.max_batch = plan->opts.max_batch};
-        if (!lmr_nufft_choose_at(r, plan->opts.modes, grids[i].cells, grids[i].width, &o.choice)) continue;
-        for (int k = 0; k < ways; k++) LMR_TRY(try_method(t, &o, methods[k]));
-    }
-    return LARMOR_OK;
-}
-
-/* Tiles and the batch, for the best grid. */
-static larmor_status search_ways(trial *t)
-{
-    option o = t->best_option;
     const int64_t batch = t->plan->opts.batch;
-    for (int tiles = 1; tiles < TILE_SHAPES && has_tiles(t->plan); tiles++) {
-        o.way.tiles = tiles;
-        LMR_TRY(try_option(t, &o));
+    int count = 0;
+    for (int64_t most = 1; most <= 32 && most < 2 * batch && !t->plan->opts.max_batch; most *= 2)
+        to[count] = *from, to[count++].way.max_batch = most < batch ? most : batch;
+    return count;
+}
+
+/* Within the memory that the options grant. */
+static int vary_form(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
+{
+    int count = 0;
+    for (larmor_precompute form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
+        if (t->plan->opts.precompute == LARMOR_PRECOMPUTE_AUTO) to[count] = *from, to[count++].way.precompute = form;
+    return count;
+}
+
+/* Along the axis from the best entries that are not hopeless; apart: from the best one of each method. */
+static larmor_status vary(trial *t, axis along, int most, int apart)
+{
+    candidate seeds[MOST_SEEDS], variants[MOST_VARIANTS];
+    int count = 0;
+    unsigned seen = 0;
+    for (int i = 0; i < t->count && count < most; i++) {
+        const unsigned method = 1U << t->table[i].way.method;
+        if (t->table[i].seconds > lmr_race_hopeless * t->table[0].seconds) break;
+        if (apart && seen & method) continue;
+        seeds[count++] = t->table[i], seen |= method;
     }
-    o = t->best_option;
-    for (int64_t most = 1; most <= 32 && batch > 1 && !t->plan->opts.max_batch; most *= 2) {
-        o.way.max_batch = most < batch ? most : batch;
-        if (o.way.max_batch != t->best->geometry.batch) LMR_TRY(try_option(t, &o));
-        if (most >= batch) break;
+    for (int i = 0; i < count; i++) {
+        const int n = along(t, &seeds[i], variants);
+        for (int k = 0; k < n; k++) LMR_TRY(screen(t, variants[k]));
     }
     return LARMOR_OK;
 }
 
-static lmr_wisdom_key key_of(const larmor_nufft *plan, int64_t m)
+/* ---- the search ---- */
+
+static larmor_status screen_grids(trial *t, lmr_nufft_method method)
+{
+    const larmor_nufft_opts *o = &t->plan->opts;
+    const larmor_precompute form = o->precompute ? o->precompute : LARMOR_PRECOMPUTE_NONE;
+    for (int i = 0; i < t->grid_count; i++)
+        LMR_TRY(screen(t, (candidate){.grid = i, .way = {method, 0, o->max_batch, form}}));
+    return LARMOR_OK;
+}
+
+/* Grids by the method that is automatic or asked for, methods for the best grids, grids again by the best method; an
+ * exhaustive search takes all by all. */
+static larmor_status search(trial *t)
+{
+    const int seeds = seeds_of[t->effort];
+    LMR_TRY(screen_grids(t, (lmr_nufft_method)t->plan->opts.method));
+    if (!t->best) return t->left_out;
+    LMR_TRY(vary(t, vary_method, seeds, 0));
+    candidate all[MOST_VARIANTS];
+    const int methods = t->effort == LARMOR_PLAN_EXHAUSTIVE ? vary_method(t, &t->champion, all) : 0;
+    for (int i = 0; i < methods; i++) LMR_TRY(screen_grids(t, all[i].way.method));
+    LMR_TRY(screen_grids(t, t->champion.way.method));
+    LMR_TRY(vary(t, vary_batch, seeds, 1));
+    LMR_TRY(vary(t, vary_tiles, seeds, 0));
+    return vary(t, vary_form, 1, 0);
+}
+
+/* The upper part of the table once more: who met a moment when the machine was busy gets another chance. */
+static larmor_status screen_again(trial *t)
+{
+    candidate upper[2 * MOST_DUELS];
+    int count = 0, late = 0;
+    for (; count < t->count && count < 2 * duels_of[t->effort]; count++) {
+        if (t->table[count].seconds > lmr_race_hopeless * t->table[0].seconds) break;
+        upper[count] = t->table[count];
+    }
+    t->count -= count;
+    for (int i = 0; i < t->count; i++) t->table[i] = t->table[i + count];
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < count; i++) {
+        if (!st && !late) st = is_late(t, t->dearest, lmr_race_screening(t->effort), &late);
+        if (!st && !late) st = leave_out(t, time_candidate(t, &upper[i]));
+        insert_candidate(t, &upper[i]);
+    }
+    return st;
+}
+
+/* The champion against another one, which takes its place if it is quicker. */
+static larmor_status duel(trial *t, candidate challenger)
+{
+    larmor_nufft *plan;
+    larmor_status st = make(t, &challenger, &plan);
+    if (st) return leave_out(t, st);
+    runner mine = {t, t->best}, other = {t, plan};
+    const lmr_run runs[2] = {{run_once, &mine}, {run_once, &other}};
+    double seconds[2] = {t->champion.seconds, challenger.seconds};
+    st = run_once(&other); /* cold */
+    if (!st) st = lmr_race_duel(t->timer, runs, seconds);
+    t->champion.seconds = seconds[0], challenger.seconds = seconds[1];
+    if (!st && seconds[1] < seconds[0])
+        crown(t, &challenger, plan);
+    else
+        larmor_nufft_free(plan);
+    return st;
+}
+
+static larmor_status final_duels(trial *t)
+{
+    const candidate first = t->champion;
+    int late = 0;
+    for (int i = 1; i < t->count && i <= duels_of[t->effort]; i++) {
+        if (t->table[i].seconds > lmr_race_close * first.seconds) break;
+        LMR_TRY(is_late(t, t->dearest + 10 * first.seconds, lmr_race_budget(t->effort), &late));
+        if (late) break;
+        LMR_TRY(duel(t, t->table[i]));
+    }
+    return LARMOR_OK;
+}
+
+/* ---- wisdom ---- */
+
+static larmor_status key_of(const larmor_nufft *plan, const larmor_array *points, int64_t m, lmr_wisdom_key *key)
 {
     const larmor_nufft_opts *o = &plan->opts;
-    lmr_wisdom_key key = {.types = o->both_directions ? 3 : o->type,
-                          .ndim = o->ndim,
-                          .precision = plan->precision,
-                          .threads = plan->info.threads,
-                          .modes = {1, 1, 1},
-                          .batch = o->batch,
-                          .max_batch = o->max_batch,
-                          .tol = o->tol,
-                          .upsample = o->upsample,
-                          .method = plan->geometry.method,
-                          .points_log2 = (int)floor(log2((double)m))};
-    for (int d = 0; d < o->ndim; d++) key.modes[d] = o->modes[d];
-    return key;
+    lmr_survey survey;
+    LMR_TRY(lmr_survey_points(o->ndim, o->modes, points, m, &survey));
+    *key = (lmr_wisdom_key){.types = o->both_directions ? 3 : o->type,
+                            .ndim = o->ndim,
+                            .precision = plan->precision,
+                            .threads = plan->info.threads,
+                            .modes = {1, 1, 1},
+                            .batch = o->batch,
+                            .max_batch = o->max_batch,
+                            .tol = o->tol,
+                            .upsample = o->upsample,
+                            .method = (int)o->method,
+                            .sort = (int)o->sort,
+                            .precompute = (int)o->precompute,
+                            .precompute_memory = o->precompute_memory,
+                            .points_log2 = (int)floor(log2((double)m)),
+                            .crowding = survey.crowding,
+                            .ordered = survey.ordered};
+    for (int d = 0; d < o->ndim; d++) key->modes[d] = o->modes[d];
+    return LARMOR_OK;
 }
 
-/* *best NULL if nothing is known, or nothing that keeps the tolerance. */
+/* A file may say anything: it is followed as far as the options and the device allow. */
+static int is_allowed(const larmor_nufft *plan, const lmr_wisdom_plan *known)
+{
+    const larmor_nufft_opts *o = &plan->opts;
+    if (has_tiles(plan) ? known->method != LMR_NUFFT_AUTO : known->tiles != 0) return 0;
+    if (o->method && known->method != (int)o->method) return 0;
+    if (o->sort == LARMOR_NUFFT_SORT_ON && known->method == LMR_NUFFT_GM) return 0;
+    if (o->max_batch && known->max_batch != o->max_batch) return 0;
+    for (int d = 0; d < 3 && o->upsample > 0; d++)
+        if (known->cells[d] != plan->choice.cells[d]) return 0;
+    return o->precompute ? known->precompute == (int)o->precompute : known->precompute != LARMOR_PRECOMPUTE_AUTO;
+}
+
+/* *best NULL if nothing is known, or nothing that keeps the tolerance and, for these points, the memory. */
 static larmor_status from_wisdom(const larmor_nufft *plan, const lmr_nufft_request *r, const lmr_wisdom_key *key,
                                  const larmor_array *points, int64_t m, larmor_nufft **best)
 {
     lmr_nufft_choice choice;
     *best = NULL;
     const lmr_wisdom_plan *known = lmr_wisdom_find(plan->dev, key, (int)plan->opts.effort);
-    if (!known || !lmr_nufft_choose_at(r, plan->opts.modes, known->cells, known->width, &choice)) return LARMOR_OK;
-    if (has_tiles(plan) ? known->method != LMR_NUFFT_AUTO : known->tiles != 0) return LARMOR_OK;
-    const lmr_nufft_way way = {(lmr_nufft_method)known->method, known->tiles, known->max_batch};
-    LMR_TRY(lmr_nufft_make_beside(plan, &choice, &way, best));
-    const larmor_status st = lmr_nufft_sort_points(*best, points, m);
-    if (st) {
-        larmor_nufft_free(*best);
-        *best = NULL;
-        return st;
-    }
+    if (!known || !is_allowed(plan, known) ||
+        !lmr_nufft_choose_at(r, plan->opts.modes, known->cells, known->width, &choice))
+        return LARMOR_OK;
+    const candidate c = {.way = {(lmr_nufft_method)known->method, known->tiles, known->max_batch,
+                                 (larmor_precompute)known->precompute}};
+    const larmor_status st = make(&(trial){.plan = plan, .points = points, .m = m, .choices = &choice}, &c, best);
+    if (st) return st == LARMOR_ERR_MEMORY || st == LARMOR_ERR_UNSUPPORTED ? LARMOR_OK : st;
     (*best)->info.source = LARMOR_PLAN_BY_WISDOM, (*best)->info.seconds = known->seconds;
     return LARMOR_OK;
 }
 
 static void keep(const trial *t, const lmr_wisdom_key *key)
 {
-    const option *o = &t->best_option;
-    lmr_wisdom_plan plan = {.effort = (int)t->plan->opts.effort,
-                            .width = o->choice.window.width,
-                            .method = (int)o->way.method,
-                            .tiles = o->way.tiles,
-                            .max_batch = o->way.max_batch,
-                            .seconds = t->best_seconds};
-    for (int d = 0; d < 3; d++) plan.cells[d] = o->choice.cells[d];
+    const candidate *c = &t->champion;
+    lmr_wisdom_plan plan = {.effort = t->effort,
+                            .width = t->choices[c->grid].window.width,
+                            .method = (int)c->way.method,
+                            .tiles = c->way.tiles,
+                            .max_batch = c->way.max_batch,
+                            .precompute = (int)c->way.precompute,
+                            .seconds = c->seconds};
+    for (int d = 0; d < 3; d++) plan.cells[d] = t->choices[c->grid].cells[d];
     lmr_wisdom_add(t->plan->dev, key, &plan);
-}
-
-static larmor_status search(trial *t, const lmr_nufft_request *r)
-{
-    LMR_TRY(search_grids(t, r));
-    if (!t->best) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: no grid keeps tolerance %.3g", r->tol);
-    return search_ways(t);
 }
 
 larmor_status lmr_nufft_tune(const larmor_nufft *plan, const larmor_array *points, int64_t m, larmor_nufft **best)
 {
-    trial t;
     const lmr_nufft_request request = lmr_nufft_request_of(plan, (double)m);
-    const lmr_wisdom_key key = key_of(plan, m);
+    lmr_wisdom_key key;
+    *best = NULL;
+    LMR_TRY(key_of(plan, points, m, &key));
     LMR_TRY(from_wisdom(plan, &request, &key, points, m, best));
     if (*best) return LARMOR_OK;
-    larmor_status st = make_trial(plan, points, m, &t);
-    if (!st) st = search(&t, &request);
+    trial t = {.plan = plan, .points = points, .m = m, .effort = (int)plan->opts.effort};
+    larmor_status st = begin(&t, &request);
+    if (!st) st = search(&t);
+    if (!st) st = screen_again(&t);
+    if (!st) st = final_duels(&t);
     if (!st) {
         keep(&t, &key);
         *best = t.best, t.best = NULL;
-        (*best)->info.source = LARMOR_PLAN_BY_MEASUREMENT, (*best)->info.seconds = t.best_seconds;
-        (*best)->info.tried = t.tried;
+        (*best)->info.source = LARMOR_PLAN_BY_MEASUREMENT, (*best)->info.seconds = t.champion.seconds;
+        (*best)->info.tried = t.count;
     }
-    end_trial(&t);
+    end(&t);
     return st;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "nufft/plan.h"
+#include "nufft/race.h"
 
 _Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the waves holds the window's");
 
@@ -177,33 +178,33 @@ static larmor_status make_workspace(const larmor_nufft *plan, lmr_type3 *t)
     return plan->dev->be->alloc(plan->ctx, (size_t)work, &t->work);
 }
 
-static larmor_status build(const larmor_nufft *plan, const larmor_array *points, const larmor_array *targets,
-                           lmr_type3 *t, larmor_nufft_info *info)
-{
-    const int ndim = plan->opts.ndim;
-    const lmr_nufft_request request = request_of(plan, t->points);
+/* Points and targets, their boxes, and what the grids depend on. */
+typedef struct job {
+    const larmor_nufft *plan;
+    const larmor_array *points, *targets;
+    int64_t m, n;
     box at, to;
-    lmr_type3_choice choice;
-    double product[3] = {1, 1, 1}, spacing[3] = {0}, to_cells[3] = {0}, to_cycles[3] = {0};
-    LMR_TRY(measure(plan, "point", points, t->points, &at));
-    LMR_TRY(measure(plan, "target", targets, t->targets, &to));
-    if (!t->points || !t->targets) return LARMOR_OK;
-    LMR_TRY(widen(ndim, &at, &to, product));
-    LMR_TRY(lmr_type3_choose(&request, product, (double)t->targets, &choice));
-    LMR_TRY(check_room(plan, product, &choice));
-    info->width = choice.outer.window.width, info->error = choice.error, info->upsample = INFINITY;
+    double product[3];
+} job;
+
+static larmor_status build(const job *j, const lmr_type3_choice *choice, lmr_type3 *t, larmor_nufft_info *info)
+{
+    const larmor_nufft *plan = j->plan;
+    double spacing[3] = {0}, to_cells[3] = {0}, to_cycles[3] = {0};
+    LMR_TRY(check_room(plan, j->product, choice));
+    info->width = choice->outer.window.width, info->error = choice->error, info->upsample = INFINITY;
     for (int d = 0; d < 3; d++) {
-        t->geometry.cells[d] = t->geometry.modes[d] = info->grid[d] = choice.outer.cells[d];
-        if (d >= ndim) continue;
-        info->upsample = fmin(info->upsample, choice.upsample[d]);
-        spacing[d] = 0.5 / (choice.upsample[d] * to.half[d]);
-        to_cells[d] = 1 / spacing[d], to_cycles[d] = spacing[d] * (double)choice.outer.cells[d];
+        t->geometry.cells[d] = t->geometry.modes[d] = info->grid[d] = choice->outer.cells[d];
+        if (d >= plan->opts.ndim) continue;
+        info->upsample = fmin(info->upsample, choice->upsample[d]);
+        spacing[d] = 0.5 / (choice->upsample[d] * j->to.half[d]);
+        to_cells[d] = 1 / spacing[d], to_cycles[d] = spacing[d] * (double)choice->outer.cells[d];
     }
-    LMR_TRY(lmr_nufft_upload_window(plan, &choice.outer, &t->geometry, &t->window));
-    LMR_TRY(make_inner(plan, &choice, t));
-    LMR_TRY(sort_points(plan, points, &at, to_cells, t));
-    LMR_TRY(sort_targets(plan, targets, &to, to_cycles, t));
-    LMR_TRY(make_waves(plan, points, targets, &at, &to, spacing, &choice, t));
+    LMR_TRY(lmr_nufft_upload_window(plan, &choice->outer, &t->geometry, &t->window));
+    LMR_TRY(make_inner(plan, choice, t));
+    LMR_TRY(sort_points(plan, j->points, &j->at, to_cells, t));
+    LMR_TRY(sort_targets(plan, j->targets, &j->to, to_cycles, t));
+    LMR_TRY(make_waves(plan, j->points, j->targets, &j->at, &j->to, spacing, choice, t));
     lmr_nufft_method ignored, spread;
     plan->kernels->methods(t->sorted, &spread, &ignored);
     const larmor_nufft_info inner = larmor_nufft_describe(t->inner);
@@ -213,23 +214,145 @@ static larmor_status build(const larmor_nufft *plan, const larmor_array *points,
     return make_workspace(plan, t);
 }
 
+/* choice NULL: without points or targets there is nothing to choose. What is made has the plan's options and, but for
+ * this, nothing of the plan's. */
+static larmor_status make(const job *j, const lmr_type3_choice *choice, larmor_nufft *out)
+{
+    const larmor_nufft *plan = j->plan;
+    *out = *plan, out->points = j->m, out->type3 = NULL;
+    out->info = (larmor_nufft_info){.threads = plan->info.threads, .precompute = plan->info.precompute};
+    lmr_type3 *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    t->geometry = plan->geometry, t->points = j->m, t->targets = j->n;
+    const larmor_status st = choice ? build(j, choice, t, &out->info) : LARMOR_OK;
+    if (st)
+        lmr_type3_free(plan, t);
+    else
+        out->type3 = t;
+    return st;
+}
+
+/* ---- the choice ---- */
+
+/* Timing the grids that keep the tolerance on the points and targets themselves. */
+typedef struct trial {
+    const job *job;
+    larmor_array *in, *out;
+    larmor_timer *timer, *clock;
+    larmor_nufft best;
+    double seconds; /* of the best; INFINITY before */
+    int tried;
+} trial;
+
+typedef struct runner {
+    const trial *t;
+    larmor_nufft *plan;
+} runner;
+
+static larmor_status run_once(void *self)
+{
+    const runner *r = self;
+    LMR_TRY(larmor_nufft_execute(r->plan, r->t->in, r->t->out));
+    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, r->t->out, r->t->in) : LARMOR_OK;
+}
+
+/* The challenger's seconds, and the best's beside it where it comes near. */
+static larmor_status compare(trial *t, larmor_nufft *challenger, double *seconds)
+{
+    runner mine = {t, &t->best}, other = {t, challenger};
+    const lmr_run runs[2] = {{run_once, &mine}, {run_once, &other}};
+    LMR_TRY(lmr_race_screen(t->timer, runs[1], t->seconds, seconds));
+    if (*seconds > lmr_race_close * t->seconds || isinf(t->seconds)) return LARMOR_OK;
+    double both[2] = {t->seconds, *seconds};
+    LMR_TRY(lmr_race_duel(t->timer, runs, both));
+    t->seconds = both[0], *seconds = both[1];
+    return LARMOR_OK;
+}
+
+/* What there is no room for is left out, as long as something is in. */
+static larmor_status challenge(trial *t, const lmr_type3_choice *choice)
+{
+    larmor_nufft challenger;
+    double seconds, spent;
+    LMR_TRY(larmor_timer_stop(t->clock, &spent));
+    if (t->tried && spent * (t->tried + 1) / t->tried > lmr_race_budget((int)t->job->plan->opts.effort))
+        return LARMOR_OK;
+    larmor_status st = make(t->job, choice, &challenger);
+    if (st) return st == LARMOR_ERR_MEMORY && t->best.type3 ? LARMOR_OK : st;
+    st = compare(t, &challenger, &seconds);
+    t->tried++;
+    if (st || seconds >= t->seconds) {
+        lmr_type3_free(t->job->plan, challenger.type3);
+        return st;
+    }
+    lmr_type3_free(t->job->plan, t->best.type3);
+    t->best = challenger, t->seconds = seconds;
+    return LARMOR_OK;
+}
+
+static larmor_status race(trial *t, const lmr_type3_choice *list, int count)
+{
+    const job *j = t->job;
+    const larmor_nufft_opts *o = &j->plan->opts;
+    larmor_device *dev = j->plan->dev;
+    LMR_TRY(larmor_timer_create(dev, &t->timer));
+    LMR_TRY(larmor_timer_create(dev, &t->clock));
+    LMR_TRY(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(j->m, o->batch), &t->in));
+    LMR_TRY(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(j->n, o->batch), &t->out));
+    LMR_TRY(dev->be->vec[j->plan->precision]->random(dev->ctx, j->m * o->batch, 1, t->in->data));
+    LMR_TRY(larmor_timer_start(t->clock));
+    for (int i = 0; i < count; i++) LMR_TRY(challenge(t, &list[i]));
+    t->best.info.source = LARMOR_PLAN_BY_MEASUREMENT, t->best.info.seconds = t->seconds,
+    t->best.info.tried = t->tried;
+    return LARMOR_OK;
+}
+
+/* The quickest of the list: MEASURE takes the model's first few. */
+static larmor_status fastest(const job *j, const lmr_type3_choice *list, int count, larmor_nufft *out)
+{
+    enum { PROMISING = 6 };
+    trial t = {.job = j, .seconds = INFINITY};
+    if (j->plan->opts.effort == LARMOR_PLAN_MEASURE && count > PROMISING) count = PROMISING;
+    const larmor_status st = race(&t, list, count);
+    larmor_timer_free(t.timer), larmor_timer_free(t.clock);
+    larmor_array_free(t.in), larmor_array_free(t.out);
+    if (st)
+        lmr_type3_free(j->plan, t.best.type3);
+    else
+        *out = t.best;
+    return st;
+}
+
+static larmor_status choose(const job *j, larmor_nufft *out)
+{
+    const lmr_nufft_request request = request_of(j->plan, j->m);
+    lmr_type3_choice *list = malloc(LMR_NUFFT_CANDIDATES * sizeof *list);
+    if (!list) return LMR_NO_MEMORY();
+    int count = 1;
+    larmor_status st = lmr_type3_choose(&request, j->product, (double)j->n, list);
+    if (!st && j->plan->opts.effort) st = lmr_type3_list(&request, j->product, (double)j->n, list, &count);
+    if (!st) st = count > 1 ? fastest(j, list, count, out) : make(j, list, out);
+    free(list);
+    return st;
+}
+
 larmor_status lmr_type3_set_points(larmor_nufft *plan, const larmor_array *points, const larmor_array *targets)
 {
     if (!targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
-    int64_t m, n;
-    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &m));
-    LMR_TRY(lmr_nufft_expect_points(plan, "targets", targets, &n));
-    lmr_type3 *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
-    larmor_nufft_info info = {.threads = plan->info.threads, .precompute = plan->info.precompute};
-    t->geometry = plan->geometry, t->points = m, t->targets = n;
-    const larmor_status st = build(plan, points, targets, t, &info);
-    if (st) {
-        lmr_type3_free(plan, t);
-        return st;
+    job j = {.plan = plan, .points = points, .targets = targets, .product = {1, 1, 1}};
+    larmor_nufft next;
+    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &j.m));
+    LMR_TRY(lmr_nufft_expect_points(plan, "targets", targets, &j.n));
+    LMR_TRY(measure(plan, "point", points, j.m, &j.at));
+    LMR_TRY(measure(plan, "target", targets, j.n, &j.to));
+    if (j.m && j.n) {
+        LMR_TRY(widen(plan->opts.ndim, &j.at, &j.to, j.product));
+        LMR_TRY(choose(&j, &next));
+    } else {
+        LMR_TRY(make(&j, NULL, &next));
     }
     lmr_type3_free(plan, plan->type3);
-    plan->type3 = t, plan->points = m, plan->info = info;
+    *plan = next;
     return LARMOR_OK;
 }
 

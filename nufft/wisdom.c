@@ -13,8 +13,9 @@
 
 #include "core/status.h"
 #include "nufft/cpu/tiles.h"
+#include "nufft/survey.h"
 
-enum { MOST_ENTRIES = 4096, MOST_LINE = 512, MOST_WORDS = 32, MOST_FILE = 4 << 20 };
+enum { MOST_ENTRIES = 4096, MOST_LINE = 512, MOST_WORDS = 40, MOST_FILE = 4 << 20 };
 
 typedef struct entry {
     lmr_wisdom_key key;
@@ -46,8 +47,10 @@ static int same_key(const lmr_wisdom_key *a, const lmr_wisdom_key *b)
     for (int d = 0; d < 3; d++)
         if (a->modes[d] != b->modes[d]) return 0;
     return a->types == b->types && a->ndim == b->ndim && a->precision == b->precision && a->threads == b->threads &&
-           a->batch == b->batch && a->max_batch == b->max_batch && a->method == b->method &&
-           a->points_log2 == b->points_log2 && same(a->tol, b->tol) && same(a->upsample, b->upsample);
+           a->batch == b->batch && a->max_batch == b->max_batch && a->method == b->method && a->sort == b->sort &&
+           a->precompute == b->precompute && a->precompute_memory == b->precompute_memory &&
+           a->points_log2 == b->points_log2 && a->crowding == b->crowding && a->ordered == b->ordered &&
+           same(a->tol, b->tol) && same(a->upsample, b->upsample);
 }
 
 static entry *find(wisdom *w, const lmr_wisdom_key *key)
@@ -143,10 +146,11 @@ static int small(const char *word, int least, int most, int *value)
     return fine;
 }
 
+/* Written without a decimal point, which is not the same in all locales. */
 static int number(const char *word, double least, double most, double *value)
 {
     char *end;
-    if (!(*word >= '0' && *word <= '9') || word[strspn(word, "0123456789.eE+-")]) return 0;
+    if (!(*word >= '0' && *word <= '9') || word[strspn(word, "0123456789e-")]) return 0;
     *value = strtod(word, &end);
     return !*end && *value >= least && *value <= most;
 }
@@ -157,7 +161,7 @@ static int precision_of(const char *word, int *precision)
     return *precision == LMR_F64 || !strcmp(word, "single");
 }
 
-enum { HEAD = 4, PLAN_WORDS = HEAD + 22, RATES_WORDS = HEAD + 10 };
+enum { HEAD = 4, KEY_WORDS = 18, PLAN_WORDS = HEAD + KEY_WORDS + 10, RATES_WORDS = HEAD + 10 };
 static const int64_t most_batch = INT64_C(1) << 40;
 
 static int parse_key(char *const *w, lmr_wisdom_key *k)
@@ -168,7 +172,11 @@ static int parse_key(char *const *w, lmr_wisdom_key *k)
         fine = integer(w[4 + d], 1, INT64_C(1) << 40, &k->modes[d]) && (d < k->ndim || k->modes[d] == 1);
     return fine && number(w[7], 0, 1, &k->tol) && integer(w[8], 1, most_batch, &k->batch) &&
            small(w[9], 0, 62, &k->points_log2) && number(w[10], 0, 2.5, &k->upsample) &&
-           integer(w[11], 0, most_batch, &k->max_batch) && small(w[12], 0, LARMOR_NUFFT_OWNER, &k->method);
+           integer(w[11], 0, most_batch, &k->max_batch) && small(w[12], 0, LARMOR_NUFFT_OWNER, &k->method) &&
+           small(w[13], 0, LARMOR_NUFFT_SORT_OFF, &k->sort) &&
+           small(w[14], 0, LARMOR_PRECOMPUTE_FULL, &k->precompute) &&
+           integer(w[15], 0, INT64_MAX, &k->precompute_memory) && small(w[16], 0, LMR_CROWDING_MOST, &k->crowding) &&
+           small(w[17], 0, 1, &k->ordered);
 }
 
 /* That the grid suits the modes and keeps the tolerance is checked when it is used. */
@@ -179,13 +187,14 @@ static int parse_found(char *const *w, int ndim, lmr_wisdom_plan *p)
         fine = integer(w[1 + d], 1, INT64_C(1) << 42, &p->cells[d]) && (d < ndim || p->cells[d] == 1);
     return fine && small(w[4], 2, 16, &p->width) && small(w[5], 0, LARMOR_NUFFT_OWNER, &p->method) &&
            small(w[6], 0, TILE_SHAPES - 1, &p->tiles) && integer(w[7], 0, most_batch, &p->max_batch) &&
-           number(w[8], 0, 1e9, &p->seconds);
+           number(w[8], 0, 1e9, &p->seconds) &&
+           small(w[9], LARMOR_PRECOMPUTE_NONE, LARMOR_PRECOMPUTE_FULL, &p->precompute);
 }
 
 static int parse_plan(char *const *w, wisdom *to)
 {
     entry e = {.key.ndim = 0};
-    return parse_key(w, &e.key) && parse_found(w + 13, e.key.ndim, &e.plan) && add(to, &e.key, &e.plan);
+    return parse_key(w, &e.key) && parse_found(w + KEY_WORDS, e.key.ndim, &e.plan) && add(to, &e.key, &e.plan);
 }
 
 static int parse_rates(char *const *w, wisdom *to)
@@ -201,22 +210,43 @@ static int parse_rates(char *const *w, wisdom *to)
     return 1;
 }
 
+enum { NUMBER = 32 };
+
+/* x >= 0 as digits and an exponent: 0.00125 is 125e-5. */
+static const char *format(double x, char text[NUMBER])
+{
+    char digits[NUMBER], full[NUMBER];
+    int n = 0;
+    snprintf(full, sizeof full, "%.11e", x);
+    const char *e = strchr(full, 'e');
+    for (const char *c = full; e && c < e; c++)
+        if (*c >= '0' && *c <= '9') digits[n++] = *c;
+    int power = (e ? atoi(e + 1) : 0) - (n - 1);
+    for (; n > 1 && digits[n - 1] == '0'; n--) power++;
+    snprintf(text, NUMBER, x > 0 ? "%.*se%d" : "0", n, digits, power);
+    return text;
+}
+
 static void print_plan(FILE *f, const char *name, int threads, const entry *e)
 {
     const lmr_wisdom_key *k = &e->key;
     const lmr_wisdom_plan *p = &e->plan;
-    fprintf(f, "plan %d %s %d %d %d %d %s %lld %lld %lld %.12g %lld %d %.12g %lld %d", LMR_WISDOM_VERSION, name,
-            threads, k->threads, k->types, k->ndim, k->precision == LMR_F64 ? "double" : "single",
-            (long long)k->modes[0], (long long)k->modes[1], (long long)k->modes[2], k->tol, (long long)k->batch,
-            k->points_log2, k->upsample, (long long)k->max_batch, k->method);
-    fprintf(f, " %d %lld %lld %lld %d %d %d %lld %.6g\n", p->effort, (long long)p->cells[0], (long long)p->cells[1],
-            (long long)p->cells[2], p->width, p->method, p->tiles, (long long)p->max_batch, p->seconds);
+    char text[3][NUMBER];
+    fprintf(f, "plan %d %s %d %d %d %d %s %lld %lld %lld %s %lld %d %s %lld %d %d %d %lld %d %d", LMR_WISDOM_VERSION,
+            name, threads, k->threads, k->types, k->ndim, k->precision == LMR_F64 ? "double" : "single",
+            (long long)k->modes[0], (long long)k->modes[1], (long long)k->modes[2], format(k->tol, text[0]),
+            (long long)k->batch, k->points_log2, format(k->upsample, text[1]), (long long)k->max_batch, k->method,
+            k->sort, k->precompute, (long long)k->precompute_memory, k->crowding, k->ordered);
+    fprintf(f, " %d %lld %lld %lld %d %d %d %lld %s %d\n", p->effort, (long long)p->cells[0], (long long)p->cells[1],
+            (long long)p->cells[2], p->width, p->method, p->tiles, (long long)p->max_batch,
+            format(p->seconds, text[2]), p->precompute);
 }
 
 static void print_rates(FILE *f, const char *name, int threads, int precision, const lmr_nufft_scales *s)
 {
+    char text[NUMBER];
     fprintf(f, "rates %d %s %d %s", LMR_WISDOM_VERSION, name, threads, precision == LMR_F64 ? "double" : "single");
-    for (int i = 0; i < 9; i++) fprintf(f, " %.4g", i < 6 ? s->points[i / 3][i % 3] : s->grid[i - 6]);
+    for (int i = 0; i < 9; i++) fprintf(f, " %s", format(i < 6 ? s->points[i / 3][i % 3] : s->grid[i - 6], text));
     fprintf(f, "\n");
 }
 

@@ -6,25 +6,28 @@
 
 #include "larmor/nufft.h"
 
-/* What a plan was asked for, as far as it matters for speed. Points count by the power of two below them. */
+/* What a plan was asked for, as far as it matters for speed. Points count by the power of two below them, and by how
+ * they are spread: crowding and ordered are those of nufft/survey.h. */
 typedef struct lmr_wisdom_key {
     int types, ndim, precision, threads;
     int64_t modes[3]; /* 1 beyond ndim */
     int64_t batch, max_batch;
     double tol, upsample;
-    int method, points_log2;
+    int method, sort, precompute;
+    int64_t precompute_memory;
+    int points_log2, crowding, ordered;
 } lmr_wisdom_key;
 
 /* What a measurement found to be quick. */
 typedef struct lmr_wisdom_plan {
     int effort; /* of the search: larmor_plan_effort */
     int64_t cells[3];
-    int width, method, tiles;
+    int width, method, tiles, precompute;
     int64_t max_batch;
     double seconds;
 } lmr_wisdom_plan;
 
-enum { LMR_WISDOM_VERSION = 1 };
+enum { LMR_WISDOM_VERSION = 2 };
 
 /* NULL if nothing of at least this effort is known. Valid until wisdom is added. */
 const lmr_wisdom_plan *lmr_wisdom_find(const larmor_device *dev, const lmr_wisdom_key *key, int effort);

@@ -48,9 +48,9 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     double total = 0, making = 0, held = 0;
     LMR_TRY(nufft_bytes(dev, p, p->image, block, tol, effort, &total));
     if (rest) LMR_TRY(nufft_bytes(dev, p, p->image, rest, tol, effort, &total));
-    /* the normal map holds coil images before and after, and samples between if it goes that way; with weights on
-     * both sides of them */
-    const int between = toeplitz ? p->weighted : p->weighted ? 3 : 1;
+    /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
+     * with weights on both sides of them */
+    const int between = toeplitz == LMR_TOEPLITZ_YES ? p->weighted : p->weighted ? 3 : 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted)
         total += (rest ? samples * (double)rest : 0) + 2 * samples; /* their root; the last block's product */
@@ -72,7 +72,7 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_TRY(check(dev, p));
     const int wanted = lmr_sense_wants_toeplitz(p, opts), sure = opts && opts->toeplitz > 0;
     LMR_TRY(sense_bytes(dev, p, opts, 0, &total));
-    if (wanted) LMR_TRY(sense_bytes(dev, p, opts, 1, &toeplitz));
+    if (wanted) LMR_TRY(sense_bytes(dev, p, opts, wanted, &toeplitz));
     return store(toeplitz > total || sure ? toeplitz : total, bytes);
 }
 

@@ -37,13 +37,14 @@ typedef enum larmor_nufft_sort {
  * never changed, and tol is kept by whatever is chosen; docs/planner.md. */
 typedef enum larmor_plan_effort {
     LARMOR_PLAN_ESTIMATE,  /* by a model of the device: nothing is timed, the same request gives the same plan */
-    LARMOR_PLAN_MEASURE,   /* by timing the model's best few on these points, for about a second at most */
+    LARMOR_PLAN_MEASURE,   /* by timing the model's best few on these points, for about three seconds at most */
     LARMOR_PLAN_EXHAUSTIVE /* by timing all grids, widths, methods, tiles and batch sizes; seconds to a minute */
 } larmor_plan_effort;
 
 /* What set_points makes once so that every execute does less. The forms differ in rounding only. */
 typedef enum larmor_precompute {
-    LARMOR_PRECOMPUTE_AUTO,    /* none, unless it is known to be faster */
+    LARMOR_PRECOMPUTE_AUTO,    /* none, unless the effort is to time and precompute_memory is given: then the quickest
+                                  of all within that memory */
     LARMOR_PRECOMPUTE_NONE,    /* the window's values are computed in every execute */
     LARMOR_PRECOMPUTE_PARTIAL, /* they are stored: ndim * width numbers for each point */
     LARMOR_PRECOMPUTE_FULL /* the sparse matrix from cells to points, of width^ndim numbers for each point, and its
@@ -69,8 +70,9 @@ typedef struct larmor_nufft_opts {
     larmor_nufft_method method;   /* default: chosen */
     larmor_nufft_sort sort;       /* default: chosen */
     larmor_precompute precompute; /* types 1 and 2; default: chosen */
-    int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free */
-    larmor_plan_effort effort;    /* types 1 and 2; type 3 and spread_only are always estimated */
+    int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free for a form that is
+                                     asked for, and none for one that is chosen */
+    larmor_plan_effort effort;    /* spread_only is always estimated */
     int both_directions; /* 1: execute and execute_adjoint are to be quick together; default: execute alone */
 } larmor_nufft_opts;
 
@@ -145,7 +147,7 @@ typedef struct larmor_nufft_info {
     larmor_precompute precompute;                     /* never AUTO */
     int64_t precompute_bytes;                         /* of device memory; 0 before the points are set */
     larmor_plan_source source;
-    double seconds; /* of an execute: as predicted by the model, or as timed */
+    double seconds; /* of an execute: as predicted by the model, or as timed; 0 for type 3 that was not timed */
     int tried;      /* plans that were timed */
 } larmor_nufft_info;
 LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
@@ -183,8 +185,8 @@ typedef struct larmor_wisdom_report {
     int corrupt;         /* lines that are no wisdom; the rest of a file of more than 4 MiB counts as one */
 } larmor_wisdom_report;
 
-/* Wisdom is what MEASURE and EXHAUSTIVE found, and the calibration. It lives in the device's handle: plans made on it
- * look there first and add to it. Nothing is loaded or saved unless asked for.
+/* Wisdom is what MEASURE and EXHAUSTIVE found for types 1 and 2, and the calibration. It lives in the device's handle:
+ * plans made on it look there first and add to it. Nothing is loaded or saved unless asked for.
  *
  * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; no file there is no error.
  * report  NULL is fine. Lines that cannot be used are left out, and counted here.

@@ -109,7 +109,8 @@ typedef struct larmor_sense_opts { /* zero means default */
     int toeplitz;  /* normal map by larmor_op_toeplitz: 1 on, -1 off; default: where it is expected to be quicker for
                       `iters` normal maps and fits into the memory that is free */
     int64_t iters; /* normal maps to expect; default 10 */
-    larmor_plan_effort effort; /* how the NUFFT's grid is chosen; Toeplitz or not is always estimated */
+    larmor_plan_effort effort; /* how the NUFFT's grid is chosen; above ESTIMATE the default of toeplitz is what one
+                                  normal map of each takes, unless the model puts it far behind */
 } larmor_sense_opts;
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which

@@ -1,6 +1,7 @@
 /* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
  * or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "nufft/toeplitz.h"
@@ -214,9 +215,13 @@ larmor_nufft_opts lmr_sense_nufft(const larmor_problem *p, const larmor_sense_op
 
 int lmr_sense_wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts)
 {
-    if (opts && opts->toeplitz) return opts->toeplitz > 0;
+    const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
+    if (opts && opts->toeplitz) return opts->toeplitz > 0 ? LMR_TOEPLITZ_YES : LMR_TOEPLITZ_NO;
     const larmor_nufft_opts all = lmr_sense_nufft(p, opts, p->coils);
-    return lmr_toeplitz_pays(&all, p->samples, opts && opts->iters > 0 ? opts->iters : 10);
+    const double ratio = lmr_toeplitz_ratio(&all, p->samples, opts && opts->iters > 0 ? opts->iters : 10);
+    if (all.effort == LARMOR_PLAN_EXHAUSTIVE && isfinite(ratio)) return LMR_TOEPLITZ_MAYBE;
+    if (all.effort && ratio < promising) return LMR_TOEPLITZ_MAYBE;
+    return ratio < 1 ? LMR_TOEPLITZ_YES : LMR_TOEPLITZ_NO;
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. */
@@ -224,13 +229,24 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
                                      int *use)
 {
     int64_t available, total, needed;
-    larmor_sense_opts with = *opts;
-    with.toeplitz = 1;
     *use = lmr_sense_wants_toeplitz(p, opts);
     if (!*use || opts->toeplitz) return LARMOR_OK;
     LMR_TRY(larmor_device_memory(dev, &available, &total));
-    LMR_TRY(larmor_sense_memory(dev, p, &with, &needed));
-    if (available > 0 && needed > available) *use = 0;
+    LMR_TRY(larmor_sense_memory(dev, p, opts, &needed));
+    if (available > 0 && needed > available) *use = LMR_TOEPLITZ_NO;
+    return LARMOR_OK;
+}
+
+/* The Toeplitz operator only stays if it is quicker than the NUFFTs of a full block. */
+static larmor_status race(blocks *b)
+{
+    int quicker;
+    const larmor_array *x = b->coils;
+    LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
+    LMR_TRY(lmr_toeplitz_race(b->toeplitz, b->PF[0], x, b->filtered, &quicker));
+    if (quicker) return LARMOR_OK;
+    larmor_op_free(b->toeplitz), larmor_array_free(b->filtered);
+    b->toeplitz = NULL, b->filtered = NULL;
     return LARMOR_OK;
 }
 
@@ -249,7 +265,8 @@ static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_pro
     LMR_TRY(op_samples(maps, p, opts, root, b->block, &b->PF[0]));
     if (rest) LMR_TRY(op_samples(maps, p, opts, root, rest, &b->PF[1]));
     if (b->block < b->channels) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, p->image, &b->image));
-    return larmor_array_create(maps->dev, maps->dtype, coils, &b->coils);
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->coils));
+    return toeplitz == LMR_TOEPLITZ_MAYBE ? race(b) : LARMOR_OK;
 }
 
 static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,

@@ -10,7 +10,8 @@ int64_t lmr_sense_block(const larmor_problem *p, const larmor_sense_opts *opts);
 /* The NUFFT of so many coils. */
 larmor_nufft_opts lmr_sense_nufft(const larmor_problem *p, const larmor_sense_opts *opts, int64_t coils);
 
-/* 1 if the normal map is to be Toeplitz whatever the memory. */
+/* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against the NUFFTs. */
+enum { LMR_TOEPLITZ_NO, LMR_TOEPLITZ_YES, LMR_TOEPLITZ_MAYBE };
 int lmr_sense_wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts);
 
 #endif

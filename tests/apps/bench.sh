@@ -100,6 +100,23 @@ expect 1 bench $small --modes 8 --tol 1e-12 --json a.json -o a.png
 said_like '^larmor: .*1e-12'
 only
 
+# The planner's efforts beside each other: one of its cases, small.
+small="--device cpu --threads 1 --repeats 1 --scale 0.002"
+# shellcheck disable=SC2086
+expect 0 bench planner $small --dims 1 --type 2 --precision double --json a.json -o a.png
+[ "$(grep -c '^1D 100 ' out)" -eq 1 ] || fail "$last: one case expected"
+printed '^measure / exhaustive .* over 1 cases$'
+if command -v python3 >/dev/null; then python3 -m json.tool a.json >/dev/null || fail "$last: a.json is no JSON"; fi
+for ratio in estimate_over_exhaustive measure_over_exhaustive 1.25_over_measure 2_over_measure; do
+    awk -v key="\"$ratio\":" '$1 == key { found = $2 + 0 > 0 } END { exit !found }' a.json ||
+        fail "$last: no $ratio in a.json"
+done
+[ "$(head -c 4 a.png | tail -c 3)" = PNG ] || fail "$last: a.png is no PNG"
+rm a.json a.png
+# shellcheck disable=SC2086
+expect 2 bench planner $small --tol 1e-8
+said_like '^larmor: bench: no case of planner fits the other options$'
+
 expect 2 bench fft
 said 'larmor: bench: "fft" is nothing to measure; expected nufft or planner.'
 expect 2 bench --matrix paper --points 10

@@ -60,6 +60,23 @@ expect 0 nufft --type 1 --mode-order fft -t k.cfl --modes 8,6 one.cfl -o f.cfl -
 head -c 8 f.cfl >first.cfl && cp one.hdr first.hdr
 near first.cfl one.cfl 2e-5
 
+# --plan: what is measured goes into the file of wisdom, and comes from there the next time.
+export XDG_CACHE_HOME="$folder/cache"
+expect 0 nufft --type 1 --plan estimate -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
+grep -q '^plan: by the model, 0 timed; 1 transforms together' err || fail "$last: what was chosen is not said"
+[ ! -e cache/larmor/wisdom ] || fail "$last: an estimate left wisdom"
+expect 0 nufft --type 1 --plan measure -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
+grep -qE '^plan: by timing, [1-9][0-9]* timed; ' err || fail "$last: nothing was timed"
+near g.cfl plus.cfl 2e-5
+grep -q '^plan ' cache/larmor/wisdom || fail "$last: no wisdom in $(ls cache/larmor)"
+expect 0 nufft --type 1 --plan measure -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
+grep -q '^plan: by wisdom, 0 timed; ' err || fail "$last: wisdom was not followed"
+near g.cfl plus.cfl 2e-5
+expect 0 nufft --type 3 --plan measure -t k.cfl --targets s.cfl one.cfl -o g.cfl --force
+grep -qE '^plan: by timing, [1-9][0-9]* timed; ' err || fail "$last: nothing was timed"
+near g.cfl plus.cfl 2e-5
+expect 2 nufft --type 1 --plan best -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
+
 # Refusals: one line, and the input's code.
 rm -f out err none.cfl
 expect 3 nufft --type 2 -t k.cfl --modes 8,7 plus.cfl -o none.cfl

@@ -16,6 +16,7 @@ static problem problem_of(larmor_nufft_opts opts, int64_t m)
 {
     uint64_t state = 4 + (uint64_t)m;
     if (!opts.dtype) opts.dtype = LARMOR_C128;
+    if (opts.effort && dev->be->threads(dev->ctx)) opts.threads = 1; /* which never waits for others */
     problem p = {.opts = opts, .m = m, .count = 1};
     for (int d = 0; d < opts.ndim; d++) p.count *= opts.modes[d];
     p.host = malloc((size_t)(m * opts.ndim) * sizeof *p.host);
@@ -211,24 +212,23 @@ static void values_out_of_range_are_refused(void **state)
 static void measured_plans_keep_the_tolerance_and_are_remembered(void **state)
 {
     (void)state;
-    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
-        for (int type = 1; type <= 2; type++) {
-            larmor_wisdom_forget(dev);
-            problem p = problem_of(
-                (larmor_nufft_opts){
-                    .type = type, .ndim = 2, .modes = {24, 31}, .tol = 1e-7, .effort = (larmor_plan_effort)effort},
-                3000);
-            larmor_nufft *first = plan_of(&p), *second = plan_of(&p);
-            const larmor_nufft_info a = larmor_nufft_describe(first), b = larmor_nufft_describe(second);
-            assert_int_equal(a.source, LARMOR_PLAN_BY_MEASUREMENT);
-            assert_int_equal(b.source, LARMOR_PLAN_BY_WISDOM);
-            assert_true(a.tried >= 1 && a.seconds > 0);
-            assert_int_equal(b.tried, 0);
-            expect_same_grid(first, second);
-            expect_tolerance(first, &p);
-            expect_tolerance(second, &p);
-            larmor_nufft_free(first), larmor_nufft_free(second), problem_free(&p);
-        }
+    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++) {
+        larmor_wisdom_forget(dev);
+        problem p = problem_of(
+            (larmor_nufft_opts){
+                .type = effort, .ndim = 2, .modes = {24, 31}, .tol = 1e-7, .effort = (larmor_plan_effort)effort},
+            3000);
+        larmor_nufft *first = plan_of(&p), *second = plan_of(&p);
+        const larmor_nufft_info a = larmor_nufft_describe(first), b = larmor_nufft_describe(second);
+        assert_int_equal(a.source, LARMOR_PLAN_BY_MEASUREMENT);
+        assert_int_equal(b.source, LARMOR_PLAN_BY_WISDOM);
+        assert_true(a.tried >= 1 && a.seconds > 0);
+        assert_int_equal(b.tried, 0);
+        expect_same_grid(first, second);
+        expect_tolerance(first, &p);
+        expect_tolerance(second, &p);
+        larmor_nufft_free(first), larmor_nufft_free(second), problem_free(&p);
+    }
     larmor_wisdom_forget(dev);
 }
 
@@ -255,10 +255,11 @@ static lmr_wisdom_key key_of(const problem *p)
     return (lmr_wisdom_key){.types = p->opts.type,
                             .ndim = 2,
                             .precision = LMR_F64,
-                            .threads = dev->be->threads(dev->ctx),
+                            .threads = p->opts.threads,
                             .modes = {p->opts.modes[0], p->opts.modes[1], 1},
                             .batch = 1,
                             .tol = p->opts.tol,
+                            .precompute = LARMOR_PRECOMPUTE_NONE,
                             .points_log2 = 10};
 }
 
@@ -275,11 +276,12 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         {.cells = {66, 64, 1}, .width = 12},                          /* no good size for the FFT */
         {.cells = {1 << 20, 1 << 20, 1}, .width = 12},                /* without measure */
         {.cells = {64, 64, 1}, .width = 12, .method = 2, .tiles = 1}, /* of another kind of device */
+        {.cells = {64, 64, 1}, .width = 12},                          /* precomputed, which was not allowed */
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         larmor_wisdom_forget(dev);
         lmr_wisdom_plan told = wrong[i];
-        told.effort = LARMOR_PLAN_MEASURE;
+        told.effort = LARMOR_PLAN_MEASURE, told.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
         lmr_wisdom_add(dev, &key, &told);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
@@ -288,13 +290,47 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         larmor_nufft_free(plan);
     }
     larmor_wisdom_forget(dev);
-    lmr_wisdom_plan right = {.effort = LARMOR_PLAN_MEASURE, .cells = {64, 64, 1}, .width = 12};
+    lmr_wisdom_plan right = {
+        .effort = LARMOR_PLAN_MEASURE, .cells = {64, 64, 1}, .width = 12, .precompute = LARMOR_PRECOMPUTE_NONE};
     lmr_wisdom_add(dev, &key, &right);
     larmor_nufft *plan = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_WISDOM);
     assert_int_equal(larmor_nufft_describe(plan).width, 12);
     expect_tolerance(plan, &p);
     larmor_nufft_free(plan), problem_free(&p);
+    larmor_wisdom_forget(dev);
+}
+
+static void wisdom_does_not_change_what_is_asked_for(void **state)
+{
+    (void)state;
+    larmor_wisdom_forget(dev);
+    problem p = problem_of((larmor_nufft_opts){.type = 1,
+                                               .ndim = 2,
+                                               .modes = {32, 32},
+                                               .tol = 1e-6,
+                                               .upsample = 1.5,
+                                               .max_batch = 1,
+                                               .effort = LARMOR_PLAN_MEASURE},
+                           1500);
+    lmr_wisdom_key key = key_of(&p);
+    key.upsample = 1.5, key.max_batch = 1;
+    const lmr_wisdom_plan grid = {.effort = LARMOR_PLAN_MEASURE,
+                                  .cells = {64, 64, 1},
+                                  .width = 12,
+                                  .max_batch = 1,
+                                  .precompute = LARMOR_PRECOMPUTE_NONE};
+    lmr_wisdom_plan together = grid;
+    together.cells[0] = together.cells[1] = 48, together.max_batch = 4;
+    for (int i = 0; i < 2; i++) {
+        larmor_wisdom_forget(dev);
+        lmr_wisdom_add(dev, &key, i ? &together : &grid);
+        larmor_nufft *plan = plan_of(&p);
+        assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_MEASUREMENT);
+        assert_int_equal(larmor_nufft_describe(plan).grid[0], 48);
+        larmor_nufft_free(plan);
+    }
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -316,6 +352,207 @@ static void a_search_that_was_less_thorough_is_not_enough(void **state)
     expect_same_grid(searched, again);
     larmor_nufft_free(measured), larmor_nufft_free(searched), larmor_nufft_free(again), problem_free(&p);
     larmor_wisdom_forget(dev);
+}
+
+static void points_set_again_are_planned_as_the_first_time(void **state)
+{
+    (void)state;
+    larmor_wisdom_forget(dev);
+    problem p = problem_of(
+        (larmor_nufft_opts){
+            .type = 2, .ndim = 2, .modes = {40, 40}, .batch = 4, .tol = 1e-5, .effort = LARMOR_PLAN_MEASURE},
+        3000);
+    larmor_nufft *plan = plan_of(&p);
+    const larmor_nufft_info first = larmor_nufft_describe(plan);
+    assert_ok(larmor_nufft_set_points(plan, p.points, NULL));
+    const larmor_nufft_info second = larmor_nufft_describe(plan);
+    assert_int_equal(first.source, LARMOR_PLAN_BY_MEASUREMENT);
+    assert_int_equal(second.source, LARMOR_PLAN_BY_WISDOM);
+    for (int d = 0; d < 2; d++) assert_int_equal(first.grid[d], second.grid[d]);
+    assert_int_equal(first.width, second.width);
+    assert_int_equal(first.together, second.together);
+    assert_int_equal(first.spread_method, second.spread_method);
+    assert_int_equal(first.interp_method, second.interp_method);
+    larmor_nufft_free(plan), problem_free(&p);
+    larmor_wisdom_forget(dev);
+}
+
+static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
+{
+    (void)state;
+    larmor_wisdom_forget(dev);
+    problem p = problem_of(
+        (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {32, 32}, .tol = 1e-6, .effort = LARMOR_PLAN_MEASURE},
+        1500);
+    larmor_nufft *uniform = plan_of(&p);
+    for (int64_t i = 0; i < 2 * p.m; i++) p.host[i] *= 0.1;
+    assert_ok(larmor_array_write(p.points, p.host, (size_t)p.m * 2 * sizeof(double)));
+    larmor_nufft *crowded = plan_of(&p);
+    assert_int_equal(larmor_nufft_describe(crowded).source, LARMOR_PLAN_BY_MEASUREMENT);
+    expect_tolerance(crowded, &p);
+    larmor_nufft_free(uniform), larmor_nufft_free(crowded), problem_free(&p);
+    larmor_wisdom_forget(dev);
+}
+
+/* ---- precomputed forms ---- */
+
+/* One grid alone is in question, so that how many plans are timed does not depend on the times. */
+static problem one_grid(int64_t memory)
+{
+    return problem_of((larmor_nufft_opts){.type = 1,
+                                          .ndim = 2,
+                                          .modes = {32, 32},
+                                          .tol = 1e-6,
+                                          .upsample = 1.5,
+                                          .effort = LARMOR_PLAN_MEASURE,
+                                          .precompute_memory = memory},
+                      1500);
+}
+
+static larmor_nufft_info info_with(int64_t memory)
+{
+    larmor_wisdom_forget(dev);
+    problem p = one_grid(memory);
+    larmor_nufft *plan = plan_of(&p);
+    const larmor_nufft_info info = larmor_nufft_describe(plan);
+    expect_tolerance(plan, &p);
+    larmor_nufft_free(plan), problem_free(&p);
+    return info;
+}
+
+static void forms_are_timed_as_far_as_the_memory_that_is_granted(void **state)
+{
+    (void)state;
+    const larmor_nufft_info none = info_with(0), too_little = info_with(1000), all = info_with(INT64_C(1) << 30);
+    assert_int_equal(none.precompute, LARMOR_PRECOMPUTE_NONE);
+    assert_int_equal(too_little.precompute, LARMOR_PRECOMPUTE_NONE);
+    assert_int_equal(too_little.tried, none.tried);
+    assert_int_equal(all.tried, none.tried + 2);
+    assert_true(all.precompute >= LARMOR_PRECOMPUTE_NONE && all.precompute <= LARMOR_PRECOMPUTE_FULL);
+    assert_int_equal(all.precompute_bytes > 0, all.precompute != LARMOR_PRECOMPUTE_NONE);
+    larmor_wisdom_forget(dev);
+}
+
+static void a_form_that_is_asked_for_is_kept_whatever_the_effort(void **state)
+{
+    (void)state;
+    for (int form = LARMOR_PRECOMPUTE_NONE; form <= LARMOR_PRECOMPUTE_FULL; form++) {
+        larmor_wisdom_forget(dev);
+        problem p = one_grid(form == LARMOR_PRECOMPUTE_PARTIAL ? 0 : INT64_C(1) << 30);
+        p.opts.precompute = (larmor_precompute)form;
+        larmor_nufft *plan = plan_of(&p), *again = plan_of(&p);
+        assert_int_equal(larmor_nufft_describe(plan).precompute, form);
+        assert_int_equal(larmor_nufft_describe(again).precompute, form);
+        expect_tolerance(plan, &p);
+        larmor_nufft_free(plan), larmor_nufft_free(again), problem_free(&p);
+    }
+    larmor_wisdom_forget(dev);
+}
+
+static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory(void **state)
+{
+    (void)state;
+    problem many = one_grid(0);
+    many.opts.precompute = LARMOR_PRECOMPUTE_FULL;
+    larmor_nufft *full = plan_of(&many);
+    const larmor_nufft_info all = larmor_nufft_describe(full);
+    larmor_nufft_free(full);
+    many.opts.precompute = LARMOR_PRECOMPUTE_AUTO;
+    problem few = problem_of(many.opts, 1100); /* of the same power of two */
+    const lmr_wisdom_plan known = {.effort = LARMOR_PLAN_MEASURE,
+                                   .cells = {all.grid[0], all.grid[1], 1},
+                                   .width = all.width,
+                                   .precompute = LARMOR_PRECOMPUTE_FULL};
+    larmor_wisdom_forget(dev);
+    few.opts.precompute_memory = many.opts.precompute_memory = all.precompute_bytes - 1;
+    lmr_wisdom_key key = key_of(&few);
+    key.upsample = 1.5, key.precompute = LARMOR_PRECOMPUTE_AUTO, key.precompute_memory = few.opts.precompute_memory;
+    lmr_wisdom_add(dev, &key, &known);
+    larmor_nufft *fits = plan_of(&few);
+    const larmor_nufft_info info = larmor_nufft_describe(fits);
+    assert_int_equal(info.source, LARMOR_PLAN_BY_WISDOM);
+    assert_int_equal(info.precompute, LARMOR_PRECOMPUTE_FULL);
+    assert_true(info.precompute_bytes > 0 && info.precompute_bytes <= few.opts.precompute_memory);
+    expect_tolerance(fits, &few);
+    larmor_nufft *too_many = plan_of(&many);
+    assert_int_equal(larmor_nufft_describe(too_many).source, LARMOR_PLAN_BY_MEASUREMENT);
+    assert_true(larmor_nufft_describe(too_many).precompute != LARMOR_PRECOMPUTE_FULL);
+    expect_tolerance(too_many, &many);
+    larmor_nufft_free(fits), larmor_nufft_free(too_many), problem_free(&many), problem_free(&few);
+    larmor_wisdom_forget(dev);
+}
+
+static void the_estimate_of_memory_counts_forms_that_may_be_chosen(void **state)
+{
+    (void)state;
+    problem p = one_grid(0);
+    int64_t none, little, full;
+    assert_ok(larmor_nufft_memory(dev, &p.opts, p.m, &none));
+    p.opts.precompute_memory = 1;
+    assert_ok(larmor_nufft_memory(dev, &p.opts, p.m, &little));
+    p.opts.precompute_memory = INT64_C(1) << 30;
+    assert_ok(larmor_nufft_memory(dev, &p.opts, p.m, &full));
+    larmor_nufft_opts plain = p.opts;
+    plain.effort = LARMOR_PLAN_ESTIMATE, plain.precompute = LARMOR_PRECOMPUTE_FULL;
+    problem q = {.opts = plain, .points = p.points};
+    larmor_nufft *plan = plan_of(&q);
+    assert_int_equal(little, none);
+    assert_true(full - none >= 2 * larmor_nufft_describe(plan).precompute_bytes); /* two plans at a time */
+    larmor_nufft_free(plan), problem_free(&p);
+}
+
+/* ---- type 3 ---- */
+
+static void type_3_is_timed_and_keeps_the_tolerance(void **state)
+{
+    (void)state;
+    for (int ndim = 1; ndim <= 3; ndim++) {
+        sweep3 s = sweep3_create(ndim, LARMOR_C128);
+        for (int effort = LARMOR_PLAN_MEASURE; effort <= (ndim == 1 ? 2 : 1); effort++)
+            for (double upsample = 0; upsample < (ndim == 1 ? 2 : 1); upsample += 1.6) {
+                const larmor_nufft_opts opts = {.type = 3,
+                                                .ndim = ndim,
+                                                .tol = 1e-7,
+                                                .upsample = upsample,
+                                                .dtype = LARMOR_C128,
+                                                .effort = (larmor_plan_effort)effort,
+                                                .both_directions = effort == LARMOR_PLAN_EXHAUSTIVE};
+                larmor_nufft *plan;
+                larmor_array *y[2];
+                assert_ok(larmor_nufft_create(dev, &opts, &plan));
+                assert_ok(larmor_nufft_set_points(plan, s.on_device[0], s.on_device[1]));
+                const larmor_nufft_info info = larmor_nufft_describe(plan);
+                assert_int_equal(info.source, upsample > 0 ? LARMOR_PLAN_BY_MODEL : LARMOR_PLAN_BY_MEASUREMENT);
+                assert_int_equal(info.tried > 1, upsample == 0);
+                assert_at_most(info.error, opts.tol);
+                for (int i = 0; i < 2; i++) {
+                    const int64_t n = i ? s.m : s.n;
+                    double _Complex *out = malloc((size_t)n * sizeof *out);
+                    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &y[i]));
+                    assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s.input[i], y[i]));
+                    to_host(y[i], out);
+                    assert_at_most(relative_l2(n, out, s.truth[i]), opts.tol);
+                    larmor_array_free(y[i]), free(out);
+                }
+                larmor_nufft_free(plan);
+            }
+        sweep3_free(&s);
+    }
+}
+
+static void type_3_without_points_or_targets_is_legal_whatever_the_effort(void **state)
+{
+    (void)state;
+    const double x[3] = {0.1, 0.2, 0.3};
+    larmor_array *some = points_on_device(1, 3, x), *none = points_on_device(1, 0, x);
+    const larmor_nufft_opts opts = {.type = 3, .ndim = 1, .tol = 1e-4, .effort = LARMOR_PLAN_MEASURE};
+    larmor_nufft *plan;
+    assert_ok(larmor_nufft_create(dev, &opts, &plan));
+    assert_ok(larmor_nufft_set_points(plan, some, none));
+    assert_ok(larmor_nufft_set_points(plan, none, some));
+    assert_ok(larmor_nufft_set_points(plan, some, some));
+    larmor_nufft_free(plan);
+    larmor_array_free(some), larmor_array_free(none);
 }
 
 /* ---- calibration ---- */
@@ -363,7 +600,16 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(measured_plans_keep_the_tolerance_and_are_remembered),
     cmocka_unit_test(a_batch_is_tuned_and_its_results_are_those_of_the_estimate),
     cmocka_unit_test(wisdom_that_would_break_the_tolerance_is_not_followed),
+    cmocka_unit_test(wisdom_does_not_change_what_is_asked_for),
     cmocka_unit_test(a_search_that_was_less_thorough_is_not_enough),
+    cmocka_unit_test(points_set_again_are_planned_as_the_first_time),
+    cmocka_unit_test(wisdom_of_uniform_points_is_not_for_crowded_ones),
+    cmocka_unit_test(forms_are_timed_as_far_as_the_memory_that_is_granted),
+    cmocka_unit_test(a_form_that_is_asked_for_is_kept_whatever_the_effort),
+    cmocka_unit_test(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory),
+    cmocka_unit_test(the_estimate_of_memory_counts_forms_that_may_be_chosen),
+    cmocka_unit_test(type_3_is_timed_and_keeps_the_tolerance),
+    cmocka_unit_test(type_3_without_points_or_targets_is_legal_whatever_the_effort),
     cmocka_unit_test(a_calibrated_device_still_keeps_the_tolerance),
     cmocka_unit_test(a_calibration_moves_the_balance_between_points_and_grid),
 };

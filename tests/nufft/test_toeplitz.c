@@ -1,5 +1,9 @@
 /* The Toeplitz normal operator: against the operator it stands for, the direct sum, and the laws of a normal map.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/toeplitz.h"
+
+#include <time.h>
+
 #include "core/array.h"
 #include "tests/nufft/direct.h"
 
@@ -264,6 +268,38 @@ static void inputs_that_do_not_fit_are_refused(void **state)
     free_scan(&s);
 }
 
+/* ---- the choice ---- */
+
+static larmor_status at_once(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    return larmor_copy(x, y);
+}
+
+static larmor_status after_a_while(void *self, const larmor_array *x, larmor_array *y)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 4000000}, NULL);
+    return at_once(self, x, y);
+}
+
+static void the_race_is_won_by_what_takes_no_time(void **state)
+{
+    (void)state;
+    larmor_op *quick, *slow;
+    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(8)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(8));
+    int quicker;
+    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
+                               LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
+    assert_ok(larmor_op_create(dev, &(larmor_op_impl){"slow", after_a_while, after_a_while, after_a_while, NULL},
+                               NULL, LARMOR_C64, LARMOR_SHAPE(8), LARMOR_SHAPE(8), &slow));
+    assert_ok(lmr_toeplitz_race(quick, slow, x, y, &quicker));
+    assert_int_equal(quicker, 1);
+    assert_ok(lmr_toeplitz_race(slow, quick, x, y, &quicker));
+    assert_int_equal(quicker, 0);
+    larmor_op_free(quick), larmor_op_free(slow);
+    larmor_array_free(x), larmor_array_free(y);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_adjoint_of_forward_within_twice_the_tolerance),
     cmocka_unit_test(it_is_the_direct_sum_to_near_rounding_for_either_sign),
@@ -272,6 +308,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_batch_is_a_loop_of_single_ones),
     cmocka_unit_test(shapes_and_types_are_those_of_the_image),
     cmocka_unit_test(inputs_that_do_not_fit_are_refused),
+    cmocka_unit_test(the_race_is_won_by_what_takes_no_time),
 };
 
 int main(void)

@@ -2,6 +2,7 @@
 #include "nufft/wisdom.h"
 
 #include <dirent.h>
+#include <locale.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,11 +29,21 @@ static lmr_wisdom_key key_of(int n)
                             .max_batch = 4,
                             .tol = 1.234e-7,
                             .upsample = 1.75,
-                            .points_log2 = 17};
+                            .sort = 1,
+                            .precompute = LARMOR_PRECOMPUTE_AUTO,
+                            .precompute_memory = INT64_C(5000000000),
+                            .points_log2 = 17,
+                            .crowding = 3,
+                            .ordered = 1};
 }
 
-static const lmr_wisdom_plan found = {
-    .effort = 1, .cells = {64, 70, 1}, .width = 9, .tiles = 2, .max_batch = 3, .seconds = 0.00125};
+static const lmr_wisdom_plan found = {.effort = 1,
+                                      .cells = {64, 70, 1},
+                                      .width = 9,
+                                      .tiles = 2,
+                                      .precompute = LARMOR_PRECOMPUTE_PARTIAL,
+                                      .max_batch = 3,
+                                      .seconds = 0.00125};
 
 static void write_text(const char *text, size_t size)
 {
@@ -85,6 +96,7 @@ static void what_is_saved_comes_back(void **state)
         assert_int_equal(p->width, 9);
         assert_int_equal(p->tiles, 2);
         assert_int_equal(p->max_batch, 3);
+        assert_int_equal(p->precompute, LARMOR_PRECOMPUTE_PARTIAL);
         assert_true(p->seconds == found.seconds);
         assert_null(lmr_wisdom_find(dev, &key, 2));
     }
@@ -99,28 +111,29 @@ static void every_part_of_the_key_tells_plans_apart(void **state)
     (void)state;
     const lmr_wisdom_key key = key_of(20);
     lmr_wisdom_add(dev, &key, &found);
-    lmr_wisdom_key other[11];
-    for (int i = 0; i < 11; i++) other[i] = key;
+    lmr_wisdom_key other[16];
+    for (int i = 0; i < 16; i++) other[i] = key;
     other[0].types = 3, other[1].ndim = 3, other[2].precision = LMR_F32, other[3].threads = 2, other[4].modes[1] = 34;
     other[5].batch = 1, other[6].max_batch = 0, other[7].tol = 1.235e-7, other[8].upsample = 0, other[9].method = 2;
-    other[10].points_log2 = 18;
+    other[10].points_log2 = 18, other[11].sort = 0, other[12].precompute = LARMOR_PRECOMPUTE_FULL;
+    other[13].precompute_memory = 1, other[14].crowding = 2, other[15].ordered = 0;
     assert_non_null(lmr_wisdom_find(dev, &key, 1));
-    for (int i = 0; i < 11; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
+    for (int i = 0; i < 16; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
 }
 
 static void saving_keeps_what_the_file_has_and_the_handle_does_not(void **state)
 {
     (void)state;
     const lmr_wisdom_key first = key_of(2), second = key_of(3);
-    const char *foreign = "plan 1 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
+    const char *foreign = "plan 2 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
     lmr_wisdom_add(dev, &first, &found);
     assert_ok(larmor_wisdom_save(dev, file));
     char *text = read_text(), changed[1 << 17];
     /* the same line for another number of threads, and a line that is none */
-    char *line = strstr(text, "plan 1 "), *end = strchr(line, '\n');
+    char *line = strstr(text, "plan 2 "), *end = strchr(line, '\n');
     char name[256];
-    assert_int_equal(sscanf(line, "plan 1 %255s", name), 1);
-    snprintf(changed, sizeof changed, "%splan 1 %s 4000%.*s\n%s", text, name,
+    assert_int_equal(sscanf(line, "plan 2 %255s", name), 1);
+    snprintf(changed, sizeof changed, "%splan 2 %s 4000%.*s\n%s", text, name,
              (int)(end - strchr(line + 7 + strlen(name) + 1, ' ')), strchr(line + 7 + strlen(name) + 1, ' '),
              foreign);
     write_text(changed, strlen(changed));
@@ -176,6 +189,40 @@ static void the_default_path_follows_the_environment(void **state)
     assert_ok(larmor_wisdom_load(dev, NULL, &report));
 }
 
+/* Numbers have no decimal point, which in some locales is a comma. */
+static void lines_are_the_same_in_all_locales(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "pt_BR.UTF-8"};
+    const lmr_nufft_scales scales = {{{0.5, 1, 2}, {3, 4, 5}}, {0.25, 7, 100}};
+    const lmr_wisdom_key key = key_of(5);
+    lmr_wisdom_add(dev, &key, &found);
+    assert_ok(lmr_wisdom_set_scales(dev, LMR_F32, &scales));
+    assert_ok(larmor_wisdom_save(dev, file));
+    char *const text = strdup(read_text());
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        const char *at = line; /* behind the hardware's name */
+        for (int i = 0; i < 3; i++) at = strchr(at, ' ') + 1;
+        assert_true(strcspn(at, ".,") >= strcspn(at, "\n"));
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const locale_t comma = newlocale(LC_ALL_MASK, names[i], (locale_t)0);
+        if (!comma) continue;
+        const locale_t before = uselocale(comma);
+        larmor_wisdom_forget(dev);
+        assert_int_equal(load().used, 2);
+        const lmr_wisdom_plan *p = lmr_wisdom_find(dev, &key, 1);
+        assert_non_null(p);
+        assert_true(p->seconds == found.seconds);
+        unlink(file);
+        assert_ok(larmor_wisdom_save(dev, file));
+        assert_string_equal(read_text(), text);
+        uselocale(before);
+        freelocale(comma);
+    }
+    free(text);
+}
+
 /* ---- what is no wisdom ---- */
 
 /* One good line for this device. */
@@ -207,8 +254,8 @@ static void other_versions_and_devices_are_counted(void **state)
 {
     (void)state;
     char *line = good_line(), text[2000];
-    char *rest = strstr(line, "plan 1 ") + 7;
-    snprintf(text, sizeof text, "# a remark\n%splan 2 %splan 1 x%s", line, rest, rest);
+    char *rest = strstr(line, "plan 2 ") + 7;
+    snprintf(text, sizeof text, "# a remark\n%splan 1 %splan 2 x%s", line, rest, rest);
     write_text(text, strlen(text));
     const larmor_wisdom_report report = load();
     assert_int_equal(report.used, 1);
@@ -322,6 +369,7 @@ static const struct CMUnitTest tests[] = {
     WISDOM_TEST(saving_keeps_what_the_file_has_and_the_handle_does_not),
     WISDOM_TEST(a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way),
     WISDOM_TEST(the_default_path_follows_the_environment),
+    WISDOM_TEST(lines_are_the_same_in_all_locales),
     WISDOM_TEST(a_file_cut_anywhere_is_left_out_or_right),
     WISDOM_TEST(other_versions_and_devices_are_counted),
     WISDOM_TEST(words_that_are_out_of_range_spoil_their_line_alone),

@@ -164,6 +164,57 @@ static void toeplitz_is_chosen_where_it_pays(void **state)
     }
 }
 
+/* With an effort either may win; both are the same map within the tolerance. */
+static void what_is_timed_is_adjoint_of_forward_still(void **state)
+{
+    (void)state;
+    const int64_t block[] = {0, 2};
+    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
+        for (int i = 0; i < 2; i++)
+            for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
+                scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+                larmor_op *A;
+                const larmor_sense_opts opts = {.traj = s.traj,
+                                                .weights = i ? s.weights_array : NULL,
+                                                .nufft_tol = 1e-8,
+                                                .block = block[i],
+                                                .toeplitz = toeplitz,
+                                                .effort = (larmor_plan_effort)effort};
+                assert_ok(larmor_op_sense(s.maps_array, &opts, &A));
+                if (toeplitz) assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
+                const larmor_shape image = larmor_op_in_shape(A);
+                larmor_array *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
+                             *z = zeros(LARMOR_C128, image), *two = zeros(LARMOR_C128, image);
+                assert_ok(larmor_fill(x, 1.5));
+                assert_ok(larmor_op_normal(A, x, z));
+                assert_ok(larmor_op_forward(A, x, y));
+                assert_ok(larmor_op_adjoint(A, y, two));
+                double norm, off;
+                assert_ok(larmor_nrm2(two, &norm));
+                assert_ok(larmor_axpby(-1, two, 1, z));
+                assert_ok(larmor_nrm2(z, &off));
+                assert_at_most(off, 4e-8 * norm);
+                larmor_array_free(x), larmor_array_free(y), larmor_array_free(z), larmor_array_free(two);
+                larmor_op_free(A), free_scan(&s);
+            }
+    larmor_wisdom_forget(dev);
+}
+
+static void what_may_be_timed_is_in_the_estimate_of_memory(void **state)
+{
+    (void)state;
+    const larmor_problem p = {
+        .image = LARMOR_SHAPE(64, 64), .samples = 40000, .coils = 4, .dtype = LARMOR_C64, .weighted = 1};
+    larmor_sense_opts opts = {.iters = 30, .toeplitz = -1, .effort = LARMOR_PLAN_MEASURE};
+    int64_t pair, on, open;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &pair));
+    opts.toeplitz = 1;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &on));
+    opts.toeplitz = 0;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &open));
+    assert_true(open > on && open > pair); /* both are there at a time */
+}
+
 static void without_weights_they_are_one(void **state)
 {
     (void)state;
@@ -258,6 +309,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
     cmocka_unit_test(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils),
     cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
+    cmocka_unit_test(what_is_timed_is_adjoint_of_forward_still),
+    cmocka_unit_test(what_may_be_timed_is_in_the_estimate_of_memory),
     cmocka_unit_test(without_weights_they_are_one),
     cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
     cmocka_unit_test(unusable_inputs_are_named),

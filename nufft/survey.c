@@ -1,0 +1,68 @@
+/* How points are spread: a histogram of a sample. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/random.h"
+
+enum { SAMPLES = 1024, MOST_BINS = 512 };
+static const int sides[3] = {256, 16, 8}; /* bins in each dimension */
+
+/* A point and the one after it, in the points' own precision; from[] says of which points. */
+static larmor_status read_pairs(const larmor_array *points, size_t each, const int64_t *from, int count, void *pairs)
+{
+    const lmr_backend *be = points->dev->be;
+    void *ctx = points->dev->ctx, *gathered;
+    LMR_TRY(be->alloc(ctx, 2 * each * (size_t)count, &gathered));
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < count && !st; i++)
+        st = be->copy(ctx, LMR_ON_DEVICE, (char *)gathered + 2 * each * (size_t)i,
+                      (const char *)points->data + each * (size_t)from[i], 2 * each);
+    if (!st) st = be->copy(ctx, LMR_TO_HOST, pairs, gathered, 2 * each * (size_t)count);
+    be->release(ctx, gathered);
+    return st;
+}
+
+static int bin_of(int ndim, const int64_t modes[3], const larmor_array *points, const void *pairs, int which)
+{
+    int bin = 0;
+    for (int d = 0; d < ndim; d++) {
+        const int i = which * ndim + d;
+        const double k = points->dtype == LARMOR_F64 ? ((const double *)pairs)[i] : ((const float *)pairs)[i],
+                     turns = k / (double)modes[d], part = turns - floor(turns);
+        const int at = isfinite(part) ? (int)(part * sides[ndim - 1]) : 0;
+        bin = bin * sides[ndim - 1] + (at < sides[ndim - 1] ? at : 0);
+    }
+    return bin;
+}
+
+larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_array *points, int64_t m,
+                                lmr_survey *survey)
+{
+    *survey = (lmr_survey){0};
+    if (m < 3) return LARMOR_OK;
+    const size_t each = (size_t)ndim * larmor_dtype_size(points->dtype);
+    const int count = m - 1 < SAMPLES ? (int)(m - 1) : SAMPLES;
+    int64_t from[SAMPLES];
+    int in_bin[MOST_BINS] = {0}, bins = 1, together = 0;
+    for (int i = 0; i < count; i++) /* at random, as whatever is regular may have a period of the points' */
+        from[i] = m - 1 == count ? i : (int64_t)(lmr_random_uniform(5, (uint64_t)i) * (double)(m - 1));
+    void *pairs = malloc(2 * each * (size_t)count);
+    if (!pairs) return LMR_NO_MEMORY();
+    const larmor_status st = read_pairs(points, each, from, count, pairs);
+    for (int i = 0; i < count && !st; i++) {
+        const int bin = bin_of(ndim, modes, points, pairs, 2 * i);
+        in_bin[bin]++, together += bin == bin_of(ndim, modes, points, pairs, 2 * i + 1);
+    }
+    free(pairs);
+    if (st) return st;
+    double met = 0; /* pairs of the sample that share a bin */
+    for (int d = 0; d < ndim; d++) bins *= sides[ndim - 1];
+    for (int b = 0; b < bins; b++) met += (double)in_bin[b] * (in_bin[b] - 1);
+    const double crowding = bins * met / ((double)count * (count - 1));
+    survey->crowding = (int)fmin(rint(log2(fmax(crowding, 1))), LMR_CROWDING_MOST);
+    survey->ordered = 2 * together > count;
+    return LARMOR_OK;
+}
