@@ -69,7 +69,7 @@ static lmr_precompute_size size_of(const larmor_nufft *plan, int64_t points)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
     return (lmr_precompute_size){.ndim = g->ndim,
-                                 .width = g->width,
+                                 .width = plan->info.width,
                                  .is_gpu = !plan->info.threads,
                                  .real = larmor_dtype_size(plan->opts.dtype) / 2,
                                  .points = points,

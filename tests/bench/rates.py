@@ -130,7 +130,6 @@ def table(path, threads):
                 print(f"          .value = {text(extended(value, wide[1]))},")
                 tail = f",\n          .sparse = {text(extended(sparse, wide[3]))}" if sparse else ""
                 print(f"          .pad = {text(extended(pad, wide[2]))}{tail}}},")
-        # closes type, then the kinds
             print("        },")
         print("        },")
         grids = [grid(lines, precision, ndim) for ndim in (1, 2, 3)]
@@ -143,6 +142,8 @@ def table(path, threads):
 print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
  * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/cost.h"
+
+/* clang-format off */
 """)
 table(sys.argv[1], 2)
 print()

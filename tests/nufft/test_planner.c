@@ -139,7 +139,7 @@ static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **st
             problem p = problem_of(
                 (larmor_nufft_opts){.type = type, .ndim = 2, .modes = {60, 60}, .tol = 1e-8, .batch = 3}, m);
             larmor_nufft *chosen = plan_of(&p);
-            p.opts.upsample = larmor_nufft_describe(chosen).upsample;
+            p.opts.upsample = fmin(larmor_nufft_describe(chosen).upsample, 2.5); /* beyond it by rounding up */
             larmor_nufft *asked = plan_of(&p);
             int64_t n;
             double _Complex *a = execute(chosen, &p, &n), *b = execute(asked, &p, &n);

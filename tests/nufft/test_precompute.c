@@ -141,25 +141,40 @@ static const larmor_nufft_method methods[] = {LARMOR_NUFFT_GM, LARMOR_NUFFT_GM_S
 enum { method_count = sizeof methods / sizeof *methods };
 
 /* Most points in a few bins, which are cut: what a GPU stages in parts, and what it does in one go. */
-static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense(void **state)
+static void check_every_method(int ndim)
+{
+    static const int64_t middle[3] = {5, 3, 4};
+    const int64_t m = 3001;
+    uint64_t seed = 78;
+    if (is_processor()) skip(); /* which has but one */
+    larmor_array *k = make_points(ndim, middle, m, &seed);
+    for (int wide = 0; wide < 2; wide++)
+        for (int i = 0; i < method_count; i++)
+            for (int64_t batch = 1; batch <= 5; batch += 4)
+                for (int type = 1; type <= 2; type++) {
+                    larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
+                    o.method = methods[i], o.batch = batch;
+                    compare_forms(o, m, k, wide ? 1e-13 : 2e-5);
+                }
+    larmor_array_free(k);
+}
+
+static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_1d(void **state)
 {
     (void)state;
-    static const int64_t middle[3] = {5, 3, 4};
-    if (is_processor()) skip(); /* which has but one */
-    for (int ndim = 1; ndim <= 3; ndim++)
-        for (int wide = 0; wide < 2; wide++) {
-            uint64_t seed = 78;
-            const int64_t m = 3001;
-            larmor_array *k = make_points(ndim, middle, m, &seed);
-            for (int i = 0; i < method_count; i++)
-                for (int64_t batch = 1; batch <= 5; batch += 4)
-                    for (int type = 1; type <= 2; type++) {
-                        larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
-                        o.method = methods[i], o.batch = batch;
-                        compare_forms(o, m, k, wide ? 1e-13 : 2e-5);
-                    }
-            larmor_array_free(k);
-        }
+    check_every_method(1);
+}
+
+static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_2d(void **state)
+{
+    (void)state;
+    check_every_method(2);
+}
+
+static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_3d(void **state)
+{
+    (void)state;
+    check_every_method(3);
 }
 
 /* On the grid itself: deconvolution would enlarge the rounding. */
@@ -491,7 +506,9 @@ static void automatic_is_none_and_says_so(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forms_agree_in_all_types_dimensions_precisions_and_batches),
-    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense),
+    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_1d),
+    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_2d),
+    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_3d),
     cmocka_unit_test(forms_agree_for_windows_of_2_to_16_cells),
     cmocka_unit_test(forms_agree_without_fft_and_in_fft_order),
     cmocka_unit_test(forms_agree_for_the_caller_s_own_order_of_points),
