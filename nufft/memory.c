@@ -39,8 +39,9 @@ static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndi
                (element * (double)(choice->cells[0] + choice->window.width) + 512 + ROW_BYTES);
     tile += 512; /* rounded up to whole vectors */
     const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
-    /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more */
-    const double chunks = points / CHUNK_POINTS + fmin(tile_count, points / (2 * CHUNK_POINTS)),
+    /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more, unless all are */
+    const double chunks = points / CHUNK_POINTS +
+                          fmin(tile_count, tile_count <= FEW_TILES ? points : points / (2 * CHUNK_POINTS)),
                  crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
     return held * (crowded > threads ? crowded : threads);
 }

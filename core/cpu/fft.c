@@ -78,7 +78,8 @@ static larmor_status plan_whole(transform *t, void *probe)
         stride *= t->dim[a];
     }
     const FFTW(iodim64) many = {t->batch, stride, stride};
-    if (threads_work) FFTW(plan_with_nthreads)(t->threads);
+    /* threads hardly help a short line, and FFTW rounds otherwise with some numbers of them */
+    if (threads_work) FFTW(plan_with_nthreads)(t->batch == 1 && stride <= LONGEST ? 1 : t->threads);
     for (int s = 0; s < 2; s++) {
         t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 1, &many, probe, probe, s ? 1 : -1, FFTW_ESTIMATE);
         if (!t->whole[s]) return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");

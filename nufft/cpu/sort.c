@@ -234,9 +234,13 @@ static int64_t chunk_size(const lmr_points *p)
     return share > least ? share : least > CHUNK_POINTS ? least : CHUNK_POINTS;
 }
 
+/* Whether a tile is spread by chunks. So are all of a small grid of three dimensions, where hardly two tiles have the
+ * same colour and threads would be without work. */
 static int is_heavy(const lmr_points *p, int64_t tile)
 {
-    return !p->in_order && p->first[tile + 1] - p->first[tile] > 2 * chunk_size(p);
+    const int64_t count = p->first[tile + 1] - p->first[tile];
+    const int few = p->tiles[2] > 1 && p->tile_count <= FEW_TILES;
+    return !p->in_order && count > (few ? 0 : 2 * chunk_size(p));
 }
 
 static larmor_status plan_work(lmr_points *p)

@@ -25,17 +25,28 @@ static void add_row(int64_t n, int64_t start, int64_t count, const real *from, r
     }
 }
 
-static void add_tile(const spreader *s, int64_t tile, int64_t transform, const real *buffer)
+/* Where a number is what is wanted of it; anything is wanted of a negative one. */
+static int fits(int64_t wanted, int64_t value)
 {
-    const int64_t *n = s->g->cells, *extent = s->p->extent;
+    return wanted < 0 || wanted == value;
+}
+
+/* The part of a tile that lies in one slice of the grid, across its last dimension; slice -1: all of it. */
+static void add_tile(const spreader *s, int64_t tile, int64_t transform, int64_t slice, const real *buffer)
+{
+    const int64_t *n = s->g->cells, *extent = s->p->extent, in_plane = s->g->ndim == 3 ? slice : -1,
+                  in_row = s->g->ndim == 2 ? slice : -1;
     int64_t origin[3], size[3];
     lmr_tile_box(s->g, s->p, tile, origin, size);
-    for (int64_t z = 0; z < size[2]; z++)
-        for (int64_t y = 0; y < size[1]; y++) {
-            const int64_t row = (origin[2] + z) % n[2] * n[1] + (origin[1] + y) % n[1];
+    for (int64_t z = 0; z < size[2]; z++) {
+        const int64_t plane = (origin[2] + z) % n[2];
+        for (int64_t y = 0; y < size[1] && fits(in_plane, plane); y++) {
+            const int64_t row = (origin[1] + y) % n[1];
+            if (!fits(in_row, row)) continue;
             add_row(n[0], origin[0], size[0], buffer + 2 * extent[0] * (z * extent[1] + y),
-                    s->cells + 2 * (transform * s->cell_count + row * n[0]));
+                    s->cells + 2 * (transform * s->cell_count + (plane * n[1] + row) * n[0]));
         }
+    }
 }
 
 /* Points first .. first + count - 1, all of one tile, into a buffer of `batch` padded tiles. */
@@ -61,7 +72,7 @@ static void spread_light(const spreader *s, int64_t transform, int64_t batch)
             for (int64_t i = p->light_first[c]; i < p->light_first[c + 1]; i++) {
                 const int64_t tile = p->light[i];
                 fill_buffer(s, p->first[tile], p->first[tile + 1] - p->first[tile], transform, batch, buffer);
-                for (int64_t b = 0; b < batch; b++) add_tile(s, tile, transform + b, buffer + b * p->padded);
+                for (int64_t b = 0; b < batch; b++) add_tile(s, tile, transform + b, -1, buffer + b * p->padded);
             }
         }
     }
@@ -77,7 +88,28 @@ static void sum_buffers(const lmr_points *p, int64_t batch, int64_t count, real 
             for (int64_t i = k * DOUBLED_PITCH; i < (k + 1) * DOUBLED_PITCH; i++) buffer[i] += buffer[c * pitch + i];
 }
 
-/* The tiles with many points: each chunk into a buffer, as many whole tiles at once as there are buffers for. */
+/* The first chunk after i, and before end, of another tile. */
+static int64_t next_tile(const lmr_points *p, int64_t i, int64_t end)
+{
+    int64_t next = i + 1;
+    while (next < end && p->heavy[next].tile == p->heavy[i].tile) next++;
+    return next;
+}
+
+/* Heavy tiles, whose sums lie in the buffers of their first chunks, to the grid: every slice of it by one thread. */
+static void add_sums(const spreader *s, int64_t begin, int64_t end, int64_t transform, int64_t batch)
+{
+    const lmr_points *p = s->p;
+    const int64_t pitch = p->tile_batch * p->padded, slices = s->g->ndim > 1 ? s->g->cells[s->g->ndim - 1] : 1;
+#pragma omp parallel for num_threads(p->threads) schedule(static)
+    for (int64_t k = 0; k < batch * slices; k++)
+        for (int64_t i = begin; i < end; i = next_tile(p, i, end))
+            add_tile(s, p->heavy[i].tile, transform + k / slices, k % slices,
+                     p->buffer + (i - begin) * pitch + k / slices * p->padded);
+}
+
+/* The tiles with many points, and all tiles where they are few: each chunk into a buffer, as many whole tiles at once
+ * as there are buffers for. */
 static void spread_heavy(const spreader *s, int64_t transform, int64_t batch)
 {
     const lmr_points *p = s->p;
@@ -89,11 +121,10 @@ static void spread_heavy(const spreader *s, int64_t transform, int64_t batch)
         for (int64_t i = begin; i < end; i++)
             fill_buffer(s, p->heavy[i].first, p->heavy[i].count, transform, batch, p->buffer + (i - begin) * pitch);
         for (int64_t i = begin, next; i < end; i = next) {
-            for (next = i + 1; next < end && p->heavy[next].tile == p->heavy[i].tile;) next++;
-            real *sum = p->buffer + (i - begin) * pitch;
-            sum_buffers(p, batch, next - i, sum);
-            for (int64_t b = 0; b < batch; b++) add_tile(s, p->heavy[i].tile, transform + b, sum + b * p->padded);
+            next = next_tile(p, i, end);
+            if (next > i + 1) sum_buffers(p, batch, next - i, p->buffer + (i - begin) * pitch);
         }
+        add_sums(s, begin, end, transform, batch);
     }
 }
 

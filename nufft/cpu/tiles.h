@@ -12,6 +12,7 @@ enum {
     BIN_BYTES = 1 << 15,  /* if a tile and its batch take more than this */
     ROW_BYTES = 64,       /* rows of a tile begin at multiples of this */
     CHUNK_POINTS = 512,
+    FEW_TILES = 27, /* the colours that tiles can have */
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */
 };
 
