@@ -119,7 +119,8 @@ typedef struct lmr_points {
     lmr_chunk *heavy, *chunks;                /* of the tiles with many points; of all tiles; in_order: none, all */
     int64_t heavies, chunk_count;
 
-    int64_t tile_batch; /* transforms whose tiles a thread holds at once */
+    int64_t tile_batch;   /* transforms whose tiles a thread holds at once */
+    int64_t spread_batch; /* and those that it spreads at once, not more */
     int64_t buffers;
     real *buffer; /* [buffers, tile_batch, padded] */
 

@@ -274,6 +274,8 @@ static larmor_status make_buffers(const lmr_nufft_geometry *g, lmr_points *p)
 {
     const int64_t tile_bytes = (int64_t)sizeof(real) * p->padded, fitting = TILE_BYTES / tile_bytes;
     p->tile_batch = fitting < 1 ? 1 : fitting < g->batch ? fitting : g->batch;
+    const int64_t quick = SPREAD_BYTES / tile_bytes > 2 ? SPREAD_BYTES / tile_bytes : 2;
+    p->spread_batch = p->in_order || p->tile_batch < quick ? p->tile_batch : quick;
     const int64_t heavies = p->heavies < 2 * MOST_CHUNKS ? p->heavies : 2 * MOST_CHUNKS;
     const int64_t least = p->in_order ? WHOLE_BUFFERS * p->threads : p->threads;
     p->buffers = heavies > least ? heavies : least;

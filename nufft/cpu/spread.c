@@ -175,8 +175,8 @@ larmor_status R(lmr_cpu_nufft_spread)(void *ctx, const lmr_nufft_geometry *g, vo
     const lmr_points *p = sorted;
     const spreader s = {g, p, g->cells[0] * g->cells[1] * g->cells[2], values, cells};
     zero_cells(&s, batch);
-    for (int64_t b = 0; b < batch; b += p->tile_batch) {
-        const int64_t now = batch - b < p->tile_batch ? batch - b : p->tile_batch;
+    for (int64_t b = 0; b < batch; b += p->spread_batch) {
+        const int64_t now = batch - b < p->spread_batch ? batch - b : p->spread_batch;
         if (p->in_order) {
             spread_in_order(&s, b, now);
         } else {

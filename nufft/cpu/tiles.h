@@ -5,14 +5,15 @@
 #include <stdint.h>
 
 enum {
-    TILE_BYTES = 1 << 19, /* of the tiles that a thread holds at once, if one is not larger */
-    WHOLE_BUFFERS = 2,    /* for each thread, where one tile is the whole grid */
-    BIN_SIDE = 4,         /* cells of a bin, into which the points of a tile are sorted */
-    BIN_POINTS = 2048,    /* at a time, */
-    BIN_BYTES = 1 << 15,  /* if a tile and its batch take more than this */
-    ROW_BYTES = 64,       /* rows of a tile begin at multiples of this */
+    TILE_BYTES = 1 << 19,    /* of the tiles that a thread holds at once, if one is not larger */
+    SPREAD_BYTES = 48 << 10, /* of those that it spreads into at once, but two: the first cache's */
+    WHOLE_BUFFERS = 2,       /* for each thread, where one tile is the whole grid */
+    BIN_SIDE = 4,            /* cells of a bin, into which the points of a tile are sorted */
+    BIN_POINTS = 2048,       /* at a time, */
+    BIN_BYTES = 1 << 15,     /* if a tile and its batch take more than this */
+    ROW_BYTES = 64,          /* rows of a tile begin at multiples of this */
     CHUNK_POINTS = 512,
-    FEW_TILES = 27, /* the colours that tiles can have */
+    FEW_TILES = 27,  /* the colours that tiles can have */
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */
 };
 

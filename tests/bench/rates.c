@@ -187,7 +187,7 @@ static void time_all_grids(int ndim, int64_t least, int64_t most, double step, l
 /* rates NDIM single|double */
 int main(int argc, char **argv)
 {
-    static const int64_t side[2][3] = {{50000, 200, 32}, {1500000, 1200, 120}},
+    static const int64_t side[2][3] = {{50000, 200, 64}, {1500000, 1200, 120}},
                          most[2][3] = {{1000000, 1100, 160}, {4000000, 2100, 320}};
     const char *spec = getenv("LARMOR_TEST_DEVICE");
     const int ndim = argc == 3 ? atoi(argv[1]) : 0;
