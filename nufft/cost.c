@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "nufft/cpu/tiles.h"
 #include "nufft/wisdom.h"
 
 lmr_nufft_rates lmr_nufft_builtin_rates(int gpu, int precision, int threads)
@@ -43,14 +44,36 @@ static double cells_of(const lmr_nufft_work *w)
     return cells;
 }
 
+/* Cells that a processor zeroes and adds, or copies: of the padded tiles that hold points, once for each of their
+ * chunks. In spreading only crowded tiles are cut, or few ones, and then buffers for all chunks wait to be added. */
+static double padded_cells(const lmr_nufft_work *w, int type)
+{
+    double tiles = 1, volume = 1;
+    for (int d = 0; d < w->ndim; d++) {
+        const double count = fmax(1, floor(w->cells[d] / (double)tile_sides[0][w->ndim - 1][d]));
+        tiles *= count, volume *= w->cells[d] / count + w->width;
+    }
+    const double occupied = tiles * -expm1(-w->points / tiles), each = w->points / occupied,
+                 size = fmax(CHUNK_POINTS, w->points / MOST_CHUNKS), chunks = ceil(each / size);
+    const int cut = each > 2 * size || (w->ndim == 3 && tiles > 1 && tiles <= FEW_TILES);
+    return occupied * volume * (type == 2 ? chunks : cut ? 2 * chunks : 1);
+}
+
+/* What a GPU brings to shared memory: nearly all cells, unless points are few. */
+static double touched_cells(const lmr_nufft_work *w)
+{
+    static const double tile[3] = {2048, 1024, 4096};
+    const double cells = cells_of(w);
+    return -expm1(-w->points * tile[w->ndim - 1] / cells) * cells;
+}
+
 /* Points are taken as uniform. */
 double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work *w, int type)
 {
-    static const double tile[3] = {2048, 1024, 4096}; /* as rates.py has them */
     const lmr_nufft_rate *r = &rates->points[type - 1][w->ndim - 1];
     const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
     const int at = wider < 0 ? 0 : wider > last ? last : wider;
-    const double cells = cells_of(w), touched = -expm1(-w->points * tile[w->ndim - 1] / cells) * cells;
+    const double touched = rates->tiles ? padded_cells(w, type) : touched_cells(w);
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];
     if (r->sparse[at] > 0) cost = fmin(cost, values * r->sparse[at]);

@@ -12,7 +12,8 @@ enum { LMR_NUFFT_NARROWEST = 2, LMR_NUFFT_WIDTHS = 15 };
 typedef struct lmr_nufft_rate {
     double point;                    /* for each point and pass */
     double value[LMR_NUFFT_WIDTHS];  /* for each point and transform */
-    double pad[LMR_NUFFT_WIDTHS];    /* for each cell of tiles that hold points, and transform */
+    double pad[LMR_NUFFT_WIDTHS];    /* for each cell of tiles that hold points, of a processor with their margins,
+                                        and transform */
     double sparse[LMR_NUFFT_WIDTHS]; /* instead of all this for each point and transform where points are few and a
                                         device has a way without tiles; 0: it has none */
 } lmr_nufft_rate;
@@ -22,6 +23,7 @@ typedef struct lmr_nufft_rates {
     double start[3];             /* for each execute */
     double cell[3];              /* for each cell of the fine grid and transform */
     double fft[3][4];            /* the same for each factor 2, 3, 5 and 7 of the grid's sides */
+    int tiles;                   /* 1: a processor's */
     int threads;
 } lmr_nufft_rates;
 

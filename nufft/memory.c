@@ -40,8 +40,9 @@ static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndi
     tile += 512; /* rounded up to whole vectors */
     const double all = tile * (double)together, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
     /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more, unless all are */
-    const double chunks = points / CHUNK_POINTS +
-                          fmin(tile_count, tile_count <= FEW_TILES ? points : points / (2 * CHUNK_POINTS)),
+    const double size = fmax(CHUNK_POINTS, floor(points / MOST_CHUNKS)),
+                 chunks = points / size +
+                          fmin(tile_count, ndim == 3 && tile_count <= FEW_TILES ? points : points / (2 * size)),
                  crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
     return held * (crowded > threads ? crowded : threads);
 }

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 
 WIDTHS = range(2, 17)
-TILE = (2048, 1024, 4096)  # cells of a tile: what is empty costs nothing
+SIDE = (2048, 32, 16)  # of a processor's tiles, as in nufft/cpu/tiles.h
+CHUNK, CHUNKS = 512, 64
 START = {"gpu": 3e3}       # ns of a kernel's launch
 
 
@@ -32,6 +33,18 @@ def read(path):
     return lines[0][1].rstrip(":"), lines
 
 
+def padded(device, kind, ndim, side, width, m):
+    """As lmr_nufft_cost_points has it."""
+    tiles = max(1, side // SIDE[ndim - 1]) ** ndim
+    if device == "gpu":
+        return -np.expm1(-m * SIDE[ndim - 1] ** ndim / side ** ndim) * side ** ndim
+    volume = (side / max(1, side // SIDE[ndim - 1]) + width) ** ndim
+    occupied = -tiles * np.expm1(-m / tiles)
+    each, size = m / occupied, max(CHUNK, m / CHUNKS)
+    chunks = np.ceil(each / size)
+    return occupied * volume * (chunks if kind == 2 else 2 * chunks if each > 2 * size else 1)
+
+
 def point_rows(lines, device, precision, kind, ndim, width, method):
     for p in lines:
         if p[0] != "points" or int(p[1]) != kind or p[2] != precision or int(p[3]) != ndim or int(p[4]) != width:
@@ -39,7 +52,7 @@ def point_rows(lines, device, precision, kind, ndim, width, method):
         if int(p[9]) != method:
             continue
         cells, m, batch, together = float(p[5]) ** ndim, float(p[6]), float(p[7]), float(p[8])
-        touched = -np.expm1(-m * TILE[ndim - 1] / cells) * cells
+        touched = padded(device, kind, ndim, int(p[5]), width, m)
         yield (np.ceil(batch / together) * m, batch * m, batch * touched), 1e9 * float(p[11]) - START.get(device, 0), \
             m / cells
 
@@ -135,7 +148,8 @@ def table(path, threads):
         grids = [grid(lines, precision, ndim) for ndim in (1, 2, 3)]
         print(f"        .start = {text([x[0] for x in grids])},")
         print(f"        .cell = {text([x[1] for x in grids])},")
-        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "}},")
+        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "},")
+        print(f"        .tiles = {int(device == 'cpu')}}},")
     print("};")
 
 
