@@ -26,7 +26,8 @@ typedef enum larmor_nufft_method {
 } larmor_nufft_method;
 
 /* Whether points are brought into the order of the grid. Without, a GPU keeps the caller's order (method GM), which
- * pays for points that are in a good order already; a processor always sorts. */
+ * pays for points that are in a good order already, and which it takes by itself for 1D type 2; a processor decides by
+ * itself and cannot be told not to. */
 typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_AUTO,
     LARMOR_NUFFT_SORT_ON,
