@@ -78,12 +78,26 @@ static int first_width(double tol, double upsample)
     return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
 }
 
+/* As first_width, for the grid that the factor becomes when its sides are rounded up. */
+static larmor_status first_width_on_grid(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                                         int *width)
+{
+    int64_t cells[3];
+    double factor = INFINITY;
+    LMR_TRY(set_cells(r->ndim, modes, upsample, first_width(r->tol, upsample), cells));
+    for (int d = 0; d < r->ndim; d++) factor = fmin(factor, (double)cells[d] / (double)modes[d]);
+    *width = first_width(r->tol, factor);
+    return LARMOR_OK;
+}
+
 /* Without a width that keeps tol, choice->bound is the least that any reaches. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept)
 {
     double least = INFINITY;
-    for (int width = first_width(r->tol, upsample); width <= LMR_WINDOW_MAX; width++) {
+    int width;
+    LMR_TRY(first_width_on_grid(r, modes, upsample, &width));
+    for (; width <= LMR_WINDOW_MAX; width++) {
         LMR_TRY(set_cells(r->ndim, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
