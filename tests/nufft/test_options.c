@@ -265,7 +265,7 @@ static void every_method_gives_the_same_on_a_gpu(void **state)
         }
 }
 
-static void a_processor_has_one_method_and_always_sorts(void **state)
+static void a_processor_has_one_method_and_orders_points_by_itself(void **state)
 {
     (void)state;
     if (!is_cpu()) skip();
@@ -358,7 +358,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_transforms_may_share_a_pass),
     cmocka_unit_test(threads_change_nothing_but_their_number),
     cmocka_unit_test(every_method_gives_the_same_on_a_gpu),
-    cmocka_unit_test(a_processor_has_one_method_and_always_sorts),
+    cmocka_unit_test(a_processor_has_one_method_and_orders_points_by_itself),
     cmocka_unit_test(a_caller_s_stream_gives_the_same),
     cmocka_unit_test(options_out_of_range_are_named),
 };

@@ -219,7 +219,7 @@ static void forms_agree_without_fft_and_in_fft_order(void **state)
 static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
 {
     (void)state;
-    if (is_processor()) skip(); /* which always sorts */
+    if (is_processor()) skip(); /* which orders points by itself */
     larmor_nufft_opts o = options(1, 3, LARMOR_C64);
     o.sort = LARMOR_NUFFT_SORT_OFF, o.batch = 2;
     check_forms(o, POINTS);
