@@ -112,7 +112,8 @@ static larmor_status check_device(const larmor_device *dev, const larmor_nufft_o
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: method: got %s, but %s has one way only; leave it 0",
                         method_names[o->method], larmor_device_spec(dev));
     if (threads && o->sort == LARMOR_NUFFT_SORT_OFF)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: sort: got off, but %s orders points as it needs them; use auto or on",
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "nufft: sort: got off, but %s orders points as it needs them; use auto or on",
                         larmor_device_spec(dev));
     return LARMOR_OK;
 }

@@ -62,15 +62,19 @@ static int some(int64_t from, int64_t end)
     return end - from < PLACE_BLOCK ? (int)(end - from) : PLACE_BLOCK;
 }
 
-/* Per block of points, how many lie in each tile; returns the first bad point or -1. */
-static int64_t count_points(const sorter *s, int blocks, int64_t *counts)
+/* What is done with points first .. of a pass, when it is known where they go; counts: [tile_count] of the thread's
+ * own, or NULL. */
+typedef void (*visitor)(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts);
+
+/* All points, a stretch of them for each thread; counts [blocks, tile_count] or NULL. Returns the first bad point, at
+ * which its stretch ends, or -1. */
+static int64_t visit(const sorter *s, int blocks, visitor each, int64_t *counts)
 {
-    lmr_points *p = s->p;
+    const lmr_points *p = s->p;
     int64_t first_bad = INT64_MAX;
 #pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : first_bad)
     for (int b = 0; b < blocks; b++) {
         lmr_place_job job = s->job;
-        int64_t *count = counts + b * p->tile_count;
         const int64_t end = block_start(p->m, blocks, b + 1);
         for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
             const int bad = place_block(s, j, some(j, end), &job);
@@ -78,16 +82,42 @@ static int64_t count_points(const sorter *s, int blocks, int64_t *counts)
                 first_bad = j + bad;
                 break;
             }
-            for (int i = 0; i < job.count; i++) count[job.tile[i]]++;
+            each(p, &job, j, counts ? counts + b * p->tile_count : NULL);
         }
     }
     return first_bad == INT64_MAX ? -1 : first_bad;
 }
 
-static void place_points(const sorter *s, int blocks, int64_t *counts)
+/* How many lie in each tile. */
+static void count_points(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
 {
-    lmr_points *p = s->p;
-    const int ndim = s->job.ndim;
+    (void)p, (void)first;
+    for (int i = 0; i < job->count; i++) counts[job->tile[i]]++;
+}
+
+/* To where their tiles go on; counts: the next place in each. */
+static void place_points(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
+{
+    for (int i = 0; i < job->count; i++) {
+        lmr_point *to = (lmr_point *)((char *)p->points + (size_t)counts[job->tile[i]]++ * p->point_size);
+        __builtin_prefetch((const char *)to + FAR, 1);
+        to->index = first + i, to->at = job->at[i];
+        for (int d = 0; d < job->ndim; d++) to->t[d] = job->t[d][i];
+    }
+}
+
+/* Of the only tile, as they came. */
+static void place_in_order(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
+{
+    (void)counts;
+    lmr_point *to = (lmr_point *)((char *)p->points + (size_t)first * p->point_size);
+    for (int i = 0; i < job->count; i++, to = (lmr_point *)((char *)to + p->point_size))
+        to->at = job->at[i], to->t[0] = job->t[0][i];
+}
+
+/* From counts to where each thread's points of a tile begin. */
+static void sum_counts(lmr_points *p, int blocks, int64_t *counts)
+{
     int64_t sum = 0;
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         p->first[tile] = sum;
@@ -98,21 +128,6 @@ static void place_points(const sorter *s, int blocks, int64_t *counts)
         }
     }
     p->first[p->tile_count] = sum;
-#pragma omp parallel for num_threads(blocks) schedule(static, 1)
-    for (int b = 0; b < blocks; b++) {
-        lmr_place_job job = s->job;
-        int64_t *next = counts + b * p->tile_count;
-        const int64_t end = block_start(p->m, blocks, b + 1);
-        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
-            place_block(s, j, some(j, end), &job);
-            for (int i = 0; i < job.count; i++) {
-                lmr_point *to = (lmr_point *)((char *)p->points + (size_t)next[job.tile[i]]++ * p->point_size);
-                __builtin_prefetch((const char *)to + FAR, 1);
-                to->index = j + i, to->at = job.at[i];
-                for (int d = 0; d < ndim; d++) to->t[d] = job.t[d][i];
-            }
-        }
-    }
 }
 
 /* ---- bins within tiles ---- */
@@ -169,30 +184,6 @@ static larmor_status bin_tiles(const lmr_points *p)
 
 /* ---- all of it ---- */
 
-/* Points of the only tile, as they came. */
-static int64_t place_in_order(const sorter *s, int blocks)
-{
-    lmr_points *p = s->p;
-    int64_t first_bad = INT64_MAX;
-    p->first[0] = 0, p->first[1] = p->m;
-#pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : first_bad)
-    for (int b = 0; b < blocks; b++) {
-        lmr_place_job job = s->job;
-        const int64_t end = block_start(p->m, blocks, b + 1);
-        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
-            const int bad = place_block(s, j, some(j, end), &job);
-            if (bad >= 0) {
-                first_bad = j + bad;
-                break;
-            }
-            lmr_point *to = (lmr_point *)((char *)p->points + (size_t)j * p->point_size);
-            for (int i = 0; i < job.count; i++, to = (lmr_point *)((char *)to + p->point_size))
-                to->at = job.at[i], to->t[0] = job.t[0][i];
-        }
-    }
-    return first_bad == INT64_MAX ? -1 : first_bad;
-}
-
 static larmor_status order(const sorter *s, int64_t *bad)
 {
     lmr_points *p = s->p;
@@ -200,14 +191,18 @@ static larmor_status order(const sorter *s, int64_t *bad)
     const int blocks = most < p->threads ? (int)most : p->threads;
     int64_t count;
     if (p->in_order) {
-        *bad = place_in_order(s, blocks);
+        p->first[0] = 0, p->first[1] = p->m;
+        *bad = visit(s, blocks, place_in_order, NULL);
         return LARMOR_OK;
     }
     if (!lmr_mul(p->tile_count, blocks, &count)) return LMR_NO_MEMORY();
     int64_t *counts = calloc((size_t)count, sizeof *counts);
     if (!counts) return LMR_NO_MEMORY();
-    *bad = count_points(s, blocks, counts);
-    if (*bad < 0) place_points(s, blocks, counts);
+    *bad = visit(s, blocks, count_points, counts);
+    if (*bad < 0) {
+        sum_counts(p, blocks, counts);
+        visit(s, blocks, place_points, counts);
+    }
     free(counts);
     return *bad < 0 && p->binned ? bin_tiles(p) : LARMOR_OK;
 }
