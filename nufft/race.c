@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "core/status.h"
-#include "larmor/nufft.h"
+#include "nufft/plan.h"
 
 enum { SCREENS = 3, LEAST_ROUNDS = 4, MOST_ROUNDS = 64, MOST_REPEATS = 50 };
 static const double least_run = 4e-4; /* seconds: shorter work is repeated */
@@ -20,6 +20,13 @@ double lmr_race_budget(int effort)
 double lmr_race_screening(int effort)
 {
     return 0.7 * lmr_race_budget(effort);
+}
+
+larmor_status lmr_race_execute(void *self)
+{
+    const lmr_race_plan *r = self;
+    LMR_TRY(larmor_nufft_execute(r->plan, r->in, r->out));
+    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, r->out, r->in) : LARMOR_OK;
 }
 
 static int repeats_for(double seconds)

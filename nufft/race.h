@@ -2,13 +2,21 @@
 #ifndef LMR_NUFFT_RACE_H
 #define LMR_NUFFT_RACE_H
 
-#include "larmor/device.h"
+#include "larmor/nufft.h"
 
 /* What is timed. */
 typedef struct lmr_run {
     larmor_status (*once)(void *self);
     void *self;
 } lmr_run;
+
+/* A plan's execute, and its adjoint where both are to be quick: lmr_race_execute is a run's `once` with this as its
+ * `self`. */
+typedef struct lmr_race_plan {
+    larmor_nufft *plan;
+    larmor_array *in, *out;
+} lmr_race_plan;
+larmor_status lmr_race_execute(void *self);
 
 /* A few quick runs after a first one, which loads code and touches memory.
  *

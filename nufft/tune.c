@@ -89,7 +89,7 @@ typedef struct trial {
     int effort, grid_count, count;
     lmr_nufft_choice *choices; /* the grids */
     candidate *table;          /* what was timed, the quickest first */
-    larmor_array *values, *modes;
+    larmor_array *in, *out;
     larmor_timer *timer, *clock; /* of a run, and of the whole search */
     double dearest;              /* seconds of the longest screening so far */
     larmor_nufft *best;          /* of champion, with the points */
@@ -117,41 +117,27 @@ static larmor_status begin(trial *t, const lmr_nufft_request *r)
     const larmor_nufft *plan = t->plan;
     const larmor_nufft_opts *o = &plan->opts;
     const lmr_vec *vec = plan->dev->be->vec[plan->precision];
+    const int64_t from = o->type == 1 ? t->m : plan->mode_count, to = o->type == 1 ? plan->mode_count : t->m;
     t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices), t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
     if (!t->choices || !t->table) return LMR_NO_MEMORY();
     LMR_TRY(make_grids(t, r));
     LMR_TRY(larmor_timer_create(plan->dev, &t->timer));
     LMR_TRY(larmor_timer_create(plan->dev, &t->clock));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(t->m, o->batch), &t->values));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(plan->mode_count, o->batch), &t->modes));
-    LMR_TRY(vec->random(plan->dev->ctx, t->m * o->batch, 1, t->values->data));
-    LMR_TRY(vec->random(plan->dev->ctx, plan->mode_count * o->batch, 2, t->modes->data));
+    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(from, o->batch), &t->in));
+    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(to, o->batch), &t->out));
+    LMR_TRY(vec->random(plan->dev->ctx, from * o->batch, 1, t->in->data));
     return larmor_timer_start(t->clock);
 }
 
 static void end(trial *t)
 {
     larmor_timer_free(t->timer), larmor_timer_free(t->clock);
-    larmor_array_free(t->values), larmor_array_free(t->modes);
+    larmor_array_free(t->in), larmor_array_free(t->out);
     larmor_nufft_free(t->best);
     free(t->choices), free(t->table);
 }
 
 /* ---- timing ---- */
-
-typedef struct runner {
-    const trial *t;
-    larmor_nufft *plan;
-} runner;
-
-static larmor_status run_once(void *self)
-{
-    const runner *r = self;
-    larmor_array *in = r->plan->opts.type == 1 ? r->t->values : r->t->modes,
-                 *out = r->plan->opts.type == 1 ? r->t->modes : r->t->values;
-    LMR_TRY(larmor_nufft_execute(r->plan, in, out));
-    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, out, in) : LARMOR_OK;
-}
 
 static larmor_status make(const trial *t, const candidate *c, larmor_nufft **plan)
 {
@@ -211,9 +197,9 @@ static larmor_status time_candidate(trial *t, candidate *c)
     larmor_nufft *plan;
     double seconds;
     LMR_TRY(make(t, c, &plan));
-    runner self = {t, plan};
-    const larmor_status st =
-        lmr_race_screen(t->timer, (lmr_run){run_once, &self}, t->best ? t->champion.seconds : INFINITY, &seconds);
+    lmr_race_plan self = {plan, t->in, t->out};
+    const larmor_status st = lmr_race_screen(t->timer, (lmr_run){lmr_race_execute, &self},
+                                             t->best ? t->champion.seconds : INFINITY, &seconds);
     if (!st) c->seconds = fmin(c->seconds, seconds);
     if (!st && (!t->best || seconds < t->champion.seconds))
         crown(t, c, plan);
@@ -357,10 +343,10 @@ static larmor_status duel(trial *t, candidate challenger)
     larmor_nufft *plan;
     larmor_status st = make(t, &challenger, &plan);
     if (st) return leave_out(t, st);
-    runner mine = {t, t->best}, other = {t, plan};
-    const lmr_run runs[2] = {{run_once, &mine}, {run_once, &other}};
+    lmr_race_plan mine = {t->best, t->in, t->out}, other = {plan, t->in, t->out};
+    const lmr_run runs[2] = {{lmr_race_execute, &mine}, {lmr_race_execute, &other}};
     double seconds[2] = {t->champion.seconds, challenger.seconds};
-    st = run_once(&other); /* cold */
+    st = lmr_race_execute(&other); /* cold */
     if (!st) st = lmr_race_duel(t->timer, runs, seconds);
     t->champion.seconds = seconds[0], challenger.seconds = seconds[1];
     if (!st && seconds[1] < seconds[0])

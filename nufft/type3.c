@@ -244,23 +244,11 @@ typedef struct trial {
     int tried;
 } trial;
 
-typedef struct runner {
-    const trial *t;
-    larmor_nufft *plan;
-} runner;
-
-static larmor_status run_once(void *self)
-{
-    const runner *r = self;
-    LMR_TRY(larmor_nufft_execute(r->plan, r->t->in, r->t->out));
-    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, r->t->out, r->t->in) : LARMOR_OK;
-}
-
 /* The challenger's seconds, and the best's beside it where it comes near. */
 static larmor_status compare(trial *t, larmor_nufft *challenger, double *seconds)
 {
-    runner mine = {t, &t->best}, other = {t, challenger};
-    const lmr_run runs[2] = {{run_once, &mine}, {run_once, &other}};
+    lmr_race_plan mine = {&t->best, t->in, t->out}, other = {challenger, t->in, t->out};
+    const lmr_run runs[2] = {{lmr_race_execute, &mine}, {lmr_race_execute, &other}};
     LMR_TRY(lmr_race_screen(t->timer, runs[1], t->seconds, seconds));
     if (*seconds > lmr_race_close * t->seconds || isinf(t->seconds)) return LARMOR_OK;
     double both[2] = {t->seconds, *seconds};
