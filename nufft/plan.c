@@ -9,127 +9,12 @@
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
 
-/* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
-static const int64_t most_modes = INT64_C(1) << 40;
-
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
 static void register_kernels(void)
 {
     lmr_cpu_register("nufft", LMR_NUFFT_ABI, &lmr_cpu_nufft_f32, &lmr_cpu_nufft_f64);
     lmr_cpu_register("precompute", LMR_PRECOMPUTE_ABI, &lmr_cpu_precompute_f32, &lmr_cpu_precompute_f64);
-}
-
-/* ---- options ---- */
-
-static const char *const method_names[] = {"auto", "GM", "GM-sort", "SM", "owner"};
-static const char *const sort_names[] = {"auto", "on", "off"};
-
-static larmor_status check_sizes(const larmor_nufft_opts *o)
-{
-    if (o->type < 1 || o->type > 3)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type: got %d, expected 1, 2 or 3", o->type);
-    if (o->ndim < 1 || o->ndim > 3) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: ndim: got %d, expected 1 .. 3", o->ndim);
-    for (int d = 0; d < o->ndim && o->type != 3; d++)
-        if (o->modes[d] < 1 || o->modes[d] > most_modes)
-            return LMR_FAIL(LARMOR_ERR_ARG, "nufft: modes[%d]: got %lld, expected 1 .. 2^40", d,
-                            (long long)o->modes[d]);
-    if (o->batch < 1) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: batch: got %lld, expected >= 1", (long long)o->batch);
-    if (o->max_batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: max_batch: got %lld, expected >= 1, or 0 for automatic",
-                        (long long)o->max_batch);
-    return LARMOR_OK;
-}
-
-static larmor_status check_range(const larmor_nufft_opts *o)
-{
-    LMR_TRY(check_sizes(o));
-    if (o->sign != 1 && o->sign != -1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sign: got %d, expected -1 or 1", o->sign);
-    if (!(o->tol > 0 && o->tol < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: tol: got %g, expected 0 < tol < 1", o->tol);
-    if (o->upsample != 0 && !(o->upsample >= 1.15 && o->upsample <= 2.5))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: upsample: got %g, expected 1.15 .. 2.5 or 0", o->upsample);
-    if ((unsigned)o->dtype > LARMOR_C128)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: dtype: got %d, expected LARMOR_C64 or LARMOR_C128", (int)o->dtype);
-    if ((unsigned)o->mode_order > LARMOR_MODES_FFT)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "nufft: mode_order: got %d, expected LARMOR_MODES_CENTRED or LARMOR_MODES_FFT",
-                        (int)o->mode_order);
-    if (o->spread_only != 0 && o->spread_only != 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: spread_only: got %d, expected 0 or 1", o->spread_only);
-    if ((unsigned)o->method > LARMOR_NUFFT_OWNER)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: method: got %d, expected LARMOR_NUFFT_AUTO .. LARMOR_NUFFT_OWNER",
-                        (int)o->method);
-    if ((unsigned)o->sort > LARMOR_NUFFT_SORT_OFF)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %d, expected LARMOR_NUFFT_SORT_AUTO, _ON or _OFF",
-                        (int)o->sort);
-    if ((unsigned)o->effort > LARMOR_PLAN_EXHAUSTIVE)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "nufft: effort: got %d, expected LARMOR_PLAN_ESTIMATE, _MEASURE or _EXHAUSTIVE",
-                        (int)o->effort);
-    if (o->both_directions != 0 && o->both_directions != 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: both_directions: got %d, expected 0 or 1", o->both_directions);
-    if ((unsigned)o->precompute > LARMOR_PRECOMPUTE_FULL)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "nufft: precompute: got %d, expected LARMOR_PRECOMPUTE_AUTO, _NONE, _PARTIAL or _FULL",
-                        (int)o->precompute);
-    if (o->precompute_memory < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: precompute_memory: got %lld bytes, expected >= 1, or 0 for automatic",
-                        (long long)o->precompute_memory);
-    return LARMOR_OK;
-}
-
-/* Options that exclude each other, or that type 3 does not have. */
-static larmor_status check_pairs(const larmor_nufft_opts *o)
-{
-    const int gm = o->method == LARMOR_NUFFT_GM;
-    if (o->type == 3 && o->spread_only)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: spread_only: got 1 with type 3, expected type 1 or 2");
-    if (o->type == 3 && o->precompute > LARMOR_PRECOMPUTE_NONE)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: precompute: got %s with type 3, which has none; leave it 0",
-                        o->precompute == LARMOR_PRECOMPUTE_FULL ? "full" : "partial");
-    if (o->type == 3 && o->mode_order)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: mode_order: got FFT order with type 3, which has no modes");
-    if ((o->sort == LARMOR_NUFFT_SORT_OFF && o->method != LARMOR_NUFFT_AUTO && !gm) ||
-        (o->sort == LARMOR_NUFFT_SORT_ON && gm))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: sort: got %s with method %s; GM alone leaves points unsorted",
-                        sort_names[o->sort], method_names[o->method]);
-    return LARMOR_OK;
-}
-
-/* What depends on the device: a processor has threads and one method, a GPU methods and no threads. */
-static larmor_status check_device(const larmor_device *dev, const larmor_nufft_opts *o)
-{
-    const int threads = dev->be->threads(dev->ctx);
-    if (o->threads < 0 || (threads && o->threads > threads))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: threads: got %d, expected 1 .. %d of %s, or 0 for all", o->threads,
-                        threads, larmor_device_spec(dev));
-    if (!threads && o->threads)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: threads: got %d, but %s is no processor; leave it 0",
-                        o->threads, larmor_device_spec(dev));
-    if (threads && o->method != LARMOR_NUFFT_AUTO)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: method: got %s, but %s has one way only; leave it 0",
-                        method_names[o->method], larmor_device_spec(dev));
-    if (threads && o->sort == LARMOR_NUFFT_SORT_OFF)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "nufft: sort: got off, but %s orders points as it needs them; use auto or on",
-                        larmor_device_spec(dev));
-    return LARMOR_OK;
-}
-
-static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
-{
-    if (!o.batch) o.batch = 1;
-    if (!o.sign) o.sign = o.type == 2 ? -1 : 1;
-    if (o.tol == 0) o.tol = 1e-5;
-    if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
-    if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
-    const int timed = o.effort && o.type != 3 && !o.spread_only;
-    if (o.precompute == LARMOR_PRECOMPUTE_AUTO && !(timed && o.precompute_memory > 0))
-        o.precompute = LARMOR_PRECOMPUTE_NONE;
-    if (o.sort == LARMOR_NUFFT_SORT_OFF && o.method == LARMOR_NUFFT_AUTO) o.method = LARMOR_NUFFT_GM;
-    return o;
 }
 
 /* ---- create ---- */
@@ -385,10 +270,8 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: plan is NULL");
     *out = NULL;
     if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
-    const larmor_nufft_opts filled = with_defaults(*opts);
-    LMR_TRY(check_range(&filled));
-    LMR_TRY(check_pairs(opts));
-    LMR_TRY(check_device(dev, opts));
+    larmor_nufft_opts filled;
+    LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
     pthread_once(&registered, register_kernels);
     return lmr_nufft_make(dev, &filled, 0, 0, out);
 }

@@ -34,6 +34,10 @@ struct larmor_nufft {
     larmor_nufft_info info;
 };
 
+/* The options with all defaults filled in, checked one by one, against each other and against the device. */
+larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
+                                     larmor_nufft_opts *filled);
+
 /* A plan from options that are complete and checked; terms and points as in lmr_nufft_request. */
 larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
                              larmor_nufft **plan);
