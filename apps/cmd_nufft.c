@@ -10,9 +10,9 @@
 typedef struct settings {
     int64_t type, sign;
     const char *traj, *targets, *output, *precision, *order, *device, *plan;
-    app_list modes;
+    app_list modes, grid;
     double tol, upsample;
-    int64_t threads;
+    int64_t width, tiles, threads;
     int adjoint, force;
 } settings;
 
@@ -30,6 +30,14 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for", .preset = "1e-5", .low = 0, .high = 1),
     OPTION(APP_NUMBER, upsample, 0, "upsample", "S", "fine grid over modes, 1.15 to 2.5 (default: chosen)",
            .low = 1.15, .high = 2.5),
+    OPTION(APP_SIZES, grid, 0, "grid", "X[,Y[,Z]]",
+           "the fine grid itself, of sides that are products of 2, 3, 5 and 7 (default: chosen)", .low = 2,
+           .high = 0x1p42),
+    OPTION(APP_INTEGER, width, 0, "width", "W", "of the window, 2 to 16 cells (default: chosen)", .low = 2,
+           .high = 16),
+    OPTION(APP_INTEGER, tiles, 0, "tiles", "K",
+           "shape of the tiles that points are sorted into, 1 to 3 (default: 1, or timed by --plan)", .low = 1,
+           .high = 3),
     OPTION(APP_TEXT, precision, 0, "precision", "P", "single or double (default: the input's)",
            .choices = "single|double"),
     OPTION(APP_TEXT, order, 0, "mode-order", "O", "centred: -N/2 first; fft: 0 first", .preset = "centred",
@@ -152,6 +160,12 @@ static int check_usage(const settings *s)
         wrong = "type 3 needs --targets FILE, and no --modes";
     else if (s->type != 3 && (s->targets || !s->modes.count))
         wrong = "types 1 and 2 need --modes X[,Y[,Z]], and no --targets";
+    else if (s->type == 3 && (s->grid.count || s->width))
+        wrong = "--grid and --width are for types 1 and 2; type 3 has two grids";
+    else if (s->grid.count && s->upsample > 0)
+        wrong = "--grid and --upsample exclude each other";
+    else if (s->grid.count && s->grid.count != s->modes.count)
+        wrong = "--grid needs as many sides as --modes";
     if (!wrong) return APP_DONE;
     app_error("nufft: %s; 'larmor nufft --help' says more.", wrong);
     return APP_USAGE;
@@ -163,8 +177,8 @@ static void report(const settings *s, const larmor_nufft_opts *o, const larmor_d
 {
     static const char *const sources[] = {"the model", "timing", "wisdom"};
     if (s->plan)
-        app_log("plan: by %s, %d timed; %lld transforms together, about %.3g ms", sources[info.source], info.tried,
-                (long long)info.together, 1e3 * info.seconds);
+        app_log("plan: by %s, %d timed; %lld transforms together, tiles %d, about %.3g ms", sources[info.source],
+                info.tried, (long long)info.together, info.tiles, 1e3 * info.seconds);
     app_log("wrote %s: type %d%s on %s, %lld points, grid %lld x %lld x %lld, window %d, expected error %.1e",
             s->output, o->type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)count,
             (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width, info.error);
@@ -185,9 +199,12 @@ static int run(const void *given, const app_files *files)
                            .sign = (int)s->sign,
                            .tol = s->tol,
                            .upsample = s->upsample,
+                           .width = (int)s->width,
+                           .tiles = (int)s->tiles,
                            .ndim = s->modes.count,
                            .mode_order = strcmp(s->order, "fft") ? LARMOR_MODES_CENTRED : LARMOR_MODES_FFT};
     for (int d = 0; d < 3; d++) o.modes[d] = d < s->modes.count ? (int64_t)s->modes.value[d] : 1;
+    for (int d = 0; d < s->grid.count; d++) o.grid[d] = (int64_t)s->grid.value[d];
     if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
     APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));

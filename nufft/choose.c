@@ -2,6 +2,8 @@
 #include "nufft/choose.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "core/status.h"
 
@@ -12,29 +14,67 @@ static const double rounding = 7, least_rounding = 4.5;
 static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
                                  1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
 enum { FACTORS = sizeof factors / sizeof *factors };
+static const double most_side = 0x1p58;
 _Static_assert((int)FACTORS <= (int)LMR_NUFFT_CANDIDATES, "candidates must have room for all factors");
 
 /* Of sizes with one factor 2 alone FFTs are often half as slow again. */
+int lmr_nufft_is_good_size(int64_t n)
+{
+    if (n < 2 || n % (n <= 16 ? 2 : 4)) return 0;
+    for (int prime = 2; prime <= 7; prime += prime == 2 ? 1 : 2)
+        while (n % prime == 0) n /= prime;
+    return n == 1;
+}
+
 int64_t lmr_nufft_good_size(int64_t n)
 {
     const int64_t step = n <= 16 ? 2 : 4;
-    for (int64_t size = (n + step - 1) / step * step;; size += step) {
-        int64_t rest = size;
-        for (int prime = 2; prime <= 7; prime += prime == 2 ? 1 : 2)
-            while (rest % prime == 0) rest /= prime;
-        if (rest == 1) return size;
-    }
+    int64_t size = (n + step - 1) / step * step;
+    while (!lmr_nufft_is_good_size(size)) size += step;
+    return size;
 }
 
-static larmor_status set_cells(int ndim, const int64_t modes[3], double upsample, int width, int64_t cells[3])
+static int is_nearer(int64_t n, int64_t size, int64_t than)
+{
+    const int64_t a = llabs(size - n), b = llabs(than - n);
+    return a < b || (a == b && size > than);
+}
+
+/* Among large numbers good sizes are so rare that they are counted up instead. */
+int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most)
+{
+    int64_t nearest = 0;
+    n = n < least ? least : n > most ? most : n;
+    for (int64_t seven = 2; seven <= most; seven *= 7)
+        for (int64_t five = seven; five <= most; five *= 5)
+            for (int64_t three = five; three <= most; three *= 3)
+                for (int64_t size = three; size <= most; size *= 2)
+                    if (size >= least && lmr_nufft_is_good_size(size) && (!nearest || is_nearer(n, size, nearest)))
+                        nearest = size;
+    return nearest;
+}
+
+/* The smallest window wants room for two of it; more than `most` is no upsampling of these modes. */
+void lmr_nufft_sides(int64_t modes, int width, int64_t *least, int64_t *most)
+{
+    const int64_t windows = 2 * (width > 0 ? width : LMR_WINDOW_MIN),
+                  upsampled = (int64_t)fmin(ceil(factors[0] * (double)modes * (1 - 1e-12)), most_side);
+    *least = windows > upsampled ? windows : upsampled;
+    *most = (int64_t)fmin(fmax(2.6 * (double)modes, 4.0 * LMR_WINDOW_MAX) + 64, most_side);
+}
+
+/* The grid that is asked for, or else the smallest good one of this factor, with room for two windows. */
+static larmor_status set_cells(const lmr_nufft_request *r, const int64_t modes[3], double upsample, int width,
+                               int64_t cells[3])
 {
     int64_t total = 1;
     for (int d = 0; d < 3; d++) {
         cells[d] = 1;
-        if (d >= ndim) continue;
+        if (d >= r->ndim) continue;
         const double wanted = ceil(upsample * (double)modes[d] * (1 - 1e-12));
         if (wanted > 0x1p40) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld modes are too many", (long long)modes[d]);
-        cells[d] = lmr_nufft_good_size((int64_t)wanted > 2 * width ? (int64_t)wanted : 2 * width);
+        cells[d] = r->cells[d] > 0 ? r->cells[d]
+                                   : lmr_nufft_good_size((int64_t)wanted > 2 * width ? (int64_t)wanted : 2 * width);
         if (!lmr_mul(total, cells[d], &total) || total > INT64_C(1) << 58)
             return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many: their grid passes 2^58 cells");
     }
@@ -78,15 +118,33 @@ static int first_width(double tol, double upsample)
     return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
 }
 
+static double least_factor(int ndim, const int64_t modes[3], const int64_t cells[3])
+{
+    double factor = INFINITY;
+    for (int d = 0; d < ndim; d++) factor = fmin(factor, (double)cells[d] / (double)modes[d]);
+    return factor;
+}
+
 /* As first_width, for the grid that the factor becomes when its sides are rounded up. */
 static larmor_status first_width_on_grid(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                          int *width)
 {
     int64_t cells[3];
-    double factor = INFINITY;
-    LMR_TRY(set_cells(r->ndim, modes, upsample, first_width(r->tol, upsample), cells));
-    for (int d = 0; d < r->ndim; d++) factor = fmin(factor, (double)cells[d] / (double)modes[d]);
-    *width = first_width(r->tol, factor);
+    LMR_TRY(set_cells(r, modes, upsample, first_width(r->tol, upsample), cells));
+    *width = first_width(r->tol, least_factor(r->ndim, modes, cells));
+    return LARMOR_OK;
+}
+
+/* The widths that come into question. */
+static larmor_status widths(const lmr_nufft_request *r, const int64_t modes[3], double upsample, int *first,
+                            int *last)
+{
+    LMR_TRY(first_width_on_grid(r, modes, upsample, first));
+    *last = LMR_WINDOW_MAX;
+    for (int d = 0; d < r->ndim; d++) /* a grid that is asked for must hold two windows */
+        if (r->cells[d] > 0 && r->cells[d] < 2 * *last) *last = (int)(r->cells[d] / 2);
+    if (*first > *last) *first = *last;
+    if (r->width > 0) *first = r->width, *last = r->width < *last ? r->width : *last;
     return LARMOR_OK;
 }
 
@@ -95,10 +153,10 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
                                   lmr_nufft_choice *choice, int *kept)
 {
     double least = INFINITY;
-    int width;
-    LMR_TRY(first_width_on_grid(r, modes, upsample, &width));
-    for (; width <= LMR_WINDOW_MAX; width++) {
-        LMR_TRY(set_cells(r->ndim, modes, upsample, width, choice->cells));
+    int width, last;
+    LMR_TRY(widths(r, modes, upsample, &width, &last));
+    for (*kept = 0; width <= last; width++) {
+        LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
         if (*kept) return LARMOR_OK;
@@ -152,14 +210,15 @@ int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft
 {
     int count = 0;
     int64_t before[3] = {0};
-    if (r->upsample > 0) {
-        list[0] = (lmr_nufft_candidate){r->upsample, 0};
+    if (r->upsample > 0 || r->cells[0] > 0) {
+        list[0].upsample = r->upsample > 0 ? r->upsample : least_factor(r->ndim, modes, r->cells);
+        list[0].seconds = 0;
         return 1;
     }
     for (int i = 0; i < FACTORS; i++) {
-        lmr_nufft_choice at = {.window.width = first_width(r->tol, factors[i]) + 1};
+        lmr_nufft_choice at = {.window.width = r->width > 0 ? r->width : first_width(r->tol, factors[i]) + 1};
         lmr_nufft_candidate mine = {factors[i], INFINITY};
-        if (!set_cells(r->ndim, modes, factors[i], at.window.width, at.cells)) {
+        if (!set_cells(r, modes, factors[i], at.window.width, at.cells)) {
             if (at.cells[0] == before[0] && at.cells[1] == before[1] && at.cells[2] == before[2]) continue;
             for (int d = 0; d < 3; d++) before[d] = at.cells[d];
             mine.seconds = lmr_nufft_predict(r, modes, &at);
@@ -182,40 +241,6 @@ static larmor_status out_of_reach(const lmr_nufft_request *r, double least)
                     r->tol, r->single ? "single" : "double", round_up(least), r->single ? ", or use c128" : "");
 }
 
-larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
-{
-    double least = INFINITY;
-    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
-    const int count = lmr_nufft_rank(r, modes, list);
-    for (int i = 0; i < count; i++) {
-        int kept = 0;
-        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, choice, &kept));
-        if (kept) return LARMOR_OK;
-        if (choice->bound < least) least = choice->bound;
-    }
-    return out_of_reach(r, least);
-}
-
-int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
-                        lmr_nufft_choice *choice)
-{
-    if (width < LMR_WINDOW_MIN || width > LMR_WINDOW_MAX) return 0;
-    for (int d = 0; d < 3; d++) {
-        choice->cells[d] = 1;
-        if (d >= r->ndim) continue;
-        /* the smallest window wants room for two of it; more than this is no upsampling of these modes */
-        const double most = fmax(2.6 * (double)modes[d], 4.0 * LMR_WINDOW_MAX) + 64;
-        if (cells[d] < 2 * width || cells[d] % 2 || (double)cells[d] < 1.1 * (double)modes[d] ||
-            (double)cells[d] > most || lmr_nufft_good_size(cells[d]) != cells[d])
-            return 0;
-        choice->cells[d] = cells[d];
-    }
-    evaluate(r, modes, cells, width, choice);
-    return choice->bound <= r->tol;
-}
-
-/* ---- a continuous band ---- */
-
 enum { BAND = 1 << 16 }; /* so many modes are a continuum */
 
 /* The error of a window of this width for bands of 1 / upsample in each dimension; choice->cells stay. */
@@ -227,16 +252,117 @@ static void evaluate_band(const lmr_nufft_request *r, const double upsample[3], 
     evaluate(r, modes, cells, width, choice);
 }
 
-larmor_status lmr_nufft_choose_window(const lmr_nufft_request *r, lmr_nufft_choice *choice)
+/* What lmr_nufft_choose_window looks for, and the least error of what it met on its way. */
+static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choice, double *least)
 {
     const double factor = r->upsample > 0 ? r->upsample : 2, all[3] = {factor, factor, factor};
-    double least = INFINITY;
-    for (int width = first_width(r->tol, factor); width <= LMR_WINDOW_MAX; width++) {
+    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    for (int width = r->width > 0 ? r->width : first_width(r->tol, factor); width <= last; width++) {
         evaluate_band(r, all, width, choice);
-        if (choice->bound <= r->tol) return LARMOR_OK;
-        if (choice->bound < least) least = choice->bound;
+        if (choice->bound <= r->tol) return 1;
+        *least = fmin(*least, choice->bound);
     }
-    return out_of_reach(r, least);
+    return 0;
+}
+
+/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window; *least as above. */
+static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept,
+                              double *least)
+{
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    *least = INFINITY, *kept = modes ? 0 : narrowest_on_band(r, choice, least);
+    const int count = modes ? lmr_nufft_rank(r, modes, list) : 0;
+    for (int i = 0; i < count && !*kept; i++) {
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, choice, kept));
+        if (!*kept) *least = fmin(*least, choice->bound);
+    }
+    return LARMOR_OK;
+}
+
+/* The width next to the one asked for that keeps tol in its place; 0 without. */
+static int nearest_width(const lmr_nufft_request *r, const int64_t *modes)
+{
+    lmr_nufft_request other = *r;
+    lmr_nufft_choice choice;
+    double least;
+    int kept = 0;
+    for (int i = 2; i < 2 * LMR_WINDOW_MAX && r->width > 0; i++) {
+        other.width = i % 2 ? r->width - i / 2 : r->width + i / 2;
+        if (other.width < LMR_WINDOW_MIN || other.width > LMR_WINDOW_MAX) continue;
+        if (!cheapest(&other, modes, &choice, &kept, &least) && kept) return other.width;
+    }
+    return 0;
+}
+
+typedef struct grid_text {
+    char s[80];
+} grid_text;
+
+static grid_text describe_grid(int ndim, const int64_t cells[3])
+{
+    grid_text text = {""};
+    for (int d = 0, n = 0; d < ndim; d++)
+        n += snprintf(text.s + n, sizeof text.s - (size_t)n, "%s%lld", d ? " x " : "", (long long)cells[d]);
+    return text;
+}
+
+/* Which of the things asked for is in the way, what would do instead, or that nothing would. */
+static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, double least)
+{
+    lmr_nufft_request other = *r;
+    lmr_nufft_choice choice;
+    double least_of_all;
+    int kept;
+    if (r->width <= 0 && r->cells[0] <= 0) return out_of_reach(r, least);
+    const int width = nearest_width(r, modes);
+    if (width)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "nufft: width: got %d, which keeps %.0e at best, and tol is %.3g; use %d, or leave it 0",
+                        r->width, round_up(least), r->tol, width);
+    other.width = 0;
+    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least));
+    for (int d = 0; d < 3; d++) other.cells[d] = 0;
+    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least_of_all));
+    if (!kept) return out_of_reach(r, least_of_all);
+    return LMR_FAIL(
+        LARMOR_ERR_NUMERIC, "nufft: grid: got %s, which keeps %.0e at best, and tol is %.3g; use %s, or leave it 0",
+        describe_grid(r->ndim, r->cells).s, round_up(least), r->tol, describe_grid(r->ndim, choice.cells).s);
+}
+
+static larmor_status choose(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice)
+{
+    double least;
+    int kept;
+    LMR_TRY(cheapest(r, modes, choice, &kept, &least));
+    return kept ? LARMOR_OK : refuse(r, modes, least);
+}
+
+larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
+{
+    return choose(r, modes, choice);
+}
+
+larmor_status lmr_nufft_choose_window(const lmr_nufft_request *r, lmr_nufft_choice *choice)
+{
+    return choose(r, NULL, choice);
+}
+
+int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
+                        lmr_nufft_choice *choice)
+{
+    if (width < LMR_WINDOW_MIN || width > LMR_WINDOW_MAX || (r->width > 0 && width != r->width)) return 0;
+    for (int d = 0; d < 3; d++) {
+        choice->cells[d] = 1;
+        if (d >= r->ndim) continue;
+        int64_t least, most;
+        lmr_nufft_sides(modes[d], width, &least, &most);
+        if (cells[d] < least || cells[d] > most || !lmr_nufft_is_good_size(cells[d]) ||
+            (r->cells[d] > 0 && cells[d] != r->cells[d]))
+            return 0;
+        choice->cells[d] = cells[d];
+    }
+    evaluate(r, modes, cells, width, choice);
+    return choice->bound <= r->tol;
 }
 
 /* ---- type 3 ---- */

@@ -11,6 +11,8 @@ typedef struct lmr_nufft_request {
     int ndim, single; /* single: 1: values in single precision */
     double tol;
     double upsample;              /* 0: the quickest for so many points */
+    int64_t cells[3];             /* the fine grid; 0: as upsample has it */
+    int width;                    /* of the window; 0: the narrowest that keeps tol */
     double points;                /* 0: as many as modes */
     double terms;                 /* random terms over which errors average; 0: as many as modes */
     double batch;                 /* 0: 1 */
@@ -28,8 +30,9 @@ typedef struct lmr_nufft_choice {
 
 /* The cheapest grid and width whose error keeps tol.
  *
- * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept. LARMOR_ERR_ARG
- * if the grid is too large for the address space. */
+ * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept, and a width or a
+ * grid that would do if one is asked for that does not. LARMOR_ERR_ARG if the grid is too large for the address
+ * space. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
 
 /* A grid by its upsampling factor, and what the model says that it costs with about the width that it needs. */
@@ -48,15 +51,15 @@ int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3],
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *request, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept);
 
-/* The choice of a given grid and width; 1 if it is one that kernels can work on and keeps tol. */
+/* The choice of a given grid and width; 1 if it is what was asked for, kernels can work on it, and it keeps tol. */
 int lmr_nufft_choose_at(const lmr_nufft_request *request, const int64_t modes[3], const int64_t cells[3], int width,
                         lmr_nufft_choice *choice);
 
 /* Seconds of an execute by the model. */
 double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3], const lmr_nufft_choice *choice);
 
-/* The narrowest window that keeps tol where it serves a continuous band of 1 / upsample of what the grid can hold;
- * upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
+/* The narrowest window that keeps tol, or that of the width asked for, where it serves a continuous band of
+ * 1 / upsample of what the grid can hold; upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
 
 /* Type 3: points onto the outer grid, from there by a type 2 with the inner one. */
@@ -77,8 +80,16 @@ larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double pr
 larmor_status lmr_type3_list(const lmr_nufft_request *request, const double product[3], double targets,
                              lmr_type3_choice list[LMR_NUFFT_CANDIDATES], int *count);
 
-/* The least even 2^a 3^b 5^c 7^d >= n. */
+/* Sides that FFTs are quick for: even 2^a 3^b 5^c 7^d, above 16 multiples of 4. The least of them >= n. */
+int lmr_nufft_is_good_size(int64_t n);
 int64_t lmr_nufft_good_size(int64_t n);
+
+/* The good size from least to most that is nearest to n, of two the larger one; 0 if there is none. most at most 2^58.
+ */
+int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most);
+
+/* What a grid's side may be for so many modes and a window of this width (0: any). */
+void lmr_nufft_sides(int64_t modes, int width, int64_t *least, int64_t *most);
 
 /* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
  * limit): they share window values, and the workspace is limited. */

@@ -22,6 +22,16 @@ int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
     return batch / passes + (batch % passes > 0);
 }
 
+/* What is known of a device and a transform before there is a plan. */
+typedef struct outline {
+    int threads, ndim;
+    size_t real;
+    int64_t batch, most;
+    int shape, shapes;            /* of tiles that may be taken: the first, and how many */
+    larmor_precompute precompute; /* AUTO: any that keeps the limit */
+    int64_t precompute_memory;
+} outline;
+
 /* The tiles that a processor's threads spread into: one buffer for each thread, or for each chunk of crowded points.
  */
 static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
@@ -49,29 +59,20 @@ static double buffers_bytes(int threads, const lmr_nufft_choice *choice, int ndi
 
 /* Sorted points and what their sort takes for a moment. A processor keeps an index, a cell and the window's
  * arguments; a GPU sorts keys and loads in two buffers, and has at most a bin for twelve cells. */
-static double points_bytes(int threads, const lmr_nufft_choice *choice, int ndim, double points, int64_t together,
-                           size_t real, int shapes)
+static double points_bytes(const outline *o, const lmr_nufft_choice *choice, double points, int64_t together)
 {
+    const int threads = o->threads, ndim = o->ndim;
+    const size_t real = o->real;
     const double arguments = (double)((size_t)ndim * real) * points;
     const double cells = (double)choice->cells[0] * (double)choice->cells[1] * (double)choice->cells[2];
     if (!threads) return 40 * points + arguments + cells + 0x1p20;
     const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14 +
                           0x1p17 * threads; /* the last: while bins are sorted */
     double buffers = 0;                     /* of the shape of tile that needs most */
-    for (int shape = 0; shape < shapes; shape++)
+    for (int shape = o->shape; shape < o->shape + o->shapes; shape++)
         buffers = fmax(buffers, buffers_bytes(threads, choice, ndim, points, together, 2 * (double)real, shape));
     return 16 * points + arguments + tables + buffers;
 }
-
-/* What is known of a device and a transform before there is a plan. */
-typedef struct outline {
-    int threads, ndim;
-    size_t real;
-    int64_t batch, most;
-    int shapes;                   /* of tiles that may be taken */
-    larmor_precompute precompute; /* AUTO: any that keeps the limit */
-    int64_t precompute_memory;
-} outline;
 
 /* A precomputed form, and what making it takes for a moment. */
 static double form_bytes(const outline *o, const lmr_precompute_size *s, larmor_precompute form)
@@ -107,8 +108,7 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     double longest = 0;
     for (int d = 0; d < o->ndim; d++) longest = fmax(longest, (double)choice->cells[d]);
     const double lines = o->ndim > 1 ? 8.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
-    return (double)grids * grid + lines + factors * (double)o->real +
-           points_bytes(o->threads, choice, o->ndim, points, *together, o->real, o->shapes) +
+    return (double)grids * grid + lines + factors * (double)o->real + points_bytes(o, choice, points, *together) +
            precompute_bytes(o, choice, points, *together);
 }
 
@@ -119,8 +119,7 @@ static double type3_bytes(const outline *o, const lmr_type3_choice *choice, doub
     double modes[3], outer = 2 * (double)o->real;
     for (int d = 0; d < 3; d++) modes[d] = (double)choice->outer.cells[d], outer *= modes[d];
     const double inner = grid_bytes(o, &choice->inner, modes, points, &together);
-    return inner + (double)together * outer +
-           points_bytes(o->threads, &choice->outer, o->ndim, points, together, o->real, 1) +
+    return inner + (double)together * outer + points_bytes(o, &choice->outer, points, together) +
            points * (8.0 * o->ndim + 2 * (double)o->real * (1 + (double)together));
 }
 
@@ -135,6 +134,7 @@ static larmor_status most_bytes(const outline *o, const larmor_nufft_opts *opts,
     for (int d = 0; d < o->ndim; d++) modes[d] = (double)opts->modes[d], count *= modes[d];
     for (r->types = 0; r->types < 3; r->types++) {
         LMR_TRY(lmr_nufft_choose(r, opts->modes, &choice));
+        if (choice.window.width < opts->width) choice.window.width = opts->width; /* with spread_only */
         *total = fmax(*total, grid_bytes(o, &choice, modes, r->points, &together));
     }
     if (!opts->effort) return LARMOR_OK;
@@ -182,13 +182,15 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                 LARMOR_ERR_ARG, "nufft memory: modes[%d]: got %lld, expected %s", d, (long long)opts->modes[d],
                 opts->type == 3 ? "the widths of points and targets multiplied, at least 1" : "at least 1");
     }
+    LMR_TRY(lmr_nufft_check_choices(opts));
     const int single = lmr_precision(opts->dtype) == LMR_F32;
     const outline o = {.threads = dev->be->threads(dev->ctx),
                        .ndim = opts->ndim,
                        .real = single ? sizeof(float) : sizeof(double),
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
-                       .shapes = opts->effort ? TILE_SHAPES : 1,
+                       .shape = lmr_nufft_shape(opts),
+                       .shapes = opts->effort && opts->type != 3 && !opts->tiles ? TILE_SHAPES : 1,
                        .precompute = opts->type == 3 || (!opts->precompute && !opts->effort) ? LARMOR_PRECOMPUTE_NONE
                                                                                              : opts->precompute,
                        .precompute_memory = opts->precompute_memory};
@@ -197,9 +199,11 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                                  .single = single,
                                  .tol = opts->tol > 0 ? opts->tol : 1e-5,
                                  .upsample = opts->upsample,
+                                 .width = opts->spread_only ? 0 : opts->width,
                                  .points = points > 0 ? (double)points : 1,
                                  .batch = (double)o.batch,
                                  .rates = &rates};
+    for (int d = 0; d < opts->ndim; d++) request.cells[d] = opts->grid[d];
     if (opts->type == 3) {
         LMR_TRY(most_type3_bytes(&o, opts, &request, modes, &total));
     } else {

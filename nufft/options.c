@@ -1,4 +1,5 @@
 /* The options of a plan: their defaults, and what is refused. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/cpu/tiles.h"
 #include "nufft/plan.h"
 
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
@@ -62,6 +63,65 @@ static larmor_status check_range(const larmor_nufft_opts *o)
     return LARMOR_OK;
 }
 
+/* What is missing of a grid's side; the message names the good size that is nearest. */
+static larmor_status check_side(const larmor_nufft_opts *o, int d)
+{
+    const int64_t side = o->grid[d], modes = o->modes[d];
+    const int width = o->width ? o->width : LMR_WINDOW_MIN;
+    int64_t least, most;
+    lmr_nufft_sides(modes, o->width, &least, &most);
+    const long long nearest = lmr_nufft_nearest_size(side ? side : least, least, most);
+    if (!side)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: grid[%d]: got 0 beside other sides, expected all of them; %lld is the least", d,
+                        nearest);
+    if (side < least && least == 2 * width)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: grid[%d]: got %lld, expected at least %lld, two windows of width %d; %lld is the "
+                        "nearest good size",
+                        d, (long long)side, (long long)least, width, nearest);
+    if (side < least || side > most)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: grid[%d]: got %lld for %lld modes, expected %lld .. %lld; %lld is the nearest good "
+                        "size",
+                        d, (long long)side, (long long)modes, (long long)least, (long long)most, nearest);
+    if (!lmr_nufft_is_good_size(side))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: grid[%d]: got %lld, expected a product of 2, 3, 5 and 7 that is %s; %lld is the "
+                        "nearest good size",
+                        d, (long long)side, side > 16 ? "a multiple of 4" : "even", nearest);
+    return LARMOR_OK;
+}
+
+static larmor_status check_grid(const larmor_nufft_opts *o)
+{
+    int given = 0;
+    for (int d = 0; d < o->ndim; d++) given |= o->grid[d] != 0;
+    if (!given) return LARMOR_OK;
+    if (o->type == 3)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: grid: got one with type 3, which has two grids; leave it 0");
+    if (o->spread_only)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: grid: got one with spread_only, whose grid is modes; leave it 0");
+    if (o->upsample > 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: grid: got one with upsample %g; leave either of them 0", o->upsample);
+    for (int d = 0; d < o->ndim; d++) LMR_TRY(check_side(o, d));
+    return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_check_choices(const larmor_nufft_opts *o)
+{
+    if (o->width != 0 && (o->width < LMR_WINDOW_MIN || o->width > LMR_WINDOW_MAX))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: width: got %d, expected %d .. %d, or 0 for automatic", o->width,
+                        LMR_WINDOW_MIN, LMR_WINDOW_MAX);
+    if (o->tiles < 0 || o->tiles > TILE_SHAPES)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: tiles: got %d, expected 1 .. %d, or 0 for automatic", o->tiles,
+                        TILE_SHAPES);
+    if (o->type == 3 && o->width)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: width: got %d with type 3, which has two grids; leave it 0",
+                        o->width);
+    return check_grid(o);
+}
+
 /* Options that exclude each other, or that type 3 does not have. */
 static larmor_status check_pairs(const larmor_nufft_opts *o)
 {
@@ -105,6 +165,7 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
     if (!o.batch) o.batch = 1;
     if (!o.sign) o.sign = o.type == 2 ? -1 : 1;
     if (o.tol == 0) o.tol = 1e-5;
+    for (int d = o.ndim < 0 ? 0 : o.ndim; d < 3; d++) o.grid[d] = 0;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
     const int timed = o.effort && o.type != 3 && !o.spread_only;
@@ -120,5 +181,6 @@ larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nuff
     *filled = with_defaults(*opts);
     LMR_TRY(check_range(filled));
     LMR_TRY(check_pairs(opts));
+    LMR_TRY(lmr_nufft_check_choices(opts));
     return check_device(dev, opts);
 }

@@ -131,6 +131,8 @@ lmr_nufft_request lmr_nufft_request_of(const larmor_nufft *plan, double points)
                                .single = plan->precision == LMR_F32,
                                .tol = o->tol,
                                .upsample = o->upsample,
+                               .cells = {o->grid[0], o->grid[1], o->grid[2]},
+                               .width = o->width,
                                .points = points,
                                .terms = plan->terms,
                                .batch = (double)o->batch,
@@ -212,6 +214,7 @@ static larmor_status attach(larmor_nufft *plan)
     plan->info.threads = dev->be->threads(plan->ctx);
     plan->rates = lmr_nufft_rates_of(dev, plan->precision, plan->info.threads);
     plan->geometry.ndim = o->ndim, plan->geometry.method = method_of(plan);
+    plan->geometry.tiles = lmr_nufft_shape(o);
     plan->geometry.fft_order = o->mode_order == LARMOR_MODES_FFT;
     return LARMOR_OK;
 }
@@ -294,7 +297,9 @@ void larmor_nufft_free(larmor_nufft *plan)
 
 larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan)
 {
-    return plan->info;
+    larmor_nufft_info info = plan->info;
+    info.tiles = plan->geometry.tiles + 1;
+    return info;
 }
 
 /* ---- points ---- */
@@ -368,8 +373,7 @@ static larmor_status estimate(larmor_nufft *plan, int64_t m, larmor_nufft **next
 {
     const double points = m > 0 ? (double)m : 1;
     lmr_nufft_choice choice;
-    const lmr_nufft_way way = {
-        .method = plan->geometry.method, .max_batch = plan->max_batch, .precompute = plan->info.precompute};
+    const lmr_nufft_way way = {plan->geometry.method, plan->geometry.tiles, plan->max_batch, plan->info.precompute};
     if (points == plan->chosen_for || plan->opts.upsample > 0 || plan->opts.spread_only) {
         return plan->ready ? LARMOR_OK : lmr_nufft_make_beside(plan, &plan->choice, &way, next);
     }

@@ -38,6 +38,9 @@ struct larmor_nufft {
 larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
                                      larmor_nufft_opts *filled);
 
+/* Only width, grid and tiles are looked at, and what they are checked against; ndim and modes must be in range. */
+larmor_status lmr_nufft_check_choices(const larmor_nufft_opts *opts);
+
 /* A plan from options that are complete and checked; terms and points as in lmr_nufft_request. */
 larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
                              larmor_nufft **plan);
@@ -52,6 +55,12 @@ typedef struct lmr_nufft_way {
     int64_t max_batch; /* 0: by the workspace */
     larmor_precompute precompute;
 } lmr_nufft_way;
+
+/* The way's tiles that the options ask for, or else the first. */
+static inline int lmr_nufft_shape(const larmor_nufft_opts *opts)
+{
+    return opts->tiles > 0 ? opts->tiles - 1 : 0;
+}
 
 /* A plan with the same options and another grid, ready for points. */
 larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,

@@ -66,10 +66,11 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
         while (most < count && most < PROMISING && grids[most].seconds <= promising * grids[0].seconds) most++;
         return most;
     }
-    for (double factor = 1.15; factor <= 2.5 && r->upsample <= 0; factor *= step)
+    const int fixed = r->upsample > 0 || r->cells[0] > 0;
+    for (double factor = 1.15; factor <= 2.5 && !fixed; factor *= step)
         for (int wider = 0; wider < 2; wider++)
             if (add_factor(r, modes, factor, wider, &mine)) count = insert(grids, count, &mine);
-    if (r->upsample > 0 && add_factor(r, modes, r->upsample, 1, &mine)) count = insert(grids, count, &mine);
+    if (fixed && add_factor(r, modes, list[0].upsample, 1, &mine)) count = insert(grids, count, &mine);
     return count;
 }
 
@@ -248,7 +249,8 @@ static int vary_method(const trial *t, const candidate *from, candidate to[MOST_
 static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
     int count = 0;
-    for (; count < TILE_SHAPES && has_tiles(t->plan); count++) to[count] = *from, to[count].way.tiles = count;
+    for (; count < TILE_SHAPES && has_tiles(t->plan) && !t->plan->opts.tiles; count++)
+        to[count] = *from, to[count].way.tiles = count;
     return count;
 }
 
@@ -296,7 +298,7 @@ static larmor_status screen_grids(trial *t, lmr_nufft_method method)
     const larmor_nufft_opts *o = &t->plan->opts;
     const larmor_precompute form = o->precompute ? o->precompute : LARMOR_PRECOMPUTE_NONE;
     for (int i = 0; i < t->grid_count; i++)
-        LMR_TRY(screen(t, (candidate){.grid = i, .way = {method, 0, o->max_batch, form}}));
+        LMR_TRY(screen(t, (candidate){.grid = i, .way = {method, lmr_nufft_shape(o), o->max_batch, form}}));
     return LARMOR_OK;
 }
 
@@ -385,6 +387,9 @@ static larmor_status key_of(const larmor_nufft *plan, const larmor_array *points
                             .max_batch = o->max_batch,
                             .tol = o->tol,
                             .upsample = o->upsample,
+                            .grid = {o->grid[0], o->grid[1], o->grid[2]},
+                            .width = o->width,
+                            .tiles = o->tiles,
                             .method = (int)o->method,
                             .sort = (int)o->sort,
                             .precompute = (int)o->precompute,
@@ -401,6 +406,7 @@ static int is_allowed(const larmor_nufft *plan, const lmr_wisdom_plan *known)
 {
     const larmor_nufft_opts *o = &plan->opts;
     if (has_tiles(plan) ? known->method != LMR_NUFFT_AUTO : known->tiles != 0) return 0;
+    if (o->tiles && known->tiles != o->tiles - 1) return 0;
     if (o->method && known->method != (int)o->method) return 0;
     if (o->sort == LARMOR_NUFFT_SORT_ON && known->method == LMR_NUFFT_GM) return 0;
     if (o->max_batch && known->max_batch != o->max_batch) return 0;

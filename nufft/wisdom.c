@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "nufft/cpu/tiles.h"
 #include "nufft/survey.h"
+#include "nufft/window.h"
 
 enum { MOST_ENTRIES = 4096, MOST_LINE = 512, MOST_WORDS = 40, MOST_FILE = 4 << 20 };
 
@@ -45,12 +46,13 @@ static int same(double a, double b)
 static int same_key(const lmr_wisdom_key *a, const lmr_wisdom_key *b)
 {
     for (int d = 0; d < 3; d++)
-        if (a->modes[d] != b->modes[d]) return 0;
+        if (a->modes[d] != b->modes[d] || a->grid[d] != b->grid[d]) return 0;
     return a->types == b->types && a->ndim == b->ndim && a->precision == b->precision && a->threads == b->threads &&
-           a->batch == b->batch && a->max_batch == b->max_batch && a->method == b->method && a->sort == b->sort &&
-           a->precompute == b->precompute && a->precompute_memory == b->precompute_memory &&
-           a->points_log2 == b->points_log2 && a->crowding == b->crowding && a->ordered == b->ordered &&
-           same(a->tol, b->tol) && same(a->upsample, b->upsample);
+           a->batch == b->batch && a->max_batch == b->max_batch && a->width == b->width && a->tiles == b->tiles &&
+           a->method == b->method && a->sort == b->sort && a->precompute == b->precompute &&
+           a->precompute_memory == b->precompute_memory && a->points_log2 == b->points_log2 &&
+           a->crowding == b->crowding && a->ordered == b->ordered && same(a->tol, b->tol) &&
+           same(a->upsample, b->upsample);
 }
 
 static entry *find(wisdom *w, const lmr_wisdom_key *key)
@@ -161,7 +163,7 @@ static int precision_of(const char *word, int *precision)
     return *precision == LMR_F64 || !strcmp(word, "single");
 }
 
-enum { HEAD = 4, KEY_WORDS = 18, PLAN_WORDS = HEAD + KEY_WORDS + 10, RATES_WORDS = HEAD + 10 };
+enum { HEAD = 4, KEY_WORDS = 23, PLAN_WORDS = HEAD + KEY_WORDS + 10, RATES_WORDS = HEAD + 10 };
 static const int64_t most_batch = INT64_C(1) << 40;
 
 static int parse_key(char *const *w, lmr_wisdom_key *k)
@@ -169,14 +171,16 @@ static int parse_key(char *const *w, lmr_wisdom_key *k)
     int fine = small(w[0], 0, 4096, &k->threads) && small(w[1], 1, 3, &k->types) && small(w[2], 1, 3, &k->ndim) &&
                precision_of(w[3], &k->precision);
     for (int d = 0; d < 3 && fine; d++)
-        fine = integer(w[4 + d], 1, INT64_C(1) << 40, &k->modes[d]) && (d < k->ndim || k->modes[d] == 1);
+        fine = integer(w[4 + d], 1, INT64_C(1) << 40, &k->modes[d]) && (d < k->ndim || k->modes[d] == 1) &&
+               integer(w[18 + d], 0, INT64_C(1) << 42, &k->grid[d]) && (d < k->ndim || k->grid[d] == 0);
     return fine && number(w[7], 0, 1, &k->tol) && integer(w[8], 1, most_batch, &k->batch) &&
            small(w[9], 0, 62, &k->points_log2) && number(w[10], 0, 2.5, &k->upsample) &&
            integer(w[11], 0, most_batch, &k->max_batch) && small(w[12], 0, LARMOR_NUFFT_OWNER, &k->method) &&
            small(w[13], 0, LARMOR_NUFFT_SORT_OFF, &k->sort) &&
            small(w[14], 0, LARMOR_PRECOMPUTE_FULL, &k->precompute) &&
            integer(w[15], 0, INT64_MAX, &k->precompute_memory) && small(w[16], 0, LMR_CROWDING_MOST, &k->crowding) &&
-           small(w[17], 0, 1, &k->ordered);
+           small(w[17], 0, 1, &k->ordered) && small(w[21], 0, LMR_WINDOW_MAX, &k->width) &&
+           small(w[22], 0, TILE_SHAPES, &k->tiles);
 }
 
 /* That the grid suits the modes and keeps the tolerance is checked when it is used. */
@@ -232,11 +236,13 @@ static void print_plan(FILE *f, const char *name, int threads, const entry *e)
     const lmr_wisdom_key *k = &e->key;
     const lmr_wisdom_plan *p = &e->plan;
     char text[3][NUMBER];
-    fprintf(f, "plan %d %s %d %d %d %d %s %lld %lld %lld %s %lld %d %s %lld %d %d %d %lld %d %d", LMR_WISDOM_VERSION,
-            name, threads, k->threads, k->types, k->ndim, k->precision == LMR_F64 ? "double" : "single",
-            (long long)k->modes[0], (long long)k->modes[1], (long long)k->modes[2], format(k->tol, text[0]),
-            (long long)k->batch, k->points_log2, format(k->upsample, text[1]), (long long)k->max_batch, k->method,
-            k->sort, k->precompute, (long long)k->precompute_memory, k->crowding, k->ordered);
+    fprintf(f, "plan %d %s %d %d %d %d %s %lld %lld %lld %s %lld %d %s %lld %d %d %d %lld %d %d %lld %lld %lld %d %d",
+            LMR_WISDOM_VERSION, name, threads, k->threads, k->types, k->ndim,
+            k->precision == LMR_F64 ? "double" : "single", (long long)k->modes[0], (long long)k->modes[1],
+            (long long)k->modes[2], format(k->tol, text[0]), (long long)k->batch, k->points_log2,
+            format(k->upsample, text[1]), (long long)k->max_batch, k->method, k->sort, k->precompute,
+            (long long)k->precompute_memory, k->crowding, k->ordered, (long long)k->grid[0], (long long)k->grid[1],
+            (long long)k->grid[2], k->width, k->tiles);
     fprintf(f, " %d %lld %lld %lld %d %d %d %lld %s %d\n", p->effort, (long long)p->cells[0], (long long)p->cells[1],
             (long long)p->cells[2], p->width, p->method, p->tiles, (long long)p->max_batch,
             format(p->seconds, text[2]), p->precompute);

@@ -13,7 +13,8 @@ typedef struct lmr_wisdom_key {
     int64_t modes[3]; /* 1 beyond ndim */
     int64_t batch, max_batch;
     double tol, upsample;
-    int method, sort, precompute;
+    int64_t grid[3];
+    int width, tiles, method, sort, precompute;
     int64_t precompute_memory;
     int points_log2, crowding, ordered;
 } lmr_wisdom_key;
@@ -27,7 +28,7 @@ typedef struct lmr_wisdom_plan {
     double seconds;
 } lmr_wisdom_plan;
 
-enum { LMR_WISDOM_VERSION = 2 };
+enum { LMR_WISDOM_VERSION = 3 };
 
 /* NULL if nothing of at least this effort is known. Valid until wisdom is added. */
 const lmr_wisdom_plan *lmr_wisdom_find(const larmor_device *dev, const lmr_wisdom_key *key, int effort);

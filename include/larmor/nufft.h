@@ -62,14 +62,19 @@ typedef struct larmor_nufft_opts {
     double tol;       /* relative l2 error asked for; default 1e-5 */
     double upsample;  /* fine grid / modes, 1.15 .. 2.5 (the grid is rounded up to a good FFT size); default: chosen;
                          for type 3 of both grids */
+    int64_t grid[3];  /* instead of upsample the sides of the fine grid: products of 2, 3, 5 and 7 from 1.15 to about
+                         2.6 of the modes (docs/nufft.md); types 1 and 2; default: chosen */
+    int width;        /* of the window, 2 .. 16 cells; types 1 and 2; default: chosen */
     larmor_dtype dtype; /* LARMOR_C64 or LARMOR_C128 of the values. The zero value LARMOR_F32 means LARMOR_C64, and
                            LARMOR_F64 means LARMOR_C128 */
     larmor_mode_order mode_order; /* types 1 and 2; default centred */
     int spread_only; /* 1: no FFT and no deconvolution; the modes are then the grid itself, see larmor_nufft_create */
     int threads;     /* of a processor, at most the device's; default: the device's */
-    int64_t max_batch;            /* most transforms that share a pass, and its memory; default: chosen */
-    larmor_nufft_method method;   /* default: chosen */
-    larmor_nufft_sort sort;       /* default: chosen */
+    int64_t max_batch;          /* most transforms that share a pass, and its memory; default: chosen */
+    larmor_nufft_method method; /* default: chosen */
+    larmor_nufft_sort sort;     /* default: chosen */
+    int tiles;                  /* the shape of the tiles that points are sorted into, one of 1 .. 3 (docs/nufft.md);
+                                     default: 1, unless effort is to time them */
     larmor_precompute precompute; /* types 1 and 2; default: chosen */
     int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free for a form that is
                                      asked for, and none for one that is chosen */
@@ -87,12 +92,12 @@ typedef struct larmor_nufft_opts {
  *
  * With spread_only the grid is exactly `modes` large, N >= twice the window's width, and cell i sits at k = r_i:
  *   type 1  x_r = sum_j y_j w(r - k_j)        type 2  y_j = sum_r x_r w(r - k_j)
- * Differences are modulo N, and w is a product over the dimensions of the window for tol at `upsample` (default 2), 1
- * in its centre.
+ * Differences are modulo N, and w is a product over the dimensions of the window for tol at `upsample` (default 2),
+ * as narrow as it can be or of the width that is asked for, 1 in its centre.
  *
  * Errors  LARMOR_ERR_ARG for values out of range or that exclude each other; LARMOR_ERR_NUMERIC if the window cannot
- *         reach tol in this precision (the message says what it can reach); LARMOR_ERR_MEMORY;
- *         LARMOR_ERR_UNSUPPORTED for an option that the device lacks.
+ *         reach tol in this precision, or on the grid or with the width that is asked for (the message says what it
+ *         can reach); LARMOR_ERR_MEMORY; LARMOR_ERR_UNSUPPORTED for an option that the device lacks.
  * Source  Dutt and Rokhlin, SIAM J. Sci. Comput. 14, 1368 (1993); Barnett, Magland, af Klinteberg, SIAM J. Sci.
  *         Comput. 41, C479 (2019); window: Slepian and Pollak, Bell Syst. Tech. J. 40, 43 (1961); type 3: Lee and
  *         Greengard, J. Comput. Phys. 206, 1 (2005). */
@@ -144,6 +149,7 @@ typedef struct larmor_nufft_info {
     int inner_width;
     int64_t together;                                 /* transforms of a batch that share a pass */
     int threads;                                      /* of a processor; 0 elsewhere */
+    int tiles;                                        /* their shape, 1 .. 3 */
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */
     larmor_precompute precompute;                     /* never AUTO */
     int64_t precompute_bytes;                         /* of device memory; 0 before the points are set */

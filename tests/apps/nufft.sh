@@ -60,8 +60,17 @@ expect 0 nufft --type 1 --mode-order fft -t k.cfl --modes 8,6 one.cfl -o f.cfl -
 head -c 8 f.cfl >first.cfl && cp one.hdr first.hdr
 near first.cfl one.cfl 2e-5
 
-# --plan: what is measured goes into the file of wisdom, and comes from there the next time.
+# Grid, window and tiles are those asked for, whatever is timed.
 export XDG_CACHE_HOME="$folder/cache"
+for plan in estimate measure; do
+    expect 0 nufft --type 1 --plan $plan --grid 20,16 --width 8 --tiles 3 -t k.cfl --modes 8,6 one.cfl -o h.cfl --force
+    grep -qE '^plan: .* transforms together, tiles 3, ' err || fail "$last: other tiles: $(cat err)"
+    grep -q ' grid 20 x 16 x 1, window 8, ' err || fail "$last: another grid or window: $(cat err)"
+    near h.cfl plus.cfl 2e-5
+done
+rm -r cache
+
+# --plan: what is measured goes into the file of wisdom, and comes from there the next time.
 expect 0 nufft --type 1 --plan estimate -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
 grep -q '^plan: by the model, 0 timed; 1 transforms together' err || fail "$last: what was chosen is not said"
 [ ! -e cache/larmor/wisdom ] || fail "$last: an estimate left wisdom"
@@ -92,6 +101,21 @@ expect 2 nufft --type 3 -t k.cfl one.cfl -o none.cfl
 said_like '^larmor: nufft: type 3 needs --targets'
 expect 2 nufft --type 4 -t k.cfl --modes 8 one.cfl -o none.cfl
 said 'larmor: --type "4": a whole number from 1 to 3 expected.'
+expect 2 nufft --type 1 --width 17 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said 'larmor: --width "17": a whole number from 2 to 16 expected.'
+expect 2 nufft --type 1 --tiles 0 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said 'larmor: --tiles "0": a whole number from 1 to 3 expected.'
+expect 2 nufft --type 1 --grid 16 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said_like '^larmor: nufft: --grid needs as many sides as --modes'
+expect 2 nufft --type 1 --grid 16,x -t k.cfl --modes 8,6 one.cfl -o none.cfl
+expect 2 nufft --type 1 --grid 16,16 --upsample 2 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said_like '^larmor: nufft: --grid and --upsample exclude each other'
+expect 2 nufft --type 3 --width 8 -t k.cfl --targets s.cfl one.cfl -o none.cfl
+said_like '^larmor: nufft: --grid and --width are for types 1 and 2'
+expect 2 nufft --type 1 --grid 22,16 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said 'larmor: nufft: grid[0]: got 22, expected a product of 2, 3, 5 and 7 that is a multiple of 4; 24 is the nearest good size'
+expect 3 nufft --type 1 --width 3 -t k.cfl --modes 8,6 one.cfl -o none.cfl
+said_like '^larmor: nufft: width: got 3, which keeps .* at best, and tol is 1e-05; use [0-9]+, or leave it 0'
 expect 2 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o none.png
 said_like '^larmor: nufft: --output FILE must end in'
 [ ! -e none.cfl ] || fail "a refused transform left a file"

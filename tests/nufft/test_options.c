@@ -319,6 +319,165 @@ static void a_caller_s_stream_gives_the_same(void **state)
     }
 }
 
+/* ---- the grid, the window, the tiles ---- */
+
+typedef struct explicit
+{
+    int64_t grid[3];
+    int width, tiles;
+}
+explicit;
+
+static larmor_nufft_opts with(larmor_nufft_opts o, explicit asked)
+{
+    for (int d = 0; d < 3; d++) o.grid[d] = asked.grid[d];
+    o.width = asked.width, o.tiles = asked.tiles;
+    return o;
+}
+
+static void grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance(void **state)
+{
+    (void)state;
+    enum { ALL = 6, MOST = 8 * 9 * 7 };
+    static const explicit asked[3][ALL] = {{{.width = 9},
+                                            {.width = 16},
+                                            {.tiles = 3},
+                                            {.grid = {60}},
+                                            {.grid = {160}, .width = 8},
+                                            {.grid = {84}, .width = 12, .tiles = 2}},
+                                           {{.width = 9},
+                                            {.width = 16},
+                                            {.tiles = 3},
+                                            {.grid = {28, 40}},
+                                            {.grid = {36, 32}, .width = 9},
+                                            {.grid = {36, 28}, .width = 13, .tiles = 2}},
+                                           {{.width = 9},
+                                            {.width = 16},
+                                            {.tiles = 3},
+                                            {.grid = {16, 20, 16}},
+                                            {.grid = {20, 24, 20}, .width = 9},
+                                            {.grid = {28, 24, 24}, .width = 12, .tiles = 2}}};
+    for (int ndim = 1; ndim <= 3; ndim++)
+        for (int type = 1; type <= 2; type++)
+            for (int i = 0; i < ALL; i++) {
+                const explicit e = asked[ndim - 1][i];
+                const larmor_nufft_opts plain = options(type, ndim, 1e-6), o = with(plain, e);
+                const int64_t n = type == 1 ? count_of(o.modes) : M;
+                uint64_t seed = 12;
+                double *points = random_points(&o);
+                double _Complex *in = random_values(MOST, LARMOR_C128, &seed), out[MOST], truth[MOST];
+                const larmor_nufft_info info = apply(o, points, 0, in, out);
+                for (int d = 0; d < ndim && e.grid[0]; d++) assert_int_equal(info.grid[d], e.grid[d]);
+                if (e.width) assert_int_equal(info.width, e.width);
+                assert_int_equal(info.tiles, e.tiles ? e.tiles : 1);
+                direct_nufft(type, type == 1 ? 1 : -1, ndim, o.modes, M, points, in, truth);
+                assert_at_most(relative_l2(n, out, truth), o.tol);
+                assert_at_most(info.error, o.tol);
+                free(points), free(in);
+            }
+}
+
+/* On grids of several tiles of each shape, and which do not amplify rounding. */
+static void shapes_of_tiles_differ_in_rounding_only(void **state)
+{
+    (void)state;
+    static const int64_t modes[3][3] = {{3000, 1, 1}, {70, 90, 1}, {30, 26, 28}};
+    for (int ndim = 1; ndim <= 3; ndim++)
+        for (int type = 1; type <= 3; type++) {
+            larmor_nufft_opts o = options(type, ndim, 1e-9);
+            memcpy(o.modes, modes[ndim - 1], sizeof o.modes);
+            o.upsample = 2;
+            const int64_t count = count_of(o.modes), n = type == 1 ? count : M;
+            uint64_t seed = 13;
+            double *points = random_points(&o);
+            double _Complex *in = random_values(count, LARMOR_C128, &seed),
+                            *usual = random_values(count, LARMOR_C128, &seed),
+                            *out = random_values(count, LARMOR_C128, &seed);
+            assert_int_equal(apply(o, points, 0, in, usual).tiles, 1);
+            for (o.tiles = 1; o.tiles <= 3; o.tiles++) {
+                assert_int_equal(apply(o, points, 0, in, out).tiles, o.tiles);
+                assert_at_most(relative_l2(n, out, usual), 1e-13);
+            }
+            free(points), free(in), free(usual), free(out);
+        }
+}
+
+static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
+{
+    (void)state;
+    larmor_nufft_opts o = options(1, 1, 1e-4);
+    o.spread_only = 1, o.modes[0] = 64;
+    double *points = calloc(M, sizeof *points);
+    double _Complex in[M] = {1}, out[64];
+    for (o.width = 8; o.width <= 16; o.width++) {
+        assert_int_equal(apply(o, points, 0, in, out).width, o.width);
+        int touched = 0;
+        for (int i = 0; i < 64; i++) touched += out[i] != 0;
+        assert_in_range(touched, o.width - 1, o.width); /* an even window may be 0 in its outermost cell */
+    }
+    o.width = 3;
+    expect_refusal(o, LARMOR_ERR_NUMERIC,
+                   "nufft: width: got 3, which keeps 4e-03 at best, and tol is 0.0001; use 5, or leave it 0");
+    o.width = 16, o.modes[0] = 30;
+    expect_refusal(o, LARMOR_ERR_ARG, "nufft: modes[0]: got 30 with spread_only, expected at least 32, twice");
+    free(points);
+}
+
+static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **state)
+{
+    (void)state;
+    static const struct {
+        larmor_nufft_opts opts;
+        const char *text;
+    } cases[] = {
+        {{.type = 1, .tol = 1e-6, .width = 3},
+         "nufft: width: got 3, which keeps 4e-03 at best, and tol is 1e-06; use 7, or leave it 0"},
+        {{.type = 1, .tol = 1e-6, .width = 7, .upsample = 1.25},
+         "nufft: tolerance 1e-06 is out of reach in single precision; 7e-06 is the least, or use c128"},
+        {{.type = 2,
+          .tol = 1e-12,
+          .grid = {48, 36},
+          .dtype = LARMOR_C128}, /* and a grid that the device's rates say */
+         "nufft: grid: got 48 x 36, which keeps 8e-10 at best, and tol is 1e-12; use "},
+        {{.type = 2, .tol = 1e-6, .grid = {48, 36}, .width = 5, .dtype = LARMOR_C128},
+         "nufft: width: got 5, which keeps 3e-03 at best, and tol is 1e-06; use 11, or leave it 0"},
+        {{.type = 1, .tol = 1e-9, .width = 8},
+         "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least, or use c128"},
+        {{.type = 1, .tol = 1e-9, .grid = {80, 60}},
+         "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least, or use c128"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        larmor_nufft_opts o = cases[i].opts;
+        int64_t bytes;
+        o.ndim = 2, o.modes[0] = 40, o.modes[1] = 30;
+        expect_refusal(o, LARMOR_ERR_NUMERIC, cases[i].text);
+        assert_refused(larmor_nufft_memory(dev, &o, M, &bytes), LARMOR_ERR_NUMERIC, cases[i].text);
+    }
+}
+
+static void what_a_message_offers_is_taken(void **state)
+{
+    (void)state;
+    larmor_nufft *plan;
+    larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {40, 30}, .dtype = LARMOR_C128};
+    for (int i = 0; i < 3; i++) {
+        int width = 0;
+        long long grid[2] = {0};
+        o.width = i != 1 ? 3 : 0, o.grid[0] = i ? 48 : 0, o.grid[1] = i ? 36 : 0, o.tol = i == 1 ? 1e-12 : 1e-6;
+        assert_int_equal(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC);
+        const char *use = strstr(larmor_last_error(), "; use ");
+        assert_non_null(use);
+        if (i == 1)
+            assert_int_equal(sscanf(use, "; use %lld x %lld,", &grid[0], &grid[1]), 2);
+        else
+            assert_int_equal(sscanf(use, "; use %d,", &width), 1);
+        for (int d = 0; d < 2 && i == 1; d++) o.grid[d] = grid[d];
+        o.width = width;
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        larmor_nufft_free(plan);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void options_out_of_range_are_named(void **state)
@@ -334,6 +493,29 @@ static void options_out_of_range_are_named(void **state)
         {{.type = 1, .method = (larmor_nufft_method)5}, "nufft: method: got 5, expected"},
         {{.type = 1, .sort = (larmor_nufft_sort)3}, "nufft: sort: got 3, expected"},
         {{.type = 1, .threads = -1}, "nufft: threads: got -1, expected"},
+        {{.type = 1, .width = 1}, "nufft: width: got 1, expected 2 .. 16, or 0 for automatic"},
+        {{.type = 1, .width = 17}, "nufft: width: got 17, expected 2 .. 16, or 0 for automatic"},
+        {{.type = 3, .width = 8}, "nufft: width: got 8 with type 3, which has two grids; leave it 0"},
+        {{.type = 1, .tiles = 4}, "nufft: tiles: got 4, expected 1 .. 3, or 0 for automatic"},
+        {{.type = 3, .tiles = -1}, "nufft: tiles: got -1, expected 1 .. 3, or 0 for automatic"},
+        {{.type = 3, .grid = {128}}, "nufft: grid: got one with type 3, which has two grids; leave it 0"},
+        {{.type = 2, .spread_only = 1, .grid = {128}},
+         "nufft: grid: got one with spread_only, whose grid is modes; leave it 0"},
+        {{.type = 2, .upsample = 2, .grid = {128}}, "nufft: grid: got one with upsample 2; leave either of them 0"},
+        {{.type = 2, .grid = {72}},
+         "nufft: grid[0]: got 72 for 64 modes, expected 74 .. 230; 80 is the nearest good size"},
+        {{.type = 2, .grid = {-3}},
+         "nufft: grid[0]: got -3 for 64 modes, expected 74 .. 230; 80 is the nearest good size"},
+        {{.type = 2, .grid = {256}},
+         "nufft: grid[0]: got 256 for 64 modes, expected 74 .. 230; 224 is the nearest good size"},
+        {{.type = 2, .grid = {94}},
+         "nufft: grid[0]: got 94, expected a product of 2, 3, 5 and 7 that is a multiple of 4; 96 is the nearest "
+         "good "
+         "size"},
+        {{.type = 2, .grid = {132}},
+         "nufft: grid[0]: got 132, expected a product of 2, 3, 5 and 7 that is a multiple of 4; 128 is the nearest "
+         "good "
+         "size"},
         {{.type = 3, .spread_only = 1}, "nufft: spread_only: got 1 with type 3"},
         {{.type = 3, .mode_order = LARMOR_MODES_FFT}, "nufft: mode_order: got FFT order with type 3"},
         {{.type = 1, .sort = LARMOR_NUFFT_SORT_OFF, .method = LARMOR_NUFFT_SM},
@@ -345,7 +527,20 @@ static void options_out_of_range_are_named(void **state)
         o.ndim = 1, o.modes[0] = 64;
         expect_refusal(o, LARMOR_ERR_ARG, cases[i].text);
     }
-    larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {64}, .threads = 2};
+    larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {64, 5}, .grid = {128, 0, 0}};
+    expect_refusal(o, LARMOR_ERR_ARG,
+                   "nufft: grid[1]: got 0 beside other sides, expected all of them; 6 is the least");
+    o.grid[1] = 7;
+    expect_refusal(
+        o, LARMOR_ERR_ARG,
+        "nufft: grid[1]: got 7, expected a product of 2, 3, 5 and 7 that is even; 8 is the nearest good size");
+    o.width = 5;
+    expect_refusal(
+        o, LARMOR_ERR_ARG,
+        "nufft: grid[1]: got 7, expected at least 10, two windows of width 5; 10 is the nearest good size");
+    int64_t bytes;
+    assert_refused(larmor_nufft_memory(dev, &o, M, &bytes), LARMOR_ERR_ARG, "nufft: grid[1]: got 7, expected at");
+    o = (larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {64}, .threads = 2};
     if (!is_cpu()) expect_refusal(o, LARMOR_ERR_UNSUPPORTED, "nufft: threads: got 2, but cuda:");
 }
 
@@ -360,6 +555,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_method_gives_the_same_on_a_gpu),
     cmocka_unit_test(a_processor_has_one_method_and_orders_points_by_itself),
     cmocka_unit_test(a_caller_s_stream_gives_the_same),
+    cmocka_unit_test(grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance),
+    cmocka_unit_test(shapes_of_tiles_differ_in_rounding_only),
+    cmocka_unit_test(spreading_alone_takes_the_width_that_is_asked_for),
+    cmocka_unit_test(what_cannot_keep_the_tolerance_is_refused_with_what_would),
+    cmocka_unit_test(what_a_message_offers_is_taken),
     cmocka_unit_test(options_out_of_range_are_named),
 };
 

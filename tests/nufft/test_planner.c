@@ -1,4 +1,5 @@
 /* The planner: what estimates and measurements choose, and what they leave alone. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/tune.h"
 #include "tests/nufft/planner.h"
 
 static int64_t cells_of(const larmor_nufft *plan)
@@ -128,6 +129,76 @@ static void what_is_asked_for_is_kept_whatever_the_effort(void **state)
     larmor_wisdom_forget(dev);
 }
 
+static void grid_width_and_tiles_are_kept_whatever_the_effort(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t grid[3];
+        int width, tiles;
+    } cases[] = {{.width = 10, .tiles = 1}, {.grid = {84, 72}, .tiles = 2}, {.grid = {80, 64}, .width = 11}};
+    for (int effort = LARMOR_PLAN_ESTIMATE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            larmor_wisdom_forget(dev);
+            problem p = problem_of((larmor_nufft_opts){.type = 1 + effort % 2,
+                                                       .ndim = 2,
+                                                       .modes = {50, 40},
+                                                       .tol = 1e-6,
+                                                       .grid = {cases[i].grid[0], cases[i].grid[1]},
+                                                       .width = cases[i].width,
+                                                       .tiles = cases[i].tiles,
+                                                       .effort = (larmor_plan_effort)effort},
+                                   1000);
+            larmor_nufft *plan = plan_of(&p), *again = plan_of(&p);
+            const larmor_nufft_info info = larmor_nufft_describe(plan), second = larmor_nufft_describe(again);
+            for (int d = 0; d < 2 && cases[i].grid[0]; d++) assert_int_equal(info.grid[d], cases[i].grid[d]);
+            if (cases[i].width) assert_int_equal(info.width, cases[i].width);
+            if (cases[i].tiles) assert_int_equal(info.tiles, cases[i].tiles);
+            assert_int_equal(second.source, effort ? LARMOR_PLAN_BY_WISDOM : LARMOR_PLAN_BY_MODEL);
+            assert_int_equal(second.tiles, info.tiles);
+            expect_same_grid(plan, again);
+            expect_tolerance(plan, &p);
+            larmor_nufft_free(plan), larmor_nufft_free(again), problem_free(&p);
+        }
+    larmor_wisdom_forget(dev);
+}
+
+static void a_width_that_is_asked_for_leaves_the_grid_to_be_timed(void **state)
+{
+    (void)state;
+    const int64_t modes[3] = {50, 40, 1};
+    lmr_tune_grid grids[LMR_TUNE_GRIDS];
+    lmr_nufft_request r = {.ndim = 2, .tol = 1e-6, .width = 10};
+    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++) {
+        const int count = lmr_tune_grids(&r, modes, effort, grids);
+        assert_true(count > 1);
+        for (int i = 0; i < count; i++) assert_int_equal(grids[i].width, 10);
+    }
+    r.width = 0, r.cells[0] = 80, r.cells[1] = 64;
+    assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_MEASURE, grids), 1);
+    assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 1);
+    assert_true(grids[0].cells[0] == 80 && grids[0].cells[1] == 64);
+    r.width = 9;
+    assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 1);
+}
+
+/* The estimate is one from above: what is explicit takes from it, and no plan takes more. */
+static void the_estimate_of_memory_is_that_of_what_is_asked_for(void **state)
+{
+    (void)state;
+    larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {300, 300}, .tol = 1e-6};
+    int64_t small, large, bytes;
+    o.grid[0] = o.grid[1] = 480;
+    assert_ok(larmor_nufft_memory(dev, &o, 1000, &small));
+    o.grid[0] = o.grid[1] = 800;
+    assert_ok(larmor_nufft_memory(dev, &o, 1000, &large));
+    assert_in_range(large - small, (800 * 800 - 480 * 480) * 8, 3 * (800 * 800 - 480 * 480) * 8);
+    o.spread_only = 1, o.grid[0] = o.grid[1] = 0, o.width = 16;
+    assert_ok(larmor_nufft_memory(dev, &o, 1000, &large));
+    o.width = 0;
+    assert_ok(larmor_nufft_memory(dev, &o, 1000, &bytes));
+    assert_true(large >= bytes);
+}
+
 static void values_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -232,19 +303,29 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
                            1500);
     lmr_wisdom_key key = key_of(&p);
     key.upsample = 1.5, key.max_batch = 1;
-    const lmr_wisdom_plan grid = {.effort = LARMOR_PLAN_MEASURE,
-                                  .cells = {64, 64, 1},
-                                  .width = 12,
-                                  .max_batch = 1,
-                                  .precompute = LARMOR_PRECOMPUTE_NONE};
-    lmr_wisdom_plan together = grid;
-    together.cells[0] = together.cells[1] = 48, together.max_batch = 4;
-    for (int i = 0; i < 2; i++) {
+    lmr_wisdom_plan told[6];
+    for (int i = 0; i < 6; i++)
+        told[i] = (lmr_wisdom_plan){.effort = LARMOR_PLAN_MEASURE,
+                                    .cells = {48, 48, 1},
+                                    .width = 9,
+                                    .max_batch = 1,
+                                    .precompute = LARMOR_PRECOMPUTE_NONE};
+    told[0].cells[0] = told[0].cells[1] = 64, told[0].width = 12, told[1].max_batch = 4;
+    told[2].width = 11, told[3].tiles = 1, told[4].cells[0] = 64, told[5].cells[1] = 64;
+    for (int i = 0; i < 6; i++) {
         larmor_wisdom_forget(dev);
-        lmr_wisdom_add(dev, &key, i ? &together : &grid);
+        p.opts.width = i == 2 ? 10 : 0, p.opts.tiles = i == 3 ? 3 : 0;
+        p.opts.upsample = i < 4 ? 1.5 : 0, p.opts.grid[0] = p.opts.grid[1] = i < 4 ? 0 : 48;
+        key.upsample = p.opts.upsample, key.width = p.opts.width, key.tiles = p.opts.tiles;
+        key.grid[0] = key.grid[1] = p.opts.grid[0];
+        lmr_wisdom_add(dev, &key, &told[i]);
+        assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
-        assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_MEASUREMENT);
-        assert_int_equal(larmor_nufft_describe(plan).grid[0], 48);
+        const larmor_nufft_info info = larmor_nufft_describe(plan);
+        assert_int_equal(info.source, LARMOR_PLAN_BY_MEASUREMENT);
+        assert_true(info.grid[0] == 48 && info.grid[1] == 48);
+        if (i == 2) assert_int_equal(info.width, 10);
+        if (i == 3) assert_int_equal(info.tiles, 3);
         larmor_nufft_free(plan);
     }
     problem_free(&p);
@@ -352,6 +433,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(results_are_those_of_a_plan_with_the_same_factor_asked_for),
     cmocka_unit_test(points_that_are_refused_leave_grid_and_points_as_they_were),
     cmocka_unit_test(what_is_asked_for_is_kept_whatever_the_effort),
+    cmocka_unit_test(grid_width_and_tiles_are_kept_whatever_the_effort),
+    cmocka_unit_test(a_width_that_is_asked_for_leaves_the_grid_to_be_timed),
+    cmocka_unit_test(the_estimate_of_memory_is_that_of_what_is_asked_for),
     cmocka_unit_test(values_out_of_range_are_refused),
     cmocka_unit_test(measured_plans_keep_the_tolerance_and_are_remembered),
     cmocka_unit_test(a_batch_is_tuned_and_its_results_are_those_of_the_estimate),

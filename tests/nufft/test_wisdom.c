@@ -28,7 +28,9 @@ static lmr_wisdom_key key_of(int n)
                             .batch = 8,
                             .max_batch = 4,
                             .tol = 1.234e-7,
-                            .upsample = 1.75,
+                            .grid = {60, 64, 0},
+                            .width = 11,
+                            .tiles = 2,
                             .sort = 1,
                             .precompute = LARMOR_PRECOMPUTE_AUTO,
                             .precompute_memory = INT64_C(5000000000),
@@ -111,29 +113,32 @@ static void every_part_of_the_key_tells_plans_apart(void **state)
     (void)state;
     const lmr_wisdom_key key = key_of(20);
     lmr_wisdom_add(dev, &key, &found);
-    lmr_wisdom_key other[16];
-    for (int i = 0; i < 16; i++) other[i] = key;
+    enum { PARTS = 19 };
+    lmr_wisdom_key other[PARTS];
+    for (int i = 0; i < PARTS; i++) other[i] = key;
     other[0].types = 3, other[1].ndim = 3, other[2].precision = LMR_F32, other[3].threads = 2, other[4].modes[1] = 34;
-    other[5].batch = 1, other[6].max_batch = 0, other[7].tol = 1.235e-7, other[8].upsample = 0, other[9].method = 2;
+    other[5].batch = 1, other[6].max_batch = 0, other[7].tol = 1.235e-7, other[8].upsample = 1.75,
+    other[9].method = 2;
     other[10].points_log2 = 18, other[11].sort = 0, other[12].precompute = LARMOR_PRECOMPUTE_FULL;
-    other[13].precompute_memory = 1, other[14].crowding = 2, other[15].ordered = 0;
+    other[13].precompute_memory = 1, other[14].crowding = 2, other[15].ordered = 0, other[16].grid[1] = 0;
+    other[17].width = 12, other[18].tiles = 0;
     assert_non_null(lmr_wisdom_find(dev, &key, 1));
-    for (int i = 0; i < 16; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
+    for (int i = 0; i < PARTS; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
 }
 
 static void saving_keeps_what_the_file_has_and_the_handle_does_not(void **state)
 {
     (void)state;
     const lmr_wisdom_key first = key_of(2), second = key_of(3);
-    const char *foreign = "plan 2 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
+    const char *foreign = "plan 3 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
     lmr_wisdom_add(dev, &first, &found);
     assert_ok(larmor_wisdom_save(dev, file));
     char *text = read_text(), changed[1 << 17];
     /* the same line for another number of threads, and a line that is none */
-    char *line = strstr(text, "plan 2 "), *end = strchr(line, '\n');
+    char *line = strstr(text, "plan 3 "), *end = strchr(line, '\n');
     char name[256];
-    assert_int_equal(sscanf(line, "plan 2 %255s", name), 1);
-    snprintf(changed, sizeof changed, "%splan 2 %s 4000%.*s\n%s", text, name,
+    assert_int_equal(sscanf(line, "plan 3 %255s", name), 1);
+    snprintf(changed, sizeof changed, "%splan 3 %s 4000%.*s\n%s", text, name,
              (int)(end - strchr(line + 7 + strlen(name) + 1, ' ')), strchr(line + 7 + strlen(name) + 1, ' '),
              foreign);
     write_text(changed, strlen(changed));
@@ -254,8 +259,8 @@ static void other_versions_and_devices_are_counted(void **state)
 {
     (void)state;
     char *line = good_line(), text[2000];
-    char *rest = strstr(line, "plan 2 ") + 7;
-    snprintf(text, sizeof text, "# a remark\n%splan 1 %splan 2 x%s", line, rest, rest);
+    char *rest = strstr(line, "plan 3 ") + 7;
+    snprintf(text, sizeof text, "# a remark\n%splan 2 %splan 3 x%s", line, rest, rest);
     write_text(text, strlen(text));
     const larmor_wisdom_report report = load();
     assert_int_equal(report.used, 1);

@@ -1,0 +1,121 @@
+/* From a tolerance to a grid and a window: good sizes, and what may be asked for. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/choose.h"
+
+#include <stdlib.h>
+
+#include "tests/support/test.h"
+
+static void good_sizes_have_small_factors_and_are_multiples_of_four(void **state)
+{
+    (void)state;
+    int64_t before = 0;
+    for (int64_t n = 1; n <= 3000; n++) {
+        int64_t rest = n;
+        for (int prime = 2; prime <= 7; prime++)
+            while (rest % prime == 0) rest /= prime;
+        const int good = rest == 1 && n % (n > 16 ? 4 : 2) == 0;
+        assert_int_equal(lmr_nufft_is_good_size(n), good);
+        if (!good) continue;
+        for (int64_t below = before + 1; below <= n; below++) assert_int_equal(lmr_nufft_good_size(below), n);
+        before = n;
+    }
+}
+
+static void the_nearest_size_is_the_nearest_good_one_in_its_range(void **state)
+{
+    (void)state;
+    static const int64_t ranges[][2] = {{2, 5000}, {46, 168}, {74, 230}, {97, 99}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        for (int64_t n = -5; n < 400; n++) {
+            int64_t best = 0;
+            for (int64_t size = ranges[i][0]; size <= ranges[i][1]; size++)
+                if (lmr_nufft_is_good_size(size) && (!best || llabs(size - n) <= llabs(best - n))) best = size;
+            assert_int_equal(lmr_nufft_nearest_size(n, ranges[i][0], ranges[i][1]), best);
+        }
+    assert_int_equal(lmr_nufft_nearest_size(INT64_MIN, 74, INT64_C(1) << 58), 80);
+    assert_int_equal(lmr_nufft_nearest_size(INT64_MAX, 74, INT64_C(1) << 58), INT64_C(1) << 58);
+}
+
+static void expect_same(const lmr_nufft_choice *a, const lmr_nufft_choice *b)
+{
+    for (int d = 0; d < 3; d++) assert_int_equal(a->cells[d], b->cells[d]);
+    assert_int_equal(a->window.width, b->window.width);
+    assert_true(a->bound == b->bound && a->window.bandlimit == b->window.bandlimit);
+}
+
+/* Asked for again, the same grid, width or both give the same choice. */
+static void what_is_chosen_may_be_asked_for(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {17, 40, 9}, {64, 63, 65}, {1000, 1, 30}, {4099, 8, 8}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (int factor = 0; factor < 4; factor++)
+                for (double tol = 1e-1; tol > 1e-9; tol *= 0.05) {
+                    static const double factors[] = {0, 1.15, 1.5, 2.5};
+                    const int64_t *modes = sizes[i];
+                    lmr_nufft_request r = {.ndim = ndim, .tol = tol, .upsample = factors[factor]};
+                    lmr_nufft_choice chosen, again;
+                    if (lmr_nufft_choose(&r, modes, &chosen)) continue; /* 1.15 does not reach all of them */
+                    r.upsample = 0;
+                    for (int d = 0; d < ndim; d++) {
+                        int64_t least, most;
+                        r.cells[d] = chosen.cells[d];
+                        lmr_nufft_sides(modes[d], chosen.window.width, &least, &most);
+                        assert_in_range(chosen.cells[d], least, most);
+                    }
+                    assert_int_equal(lmr_nufft_choose(&r, modes, &again), LARMOR_OK);
+                    assert_int_equal(lmr_nufft_choose_at(&r, modes, chosen.cells, again.window.width, &again), 1);
+                    r.width = chosen.window.width;
+                    assert_int_equal(lmr_nufft_choose(&r, modes, &again), LARMOR_OK);
+                    expect_same(&chosen, &again);
+                }
+}
+
+static void a_width_is_kept_by_the_smallest_grid_that_lets_it(void **state)
+{
+    (void)state;
+    const int64_t modes[3] = {40, 30, 1};
+    int64_t before = INT64_MAX;
+    int first = 0;
+    for (int width = LMR_WINDOW_MIN; width <= LMR_WINDOW_MAX; width++) {
+        const lmr_nufft_request r = {.ndim = 2, .tol = 1e-6, .width = width};
+        lmr_nufft_choice choice;
+        const larmor_status st = lmr_nufft_choose(&r, modes, &choice);
+        if (st) assert_int_equal(first, 0);
+        if (st) continue;
+        first = first ? first : width;
+        assert_int_equal(choice.window.width, width);
+        assert_true(choice.bound <= 1e-6 && choice.cells[0] * choice.cells[1] <= before);
+        before = choice.cells[0] * choice.cells[1];
+    }
+    assert_int_equal(first, 7);
+}
+
+static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **state)
+{
+    (void)state;
+    const int64_t modes[3] = {40, 30, 1}, cells[3] = {80, 60, 1}, other[3] = {80, 64, 1};
+    lmr_nufft_request r = {.ndim = 2, .tol = 1e-6};
+    lmr_nufft_choice choice;
+    assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 9, &choice), 1);
+    r.width = 9;
+    assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 9, &choice), 1);
+    assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 10, &choice), 0);
+    r.cells[0] = 80, r.cells[1] = 60;
+    assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 9, &choice), 1);
+    assert_int_equal(lmr_nufft_choose_at(&r, modes, other, 9, &choice), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(good_sizes_have_small_factors_and_are_multiples_of_four),
+    cmocka_unit_test(the_nearest_size_is_the_nearest_good_one_in_its_range),
+    cmocka_unit_test(what_is_chosen_may_be_asked_for),
+    cmocka_unit_test(a_width_is_kept_by_the_smallest_grid_that_lets_it),
+    cmocka_unit_test(a_choice_at_another_grid_or_width_than_asked_for_is_none),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
