@@ -351,17 +351,15 @@ int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], cons
                         lmr_nufft_choice *choice)
 {
     if (width < LMR_WINDOW_MIN || width > LMR_WINDOW_MAX || (r->width > 0 && width != r->width)) return 0;
-    for (int d = 0; d < 3; d++) {
-        choice->cells[d] = 1;
-        if (d >= r->ndim) continue;
+    for (int d = 0; d < r->ndim; d++) {
         int64_t least, most;
         lmr_nufft_sides(modes[d], width, &least, &most);
         if (cells[d] < least || cells[d] > most || !lmr_nufft_is_good_size(cells[d]) ||
             (r->cells[d] > 0 && cells[d] != r->cells[d]))
             return 0;
-        choice->cells[d] = cells[d];
     }
-    evaluate(r, modes, cells, width, choice);
+    for (int d = 0; d < 3; d++) choice->cells[d] = d < r->ndim ? cells[d] : 1;
+    evaluate(r, modes, choice->cells, width, choice);
     return choice->bound <= r->tol;
 }
 

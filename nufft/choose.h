@@ -51,7 +51,8 @@ int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3],
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *request, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept);
 
-/* The choice of a given grid and width; 1 if it is what was asked for, kernels can work on it, and it keeps tol. */
+/* The choice of a given grid, which may be choice's own, and width; 1 if it is what was asked for, kernels can work on
+ * it, and it keeps tol. */
 int lmr_nufft_choose_at(const lmr_nufft_request *request, const int64_t modes[3], const int64_t cells[3], int width,
                         lmr_nufft_choice *choice);
 

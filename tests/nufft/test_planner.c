@@ -175,8 +175,8 @@ static void a_width_that_is_asked_for_leaves_the_grid_to_be_timed(void **state)
     }
     r.width = 0, r.cells[0] = 80, r.cells[1] = 64;
     assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_MEASURE, grids), 1);
-    assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 1);
-    assert_true(grids[0].cells[0] == 80 && grids[0].cells[1] == 64);
+    assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 2); /* and a window that is wider */
+    for (int i = 0; i < 2; i++) assert_true(grids[i].cells[0] == 80 && grids[i].cells[1] == 64);
     r.width = 9;
     assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 1);
 }
