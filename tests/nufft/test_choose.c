@@ -92,6 +92,20 @@ static void a_width_is_kept_by_the_smallest_grid_that_lets_it(void **state)
     assert_int_equal(first, 7);
 }
 
+static void a_grid_takes_no_window_that_it_cannot_hold_twice(void **state)
+{
+    (void)state;
+    const int64_t modes[3] = {5, 1, 1};
+    lmr_nufft_request r = {.ndim = 1, .tol = 1e-6, .cells = {16}};
+    lmr_nufft_choice choice;
+    assert_int_equal(lmr_nufft_choose(&r, modes, &choice), LARMOR_OK);
+    assert_in_range(choice.window.width, 6, 8);
+    r.cells[0] = 10;
+    assert_refused(lmr_nufft_choose(&r, modes, &choice), LARMOR_ERR_NUMERIC, "nufft: grid: got 10, which keeps ");
+    r.tol = 1e-2;
+    assert_int_equal(lmr_nufft_choose(&r, modes, &choice), LARMOR_OK);
+}
+
 static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **state)
 {
     (void)state;
@@ -112,6 +126,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_nearest_size_is_the_nearest_good_one_in_its_range),
     cmocka_unit_test(what_is_chosen_may_be_asked_for),
     cmocka_unit_test(a_width_is_kept_by_the_smallest_grid_that_lets_it),
+    cmocka_unit_test(a_grid_takes_no_window_that_it_cannot_hold_twice),
     cmocka_unit_test(a_choice_at_another_grid_or_width_than_asked_for_is_none),
 };
 
