@@ -148,18 +148,31 @@ static larmor_status widths(const lmr_nufft_request *r, const int64_t modes[3], 
     return LARMOR_OK;
 }
 
+static int same_cells(const int64_t a[3], const int64_t b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* Without a width that keeps tol, choice->bound is the least that any reaches. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept)
 {
     double least = INFINITY;
     int width, last;
+    int64_t before[3] = {0}; /* the grid of the width before, which did not keep tol there */
     LMR_TRY(widths(r, modes, upsample, &width, &last));
     for (*kept = 0; width <= last; width++) {
         LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
-        if (*kept) return LARMOR_OK;
+        if (*kept) { /* so may do a narrower one, where a wide window makes the grid larger */
+            lmr_nufft_choice narrower = *choice;
+            while (!same_cells(before, choice->cells) &&
+                   lmr_nufft_choose_at(r, modes, choice->cells, narrower.window.width - 1, &narrower))
+                *choice = narrower;
+            return LARMOR_OK;
+        }
+        for (int d = 0; d < 3; d++) before[d] = choice->cells[d];
         if (choice->bound < least) least = choice->bound;
         if (choice->rounding > choice->alias) break; /* which grows with the width */
     }
@@ -216,11 +229,14 @@ int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft
         return 1;
     }
     for (int i = 0; i < FACTORS; i++) {
-        lmr_nufft_choice at = {.window.width = r->width > 0 ? r->width : first_width(r->tol, factors[i]) + 1};
+        lmr_nufft_choice at;
         lmr_nufft_candidate mine = {factors[i], INFINITY};
-        if (!set_cells(r, modes, factors[i], at.window.width, at.cells)) {
-            if (at.cells[0] == before[0] && at.cells[1] == before[1] && at.cells[2] == before[2]) continue;
+        int width;
+        if (!first_width_on_grid(r, modes, factors[i], &width) &&
+            !set_cells(r, modes, factors[i], r->width > 0 ? r->width : width + 1, at.cells)) {
+            if (same_cells(at.cells, before)) continue;
             for (int d = 0; d < 3; d++) before[d] = at.cells[d];
+            at.window.width = r->width > 0 ? r->width : width + 1;
             mine.seconds = lmr_nufft_predict(r, modes, &at);
         }
         insert(list, count++, mine);
@@ -265,16 +281,25 @@ static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choic
     return 0;
 }
 
-/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window; *least as above. */
+/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window; *least as above.
+ *
+ * What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
+ * more than looking at them is worth. */
 static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept,
                               double *least)
 {
+    static const double better = 0.97;
+    double quickest = INFINITY;
+    lmr_nufft_choice mine;
     lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
     *least = INFINITY, *kept = modes ? 0 : narrowest_on_band(r, choice, least);
     const int count = modes ? lmr_nufft_rank(r, modes, list) : 0;
-    for (int i = 0; i < count && !*kept; i++) {
-        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, choice, kept));
-        if (!*kept) *least = fmin(*least, choice->bound);
+    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
+        int fine = 0;
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
+        *least = fmin(*least, mine.bound);
+        const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
+        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
     }
     return LARMOR_OK;
 }

@@ -190,7 +190,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
                        .shape = lmr_nufft_shape(opts),
-                       .shapes = opts->effort && opts->type != 3 && !opts->tiles ? TILE_SHAPES : 1,
+                       .shapes = opts->effort && opts->type != 3 && !opts->tiles ? LMR_NUFFT_SHAPES : 1,
                        .precompute = opts->type == 3 || (!opts->precompute && !opts->effort) ? LARMOR_PRECOMPUTE_NONE
                                                                                              : opts->precompute,
                        .precompute_memory = opts->precompute_memory};

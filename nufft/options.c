@@ -1,5 +1,4 @@
 /* The options of a plan: their defaults, and what is refused. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cpu/tiles.h"
 #include "nufft/plan.h"
 
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
@@ -113,9 +112,9 @@ larmor_status lmr_nufft_check_choices(const larmor_nufft_opts *o)
     if (o->width != 0 && (o->width < LMR_WINDOW_MIN || o->width > LMR_WINDOW_MAX))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: width: got %d, expected %d .. %d, or 0 for automatic", o->width,
                         LMR_WINDOW_MIN, LMR_WINDOW_MAX);
-    if (o->tiles < 0 || o->tiles > TILE_SHAPES)
+    if (o->tiles < 0 || o->tiles > LMR_NUFFT_SHAPES)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: tiles: got %d, expected 1 .. %d, or 0 for automatic", o->tiles,
-                        TILE_SHAPES);
+                        LMR_NUFFT_SHAPES);
     if (o->type == 3 && o->width)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: width: got %d with type 3, which has two grids; leave it 0",
                         o->width);

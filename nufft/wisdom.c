@@ -180,7 +180,7 @@ static int parse_key(char *const *w, lmr_wisdom_key *k)
            small(w[14], 0, LARMOR_PRECOMPUTE_FULL, &k->precompute) &&
            integer(w[15], 0, INT64_MAX, &k->precompute_memory) && small(w[16], 0, LMR_CROWDING_MOST, &k->crowding) &&
            small(w[17], 0, 1, &k->ordered) && small(w[21], 0, LMR_WINDOW_MAX, &k->width) &&
-           small(w[22], 0, TILE_SHAPES, &k->tiles);
+           small(w[22], 0, LMR_NUFFT_SHAPES, &k->tiles);
 }
 
 /* That the grid suits the modes and keeps the tolerance is checked when it is used. */
@@ -190,7 +190,7 @@ static int parse_found(char *const *w, int ndim, lmr_wisdom_plan *p)
     for (int d = 0; d < 3 && fine; d++)
         fine = integer(w[1 + d], 1, INT64_C(1) << 42, &p->cells[d]) && (d < ndim || p->cells[d] == 1);
     return fine && small(w[4], 2, 16, &p->width) && small(w[5], 0, LARMOR_NUFFT_OWNER, &p->method) &&
-           small(w[6], 0, TILE_SHAPES - 1, &p->tiles) && integer(w[7], 0, most_batch, &p->max_batch) &&
+           small(w[6], 0, LMR_NUFFT_SHAPES - 1, &p->tiles) && integer(w[7], 0, most_batch, &p->max_batch) &&
            number(w[8], 0, 1e9, &p->seconds) &&
            small(w[9], LARMOR_PRECOMPUTE_NONE, LARMOR_PRECOMPUTE_FULL, &p->precompute);
 }
