@@ -90,18 +90,31 @@ static larmor_status first_width_on_grid(const lmr_nufft_request *r, const int64
     return LARMOR_OK;
 }
 
+static int same_cells(const int64_t a[3], const int64_t b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* Without a width that keeps tol, choice->bound is the least that any reaches. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept)
 {
     double least = INFINITY;
     int width;
+    int64_t before[3] = {0}; /* the grid of the width before, which did not keep tol there */
     LMR_TRY(first_width_on_grid(r, modes, upsample, &width));
     for (; width <= LMR_WINDOW_MAX; width++) {
         LMR_TRY(set_cells(r->ndim, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
-        if (*kept) return LARMOR_OK;
+        if (*kept) { /* so may do a narrower one, where a wide window makes the grid larger */
+            lmr_nufft_choice narrower = *choice;
+            while (!same_cells(before, choice->cells) &&
+                   lmr_nufft_choose_at(r, modes, choice->cells, narrower.window.width - 1, &narrower))
+                *choice = narrower;
+            return LARMOR_OK;
+        }
+        for (int d = 0; d < 3; d++) before[d] = choice->cells[d];
         if (choice->bound < least) least = choice->bound;
         if (choice->rounding > choice->alias) break; /* which grows with the width */
     }
@@ -157,11 +170,14 @@ int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft
         return 1;
     }
     for (int i = 0; i < FACTORS; i++) {
-        lmr_nufft_choice at = {.window.width = first_width(r->tol, factors[i]) + 1};
+        lmr_nufft_choice at;
         lmr_nufft_candidate mine = {factors[i], INFINITY};
-        if (!set_cells(r->ndim, modes, factors[i], at.window.width, at.cells)) {
-            if (at.cells[0] == before[0] && at.cells[1] == before[1] && at.cells[2] == before[2]) continue;
+        int width;
+        if (!first_width_on_grid(r, modes, factors[i], &width) &&
+            !set_cells(r->ndim, modes, factors[i], width + 1, at.cells)) {
+            if (same_cells(at.cells, before)) continue;
             for (int d = 0; d < 3; d++) before[d] = at.cells[d];
+            at.window.width = width + 1;
             mine.seconds = lmr_nufft_predict(r, modes, &at);
         }
         insert(list, count++, mine);
@@ -182,18 +198,23 @@ static larmor_status out_of_reach(const lmr_nufft_request *r, double least)
                     r->tol, r->single ? "single" : "double", round_up(least), r->single ? ", or use c128" : "");
 }
 
+/* What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
+ * more than looking at them is worth. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
 {
-    double least = INFINITY;
+    static const double better = 0.97;
+    double least = INFINITY, quickest = INFINITY;
+    lmr_nufft_choice mine;
     lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
     const int count = lmr_nufft_rank(r, modes, list);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
         int kept = 0;
-        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, choice, &kept));
-        if (kept) return LARMOR_OK;
-        if (choice->bound < least) least = choice->bound;
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &kept));
+        least = fmin(least, mine.bound);
+        const double seconds = kept ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
+        if (seconds < quickest) *choice = mine, quickest = seconds;
     }
-    return out_of_reach(r, least);
+    return quickest < INFINITY ? LARMOR_OK : out_of_reach(r, least);
 }
 
 int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,

@@ -17,6 +17,9 @@ typedef enum lmr_nufft_method {
     LMR_NUFFT_OWNER    /* spreading alone: every thread owns a column of the tile; interpolation takes SM */
 } lmr_nufft_method;
 
+/* Shapes of tiles that a plan may be timed with; where they stand: cpu/tiles.h, cuda/bins.cuh. */
+enum { LMR_NUFFT_SHAPES = 3 };
+
 /* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays
  * cells [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
 typedef struct lmr_nufft_geometry {
@@ -25,7 +28,7 @@ typedef struct lmr_nufft_geometry {
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */
     lmr_nufft_method method;    /* what sort prepares for */
-    int tiles;                  /* a processor's shape of tile: which of cpu/tiles.h */
+    int tiles;                  /* shape of tiles: 0 the usual one, or another one below LMR_NUFFT_SHAPES */
     int fft_order;              /* of modes in crop and pad: 1: frequency 0 first; 0: -modes / 2 first */
     const void *factor[3];      /* device, real [modes[d]]: what deconvolution multiplies mode i - modes / 2 by */
 } lmr_nufft_geometry;

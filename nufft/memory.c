@@ -188,7 +188,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                        .real = single ? sizeof(float) : sizeof(double),
                        .batch = opts->batch > 0 ? opts->batch : 1,
                        .most = opts->max_batch,
-                       .shapes = opts->effort ? TILE_SHAPES : 1,
+                       .shapes = opts->effort ? LMR_NUFFT_SHAPES : 1,
                        .precompute = opts->type == 3 || (!opts->precompute && !opts->effort) ? LARMOR_PRECOMPUTE_NONE
                                                                                              : opts->precompute,
                        .precompute_memory = opts->precompute_memory};

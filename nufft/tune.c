@@ -97,7 +97,7 @@ typedef struct trial {
     larmor_status left_out; /* why something was: it does not matter if anything else is in */
 } trial;
 
-static int has_tiles(const larmor_nufft *plan)
+static int is_processor(const larmor_nufft *plan)
 {
     return plan->info.threads > 0;
 }
@@ -252,17 +252,21 @@ static int vary_method(const trial *t, const candidate *from, candidate to[MOST_
 {
     const larmor_nufft_opts *o = &t->plan->opts;
     int count = 0;
-    for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER && !has_tiles(t->plan) && !o->method; m++) {
+    for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER && !is_processor(t->plan) && !o->method; m++) {
         if (m == LMR_NUFFT_GM && o->sort == LARMOR_NUFFT_SORT_ON) continue;
         to[count] = *from, to[count++].way.method = m;
     }
     return count;
 }
 
+/* Where there are any: a GPU has none in the caller's own order, and in 1D only those of the method SM differ. */
 static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
+    const lmr_nufft_method method = from->way.method;
+    const int vain = t->plan->opts.ndim == 1 ? method != LMR_NUFFT_SM : method == LMR_NUFFT_GM;
     int count = 0;
-    for (; count < TILE_SHAPES && has_tiles(t->plan); count++) to[count] = *from, to[count].way.tiles = count;
+    for (; count < LMR_NUFFT_SHAPES && (is_processor(t->plan) || !vain); count++)
+        to[count] = *from, to[count].way.tiles = count;
     return count;
 }
 
@@ -414,7 +418,7 @@ static larmor_status key_of(const larmor_nufft *plan, const larmor_array *points
 static int is_allowed(const larmor_nufft *plan, const lmr_wisdom_plan *known)
 {
     const larmor_nufft_opts *o = &plan->opts;
-    if (has_tiles(plan) ? known->method != LMR_NUFFT_AUTO : known->tiles != 0) return 0;
+    if (is_processor(plan) && known->method != LMR_NUFFT_AUTO) return 0;
     if (o->method && known->method != (int)o->method) return 0;
     if (o->sort == LARMOR_NUFFT_SORT_ON && known->method == LMR_NUFFT_GM) return 0;
     if (o->max_batch && known->max_batch != o->max_batch) return 0;

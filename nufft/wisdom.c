@@ -186,7 +186,7 @@ static int parse_found(char *const *w, int ndim, lmr_wisdom_plan *p)
     for (int d = 0; d < 3 && fine; d++)
         fine = integer(w[1 + d], 1, INT64_C(1) << 42, &p->cells[d]) && (d < ndim || p->cells[d] == 1);
     return fine && small(w[4], 2, 16, &p->width) && small(w[5], 0, LARMOR_NUFFT_OWNER, &p->method) &&
-           small(w[6], 0, TILE_SHAPES - 1, &p->tiles) && integer(w[7], 0, most_batch, &p->max_batch) &&
+           small(w[6], 0, LMR_NUFFT_SHAPES - 1, &p->tiles) && integer(w[7], 0, most_batch, &p->max_batch) &&
            number(w[8], 0, 1e9, &p->seconds) &&
            small(w[9], LARMOR_PRECOMPUTE_NONE, LARMOR_PRECOMPUTE_FULL, &p->precompute);
 }

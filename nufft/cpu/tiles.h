@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "nufft/kernels.h"
+
 enum {
     TILE_BYTES = 1 << 19,    /* of the tiles that a thread holds at once, if one is not larger */
     SPREAD_BYTES = 48 << 10, /* of those that it spreads into at once, but two: the first cache's */
@@ -17,13 +19,10 @@ enum {
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */
 };
 
-enum { TILE_SHAPES = 3 };
-
-/* Sides of a tile in cells: at least these, less than twice as much; never less than the widest window. Of several
- * shapes the planner may take another than the first. */
-static const int64_t tile_sides[TILE_SHAPES][3][3] = {{{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}},
-                                                      {{1024, 1, 1}, {16, 16, 1}, {32, 16, 16}},
-                                                      {{4096, 1, 1}, {64, 64, 1}, {24, 24, 24}}};
+/* Sides of a tile in cells: at least these, less than twice as much; never less than the widest window. */
+static const int64_t tile_sides[LMR_NUFFT_SHAPES][3][3] = {{{2048, 1, 1}, {32, 32, 1}, {16, 16, 16}},
+                                                           {{1024, 1, 1}, {16, 16, 1}, {32, 16, 16}},
+                                                           {{4096, 1, 1}, {64, 64, 1}, {24, 24, 24}}};
 
 /* Whether all of a line is one tile, in the order of the points: it and its batch stay in a thread's cache, and points
  * are many enough to pay for the copies. element: bytes of a cell. */

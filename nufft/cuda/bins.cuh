@@ -15,20 +15,25 @@ int64_t floor_power(double x)
 }
 
 /* Sides of a bin: for SM those of the paper, else what the owners' threads span, and along the last dimension so many
- * cells that a bin holds about 1000 points, or fewer where few points must feed all multiprocessors. */
+ * cells that a bin holds about 1000 points, or fewer where few points must feed all multiprocessors. The other shapes
+ * are half and twice as long there; of the method SM they are more like cubes. */
 void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int64_t side[3])
 {
-    static constexpr int64_t shared[3][3] = {{1024, 1, 1}, {32, 32, 1}, {16, 16, 2}};
+    static constexpr int64_t shared[LMR_NUFFT_SHAPES][3][3] = {{{1024, 1, 1}, {32, 32, 1}, {16, 16, 2}},
+                                                               {{512, 1, 1}, {16, 16, 1}, {8, 8, 8}},
+                                                               {{2048, 1, 1}, {64, 32, 1}, {16, 16, 4}}};
+    static constexpr double longer[LMR_NUFFT_SHAPES] = {1, 0.5, 2};
     const int last = g->ndim - 1;
     const int64_t own = owner_bin(g->ndim, g->width);
-    for (int d = 0; d < 3; d++) side[d] = d > last ? 1 : g->method == LMR_NUFFT_SM ? shared[last][d] : own;
+    for (int d = 0; d < 3; d++) side[d] = d > last ? 1 : g->method == LMR_NUFFT_SM ? shared[g->tiles][last][d] : own;
     if (g->method == LMR_NUFFT_SM || last == 0) return;
     const double density = (double)m / ((double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2]);
     const double share = (double)m / (32.0 * c->properties.multiProcessorCount);
     const double points = std::min(1024.0, std::max(128.0, share)),
                  base = last == 1 ? (double)own : (double)(own * own);
-    side[last] =
+    const int64_t usual =
         std::min<int64_t>(last == 1 ? 64 : 16, std::max<int64_t>(4, floor_power(1.4 * points / (base * density))));
+    side[last] = (int64_t)(longer[g->tiles] * (double)usual);
 }
 
 /* Bins of equal sides, so that a tile reaches past the grid by less than the grid's size. */
