@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STREAM_POINTS = 1, STREAM_INPUT = 2, STREAM_TARGETS = 4 };
@@ -48,11 +47,22 @@ const char *bench_case_label(const bench_case *c, char text[BENCH_LABEL])
     return text;
 }
 
+/* Type 3 divides the points. */
+static int same_points(const bench_case *a, const bench_case *b)
+{
+    return (a->type == 3) == (b->type == 3) && a->ndim == b->ndim && a->is_double == b->is_double &&
+           !memcmp(a->modes, b->modes, sizeof a->modes) && a->points == b->points &&
+           !strcmp(a->distribution, b->distribution);
+}
+
+int bench_same_data(const bench_case *a, const bench_case *b)
+{
+    return same_points(a, b) && a->type == b->type && a->batch == b->batch;
+}
+
 int bench_same_problem(const bench_case *a, const bench_case *b)
 {
-    return a->type == b->type && a->ndim == b->ndim && a->is_double == b->is_double &&
-           !memcmp(a->modes, b->modes, sizeof a->modes) && a->points == b->points && a->batch == b->batch &&
-           a->tol == b->tol && !strcmp(a->distribution, b->distribution);
+    return bench_same_data(a, b) && a->tol == b->tol;
 }
 
 int64_t bench_case_modes(const bench_case *c)
@@ -60,40 +70,38 @@ int64_t bench_case_modes(const bench_case *c)
     return c->modes[0] * c->modes[1] * c->modes[2];
 }
 
-larmor_status bench_reals(larmor_device *dev, int is_double, larmor_shape shape, const double *host,
-                          larmor_array **out)
+static larmor_status put(larmor_device *dev, const larmor_array *host, larmor_array **out)
 {
-    const int64_t count = larmor_shape_count(shape);
-    larmor_status st = larmor_array_create(dev, is_double ? LARMOR_F64 : LARMOR_F32, shape, out);
-    if (st) return st;
-    if (is_double) {
-        st = larmor_array_write(*out, host, larmor_array_bytes(*out));
-    } else {
-        float *rounded = malloc((size_t)count * sizeof *rounded + 1);
-        if (!rounded) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-        for (int64_t i = 0; rounded && i < count; i++) rounded[i] = (float)host[i];
-        if (rounded) st = larmor_array_write(*out, rounded, larmor_array_bytes(*out));
-        free(rounded);
-    }
-    if (st) {
-        larmor_array_free(*out);
-        *out = NULL;
-    }
+    larmor_status st = larmor_array_create(dev, larmor_array_dtype(host), larmor_array_shape(host), out);
+    if (!st) st = larmor_array_write(*out, larmor_array_data(host), larmor_array_bytes(host));
+    if (!st) return st;
+    larmor_array_free(*out);
+    *out = NULL;
     return st;
 }
 
-static larmor_status make_room(int ndim, int64_t points, double **out)
+larmor_status bench_reals(larmor_device *dev, int is_double, larmor_array *host, larmor_array **out)
 {
-    *out = malloc((size_t)(ndim * points) * sizeof **out + 1);
-    return *out ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_array *x;
+    *out = NULL;
+    larmor_status st = larmor_array_convert(host, is_double ? LARMOR_F64 : LARMOR_F32, &x);
+    if (!st) st = put(dev, x, out);
+    larmor_array_free(x);
+    return st;
+}
+
+static larmor_status make_room(larmor_device *host, int ndim, int64_t points, larmor_array **out)
+{
+    return larmor_array_create(host, LARMOR_F64, LARMOR_SHAPE(ndim, points), out);
 }
 
 /* Uniform in a box about the centre. */
-static larmor_status draw_uniform(const bench_case *c, uint64_t stream, int64_t count, double **points)
+static larmor_status draw_uniform(const bench_case *c, larmor_device *host, uint64_t stream, int64_t count,
+                                  larmor_array **points)
 {
-    const larmor_status st = make_room(c->ndim, count, points);
+    const larmor_status st = make_room(host, c->ndim, count, points);
     if (st) return st;
-    double *k = *points;
+    double *k = larmor_array_data(*points);
 #pragma omp parallel for
     for (int64_t i = 0; i < count; i++)
         for (int d = 0; d < c->ndim; d++)
@@ -101,19 +109,19 @@ static larmor_status draw_uniform(const bench_case *c, uint64_t stream, int64_t 
     return LARMOR_OK;
 }
 
-static larmor_status draw_cluster(bench_case *c, double **points)
+static larmor_status draw_cluster(bench_case *c, larmor_device *host, larmor_array **points)
 {
-    const larmor_status st = make_room(c->ndim, c->points, points);
+    const larmor_status st = make_room(host, c->ndim, c->points, points);
     if (st) return st;
-    double *k = *points;
+    double *k = larmor_array_data(*points);
 #pragma omp parallel for
     for (int64_t i = 0; i < c->ndim * c->points; i++) k[i] = 4 * bench_random(STREAM_POINTS, i);
     return LARMOR_OK;
 }
 
-static larmor_status draw_points(bench_case *c, double **points)
+static larmor_status draw_points(bench_case *c, larmor_device *host, larmor_array **points)
 {
-    return draw_uniform(c, STREAM_POINTS, c->points, points);
+    return draw_uniform(c, host, STREAM_POINTS, c->points, points);
 }
 
 static larmor_status expect_dimensions(const bench_case *c, int ndim)
@@ -125,14 +133,14 @@ static larmor_status expect_dimensions(const bench_case *c, int ndim)
 
 /* Readouts from the centre outwards, 2 N_x samples each, that wind CONE_TURNS times around a cone about z; the cones
  * are spread uniformly over the sphere, the readouts turned by the golden angle. */
-static larmor_status wind_cones(bench_case *c, double **points)
+static larmor_status wind_cones(bench_case *c, larmor_device *host, larmor_array **points)
 {
     const int64_t samples = 2 * c->modes[0], readouts = c->points > samples ? c->points / samples : 1;
     larmor_status st = expect_dimensions(c, 3);
-    if (!st) st = make_room(3, samples * readouts, points);
+    if (!st) st = make_room(host, 3, samples * readouts, points);
     if (st) return st;
     c->points = samples * readouts;
-    double *k = *points;
+    double *k = larmor_array_data(*points);
 #pragma omp parallel for
     for (int64_t j = 0; j < readouts; j++) {
         const double height = 1 - (2 * (double)j + 1) / (double)readouts, across = sqrt(1 - height * height);
@@ -147,68 +155,68 @@ static larmor_status wind_cones(bench_case *c, double **points)
 }
 
 /* The trajectories of larmor traj. Samples of a spiral arm are as many as of a spoke. */
-static larmor_status take_trajectory(bench_case *c, double **points)
+static larmor_status take_trajectory(bench_case *c, larmor_device *host, larmor_array **points)
 {
     const int is_stars = !strcmp(c->distribution, "stars");
     const int is_flat = !strcmp(c->distribution, "radial") || !strcmp(c->distribution, "spiral");
     larmor_traj_opts opts = {.samples = 2 * c->modes[0], .matrix = {c->modes[0], c->modes[1], c->modes[2]}};
     const int64_t unit = opts.samples * (is_stars ? c->modes[2] : 1);
     opts.readouts = c->points / unit > 1 ? c->points / unit : 1;
-    larmor_device *cpu = NULL;
-    larmor_array *traj = NULL;
     larmor_status st = expect_dimensions(c, is_flat ? 2 : 3);
-    if (!st) st = larmor_device_open("cpu", &cpu);
-    if (!st) st = larmor_traj_create(cpu, c->distribution, &opts, &traj);
-    if (!st) st = make_room(c->ndim, larmor_array_count(traj) / c->ndim, points);
-    if (!st) st = larmor_array_read(traj, *points, larmor_array_bytes(traj));
-    if (!st) c->points = larmor_array_count(traj) / c->ndim;
-    larmor_array_free(traj);
-    larmor_device_free(cpu);
+    if (!st) st = larmor_traj_create(host, c->distribution, &opts, points);
+    if (!st) c->points = larmor_array_count(*points) / c->ndim;
     return st;
 }
 
-static larmor_status choose_points(bench_case *c, double **points)
+static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_array **points)
 {
     static const struct {
         const char *name;
-        larmor_status (*make)(bench_case *c, double **points);
+        larmor_status (*make)(bench_case *c, larmor_device *host, larmor_array **points);
     } ways[] = {{"uniform", draw_points}, {"cluster", draw_cluster}, {"cones", wind_cones}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (!strcmp(c->distribution, ways[i].name)) return ways[i].make(c, points);
-    return take_trajectory(c, points);
+        if (!strcmp(c->distribution, ways[i].name)) return ways[i].make(c, host, points);
+    return take_trajectory(c, host, points);
 }
 
-static void round_to_single(double *x, int64_t count)
+/* x [ndim, count]: of type 3 points in fields of view; in single precision what is left of them. */
+static void settle(const bench_case *c, int are_points, larmor_array *host)
 {
-    for (int64_t i = 0; i < count; i++) x[i] = (float)x[i];
+    const int64_t count = larmor_array_count(host) / c->ndim;
+    double *x = larmor_array_data(host);
+    double unit[3];
+    for (int d = 0; d < 3; d++) unit[d] = c->type == 3 && are_points ? (double)c->modes[d] : 1;
+#pragma omp parallel for
+    for (int64_t j = 0; j < count; j++)
+        for (int d = 0; d < c->ndim; d++) {
+            double *k = x + c->ndim * j + d;
+            *k /= unit[d];
+            if (!c->is_double) *k = (float)*k;
+        }
 }
 
-/* On the device, and the host's copy as the device has it. */
-static larmor_status put_points(larmor_device *dev, bench_case *c, bench_data *data)
+/* The host's copy as the device has it. */
+static larmor_status put_points(bench_case *c, bench_data *data)
 {
-    larmor_status st = choose_points(c, &data->points);
+    larmor_status st = choose_points(c, data->host, &data->points);
     if (st) return st;
-    for (int64_t i = 0; i < c->ndim * c->points && c->type == 3; i++)
-        data->points[i] /= (double)c->modes[i % c->ndim];
-    if (!c->is_double) round_to_single(data->points, c->ndim * c->points);
-    st = bench_reals(dev, c->is_double, LARMOR_SHAPE(c->ndim, c->points), data->points, &data->traj);
+    settle(c, 1, data->points);
+    st = bench_reals(data->dev, c->is_double, data->points, &data->traj);
     if (st || c->type != 3) return st;
-    const int64_t targets = bench_case_modes(c);
-    st = draw_uniform(c, STREAM_TARGETS, targets, &data->targets);
+    st = draw_uniform(c, data->host, STREAM_TARGETS, bench_case_modes(c), &data->targets);
     if (st) return st;
-    if (!c->is_double) round_to_single(data->targets, c->ndim * targets);
-    return bench_reals(dev, c->is_double, LARMOR_SHAPE(c->ndim, targets), data->targets, &data->aims);
+    settle(c, 0, data->targets);
+    return bench_reals(data->dev, c->is_double, data->targets, &data->aims);
 }
 
 /* Random parts in [-1, 1). */
-static larmor_status draw_input(const bench_case *c, bench_data *data)
+static larmor_status draw_input(const bench_case *c, larmor_dtype dtype, larmor_shape shape, bench_data *data)
 {
-    const int64_t reals = 2 * larmor_array_count(data->in);
-    data->host_in = malloc(larmor_array_bytes(data->in) + 1);
-    data->host_out = malloc(larmor_array_bytes(data->out) + 1);
-    if (!data->host_in || !data->host_out) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    float *x32 = data->host_in;
-    double *x64 = data->host_in;
+    larmor_status st = larmor_array_create(data->host, dtype, shape, &data->values);
+    if (st) return st;
+    const int64_t reals = 2 * larmor_array_count(data->values);
+    float *x32 = larmor_array_data(data->values);
+    double *x64 = larmor_array_data(data->values);
 #pragma omp parallel for
     for (int64_t i = 0; i < reals; i++) {
         const double u = 2 * bench_random(STREAM_INPUT, i) - 1;
@@ -217,31 +225,60 @@ static larmor_status draw_input(const bench_case *c, bench_data *data)
         else
             x32[i] = (float)u;
     }
-    return larmor_array_write(data->in, data->host_in, larmor_array_bytes(data->in));
+    return put(data->dev, data->values, &data->in);
 }
 
-larmor_status bench_data_create(larmor_device *dev, bench_case *c, bench_data *data)
+static larmor_status put_values(const bench_case *c, bench_data *data)
 {
-    *data = (bench_data){.dev = dev};
     const larmor_dtype dtype = c->is_double ? LARMOR_C128 : LARMOR_C64;
-    larmor_status st = put_points(dev, c, data);
     const larmor_shape values = LARMOR_SHAPE(c->points, c->batch),
                        modes = LARMOR_SHAPE(bench_case_modes(c), c->batch);
-    if (!st) st = larmor_array_create(dev, dtype, c->type == 2 ? modes : values, &data->in);
-    if (!st) st = larmor_array_create(dev, dtype, c->type == 2 ? values : modes, &data->out);
-    if (!st) st = draw_input(c, data);
+    larmor_status st = draw_input(c, dtype, c->type == 2 ? modes : values, data);
+    if (!st) st = larmor_array_create(data->dev, dtype, c->type == 2 ? values : modes, &data->out);
+    return st;
+}
+
+static void free_points(bench_data *data)
+{
+    larmor_array **const all[] = {&data->points, &data->targets, &data->traj, &data->aims};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        larmor_array_free(*all[i]);
+        *all[i] = NULL;
+    }
+}
+
+static void free_values(bench_data *data)
+{
+    larmor_array **const all[] = {&data->values, &data->in, &data->out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        larmor_array_free(*all[i]);
+        *all[i] = NULL;
+    }
+}
+
+larmor_status bench_data_draw(larmor_device *dev, bench_case *c, bench_data *data)
+{
+    const bench_case asked = *c;
+    larmor_status st = LARMOR_OK;
+    free_values(data);
+    data->dev = dev;
+    if (!data->host) st = larmor_device_open("cpu", &data->host);
+    if (!st && data->traj && same_points(&data->asked, c)) {
+        c->points = larmor_array_count(data->points) / c->ndim;
+    } else if (!st) {
+        free_points(data);
+        st = put_points(c, data);
+    }
+    data->asked = asked;
+    if (!st) st = put_values(c, data);
+    if (st) bench_data_free(data);
     return st;
 }
 
 void bench_data_free(bench_data *data)
 {
-    larmor_array_free(data->traj);
-    larmor_array_free(data->aims);
-    larmor_array_free(data->in);
-    larmor_array_free(data->out);
-    free(data->points);
-    free(data->targets);
-    free(data->host_in);
-    free(data->host_out);
+    free_points(data);
+    free_values(data);
+    larmor_device_free(data->host);
     *data = (bench_data){0};
 }

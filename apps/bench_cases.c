@@ -137,20 +137,27 @@ static void add_cpu(case_list *list)
                 }
 }
 
-/* Each problem with the factor that larmor chooses and with fixed ones; those of a problem follow each other. */
+/* With the factor that larmor chooses and with fixed ones. */
 static void add_factors(case_list *list, bench_case c)
 {
     static const double factors[] = {0, 1.15, 1.2, 1.25, 1.35, 1.5, 1.75, 2, 2.25, 2.5};
-    const bench_wish *w = list->wish;
-    for (int type = 1; type <= 3; type++) {
-        if (w->types.count ? !names(&w->types, type) : type == 3) continue;
-        for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
-            c.type = type, c.upsample = factors[f];
-            if (!is_wanted(w, &c)) continue;
-            append(list, c);
-            list->c[list->count - 1].points = (int64_t)fmax(1, rint((double)c.points * w->scale));
-        }
+    for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+        c.upsample = factors[f];
+        if (!is_wanted(list->wish, &c)) continue;
+        append(list, c);
+        list->c[list->count - 1].points = (int64_t)fmax(1, rint((double)c.points * list->wish->scale));
     }
+}
+
+/* One trajectory: types, then tolerances, so that neighbours share points and then values. */
+static void add_sweep(case_list *list, bench_case c)
+{
+    const bench_wish *w = list->wish;
+    for (c.type = 1; c.type <= 3; c.type++)
+        for (int fine = 0; fine < 2; fine++) {
+            c.tol = fine ? 1e-3 : 1e-2;
+            if (w->types.count ? names(&w->types, c.type) : c.type < 3) add_factors(list, c);
+        }
 }
 
 /* R = 1: pi N^3 samples on spokes, as Nyquist asks with twofold oversampling along them; else as many as modes. */
@@ -159,17 +166,15 @@ static void add_gnufftw(case_list *list)
     static const char *const distributions[] = {"koosh", "stars", "cones", "uniform"};
     for (int64_t n = 62; n <= 254; n += 32)
         for (int r = 1; r <= 16; r *= 4)
-            for (int fine = 0; fine < 2; fine++)
-                for (int i = 0; i < 4; i++) {
-                    if (!asked_number(list->wish->undersampling, r)) continue;
-                    const double full = (i < 2 ? M_PI : 1) * (double)(n * n * n);
-                    add_factors(list, (bench_case){.ndim = 3,
-                                                   .modes = {n, n, n},
-                                                   .points = (int64_t)(full / r),
-                                                   .batch = 1,
-                                                   .distribution = distributions[i],
-                                                   .tol = fine ? 1e-3 : 1e-2});
-                }
+            for (int i = 0; i < 4; i++) {
+                if (!asked_number(list->wish->undersampling, r)) continue;
+                const double full = (i < 2 ? M_PI : 1) * (double)(n * n * n);
+                add_sweep(list, (bench_case){.ndim = 3,
+                                             .modes = {n, n, n},
+                                             .points = (int64_t)(full / r),
+                                             .batch = 1,
+                                             .distribution = distributions[i]});
+            }
 }
 
 static larmor_status add_single(case_list *list)

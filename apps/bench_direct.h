@@ -14,14 +14,16 @@ typedef struct bench_direct {
     double _Complex exact[BENCH_MOST_OUTPUTS];
 } bench_direct;
 
-/* Choose outputs at random, as many as fit a few seconds (up to 50 of types 1 and 3, 100 of type 2), and sum them;
- * the result does not depend on the number of threads.
+/* Choose outputs at random, as many as 1e9 terms allow (up to 50 of types 1 and 3, 100 of type 2, at least 8), and sum
+ * them on all cores; the result does not depend on the number of threads.
  *
- * points, targets, in  the host's copies, as in bench_data. */
+ * points, targets, in  on the host, as the arrays in bench_data have them. */
 larmor_status bench_direct_sum(const bench_case *c, const double *points, const double *targets, const void *in,
                                bench_direct *direct);
 
-/* The relative l2 error of the output on the host against the direct sums. */
-double bench_direct_error(const bench_case *c, const bench_direct *direct, const void *out);
+/* The relative l2 error of the output, on the device, against the direct sums; only what they are for is read.
+ *
+ * Errors  LARMOR_ERR_BACKEND. */
+larmor_status bench_direct_error(const bench_direct *direct, larmor_array *out, double *error);
 
 #endif

@@ -159,18 +159,23 @@ int bench_peer_methods(const bench_peer *peer)
 
 /* Column d of x [ndim, count] times `unit`, in the case's precision; what it became goes to rounded unless that is
  * NULL. */
-static larmor_status put_column(const bench_case *c, larmor_device *dev, const double *x, int64_t count, int d,
-                                double unit, double *rounded, larmor_array **out)
+static larmor_status put_column(const bench_case *c, const bench_data *data, larmor_array *x, int d, double unit,
+                                double *rounded, larmor_array **out)
 {
-    double *column = malloc((size_t)count * sizeof *column + 1);
-    if (!column) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    const int64_t count = larmor_array_count(x) / c->ndim;
+    const double *from = larmor_array_data(x);
+    larmor_array *host;
+    larmor_status st = larmor_array_create(data->host, LARMOR_F64, LARMOR_SHAPE(count), &host);
+    if (st) return st;
+    double *column = larmor_array_data(host);
+#pragma omp parallel for
     for (int64_t j = 0; j < count; j++) {
-        column[j] = unit * x[c->ndim * j + d];
+        column[j] = unit * from[c->ndim * j + d];
         if (!c->is_double) column[j] = (float)column[j];
         if (rounded) rounded[c->ndim * j + d] = column[j] / unit;
     }
-    const larmor_status st = bench_reals(dev, c->is_double, LARMOR_SHAPE(count), column, out);
-    free(column);
+    st = bench_reals(data->dev, c->is_double, host, out);
+    larmor_array_free(host);
     return st;
 }
 
@@ -182,9 +187,8 @@ larmor_status bench_peer_work_create(bench_peer *peer, const bench_case *c, cons
     larmor_status st = work->points ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int d = 0; d < c->ndim && !st; d++) {
         const double radian = 2 * M_PI / (c->type == 3 ? 1 : (double)c->modes[d]);
-        st = put_column(c, data->dev, data->points, c->points, d, radian, work->points, &work->radians[d]);
-        if (!st && c->type == 3)
-            st = put_column(c, data->dev, data->targets, bench_case_modes(c), d, 1, NULL, &work->aims[d]);
+        st = put_column(c, data, data->points, d, radian, work->points, &work->radians[d]);
+        if (!st && c->type == 3) st = put_column(c, data, data->targets, d, 1, NULL, &work->aims[d]);
     }
     if (!st) st = larmor_device_sync(data->dev);
     return st;

@@ -100,7 +100,7 @@ static larmor_status run_case(larmor_device *dev, int rounds, bench_case c, plan
 {
     contest t = {.result = result};
     *result = (planner_result){.c = c};
-    larmor_status st = bench_data_create(dev, &result->c, &t.data);
+    larmor_status st = bench_data_draw(dev, &result->c, &t.data);
     if (!st) st = larmor_timer_create(dev, &t.timer);
     for (int i = 0; i < PLANS && !st; i++) st = app_stopped() ? LARMOR_STOPPED : make_plan(&t, i, &result->c);
     if (!st) st = time_plans(&t, rounds);

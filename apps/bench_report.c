@@ -208,13 +208,20 @@ static larmor_status plot_rates(const bench_report *report, larmor_output *out)
     return st;
 }
 
-/* Cases that differ in nothing but the number of modes share a panel; readouts are whole, so density is rounded. */
-static int same_panel(const bench_case *a, const bench_case *b)
+/* Cases that differ in nothing but the number of modes share a panel; readouts are whole, so density is rounded.
+ * Panels are ordered by distribution, density, type and tolerance. */
+static int compare_panels(const bench_case *a, const bench_case *b)
 {
-    const double of_a = (double)a->points / (double)bench_case_modes(a),
-                 of_b = (double)b->points / (double)bench_case_modes(b);
-    return a->type == b->type && a->ndim == b->ndim && a->is_double == b->is_double && a->batch == b->batch &&
-           a->tol == b->tol && !strcmp(a->distribution, b->distribution) && fabs(log(of_a / of_b)) < 0.2;
+    const double denser =
+        log((double)a->points / (double)bench_case_modes(a)) - log((double)b->points / (double)bench_case_modes(b));
+    const int other_name = strcmp(a->distribution, b->distribution);
+    if (a->ndim != b->ndim) return a->ndim - b->ndim;
+    if (other_name) return other_name;
+    if (fabs(denser) >= 0.2) return denser > 0 ? -1 : 1;
+    if (a->batch != b->batch) return a->batch < b->batch ? -1 : 1;
+    if (a->is_double != b->is_double) return a->is_double - b->is_double;
+    if (a->type != b->type) return a->type - b->type;
+    return (a->tol < b->tol) - (a->tol > b->tol);
 }
 
 static void add_sample(plot_curve *curve, const bench_result *r)
@@ -239,16 +246,23 @@ typedef struct sweep {
     plot_curve *curve;
 } sweep;
 
+static void insert_panel(sweep *s, int panel, const bench_case *c)
+{
+    const size_t behind = (size_t)(s->panels++ - panel);
+    memmove(&s->title[panel + 1], &s->title[panel], behind * sizeof *s->title);
+    memmove(&s->of_panel[panel + 1], &s->of_panel[panel], behind * sizeof *s->of_panel);
+    for (int i = 0; i < s->curves; i++) s->curve[i].panel += s->curve[i].panel >= panel;
+    s->of_panel[panel] = c;
+    snprintf(s->title[panel], sizeof *s->title, "%s type %d %.0e M/N=%.2g", c->distribution, c->type, c->tol,
+             (double)c->points / (double)bench_case_modes(c));
+}
+
 static void add_result(sweep *s, const bench_result *r)
 {
     int panel = 0, curve = 0;
     if (r->ours.failure[0]) return;
-    while (panel < s->panels && !same_panel(s->of_panel[panel], &r->c)) panel++;
-    if (panel == s->panels) {
-        s->of_panel[s->panels] = &r->c;
-        snprintf(s->title[s->panels++], sizeof *s->title, "%s type %d %.0e M/N=%.2g", r->c.distribution, r->c.type,
-                 r->c.tol, (double)r->c.points / (double)bench_case_modes(&r->c));
-    }
+    while (panel < s->panels && compare_panels(s->of_panel[panel], &r->c) < 0) panel++;
+    if (panel == s->panels || compare_panels(s->of_panel[panel], &r->c)) insert_panel(s, panel, &r->c);
     while (curve < s->curves && !bench_same_problem(s->of_curve[curve], &r->c)) curve++;
     if (curve == s->curves) {
         s->of_curve[s->curves] = &r->c;

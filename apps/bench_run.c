@@ -68,30 +68,27 @@ static void own_destroy(bench_subject *self)
 }
 
 /* One more execute into a cleared output, against the direct sums. */
-static larmor_status find_error(bench_subject *s, const bench_case *c, bench_data *data, const bench_direct *direct,
-                                double *error)
+static larmor_status find_error(bench_subject *s, bench_data *data, const bench_direct *direct, double *error)
 {
     larmor_status st = larmor_zero(data->out);
     if (!st) st = larmor_device_sync(data->dev);
     if (!st) st = s->execute(s);
     if (!st) st = s->sync(s);
-    if (!st) st = larmor_array_read(data->out, data->host_out, larmor_array_bytes(data->out));
-    if (!st) *error = bench_direct_error(c, direct, data->host_out);
+    if (!st) st = bench_direct_error(direct, data->out, error);
     return st;
 }
 
-static larmor_status finish(bench_subject *s, const bench_case *c, bench_data *data, const bench_direct *direct,
-                            bench_timing *timing)
+static larmor_status finish(bench_subject *s, bench_data *data, const bench_direct *direct, bench_timing *timing)
 {
     memcpy(timing->times, s->times, sizeof s->times);
-    return find_error(s, c, data, direct, &timing->error);
+    return find_error(s, data, direct, &timing->error);
 }
 
 /* Of larmor also what its plan chose; for type 3 it is known only now, after its points. */
 static larmor_status finish_own(own_subject *ours, bench_place *place, bench_result *result)
 {
     result->info = larmor_nufft_describe(ours->plan);
-    return finish(&ours->base, &result->c, &place->data, &place->direct, &result->ours);
+    return finish(&ours->base, &place->data, &place->direct, &result->ours);
 }
 
 static void note_failure(bench_timing *timing)
@@ -133,11 +130,24 @@ static larmor_status run_methods(bench_place *place, const bench_peer_work *work
         bench_peer_prepare(&theirs, work, methods[i], batches[i]);
         bench_subject *const subject = &theirs.base;
         larmor_status st = bench_measure(&subject, 1, place->repeats, place->budget);
-        if (!st) st = finish(subject, &result->c, &place->data, direct, timing);
+        if (!st) st = finish(subject, &place->data, direct, timing);
         if (st) note_failure(timing);
         subject->destroy(subject);
     }
     return app_stopped() ? LARMOR_STOPPED : LARMOR_OK;
+}
+
+static larmor_status sum_for(const bench_data *data, const bench_case *c, const double *points, bench_direct *direct)
+{
+    const double *targets = data->targets ? larmor_array_data(data->targets) : NULL;
+    return bench_direct_sum(c, points, targets, larmor_array_data(data->values), direct);
+}
+
+/* Radians in single precision are other points. */
+static larmor_status sum_for_peer(bench_place *place, const bench_case *c, const double *points)
+{
+    if (place->direct_of_peer.count) return LARMOR_OK;
+    return sum_for(&place->data, c, points, &place->direct_of_peer);
 }
 
 static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_result *result)
@@ -145,12 +155,14 @@ static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_
     const bench_case *c = &result->c;
     bench_data *data = &place->data;
     bench_peer_work work;
-    bench_direct of_peer = place->direct;
+    const bench_direct *of_peer = &place->direct;
     result->peers = 1;
     snprintf(result->peer[0].name, sizeof result->peer[0].name, "default");
     larmor_status st = bench_peer_work_create(place->peer, c, data, &work);
-    /* radians in single precision are other points */
-    if (!st && !c->is_double) st = bench_direct_sum(c, work.points, data->targets, data->host_in, &of_peer);
+    if (!st && !c->is_double) {
+        of_peer = &place->direct_of_peer;
+        st = sum_for_peer(place, c, work.points);
+    }
     bench_peer_subject theirs;
     bench_peer_prepare(&theirs, &work, 0, 0);
     theirs.base.may_fail = 1; /* then larmor is timed alone */
@@ -159,31 +171,32 @@ static larmor_status run_with_peer(own_subject *ours, bench_place *place, bench_
     if (!st) st = finish_own(ours, place, result);
     if (!st && theirs.base.failure[0])
         snprintf(result->peer[0].failure, sizeof result->peer[0].failure, "%s", theirs.base.failure);
-    else if (!st && finish(&theirs.base, c, data, &of_peer, &result->peer[0]))
+    else if (!st && finish(&theirs.base, data, of_peer, &result->peer[0]))
         note_failure(&result->peer[0]);
     theirs.base.destroy(&theirs.base);
     own_destroy(&ours->base);
-    if (!st) st = run_methods(place, &work, &of_peer, result);
+    if (!st) st = run_methods(place, &work, of_peer, result);
     bench_peer_work_free(&work);
     return st;
 }
 
 void bench_place_clear(bench_place *place)
 {
-    if (place->ready) bench_data_free(&place->data);
-    place->ready = 0;
+    bench_data_free(&place->data);
+    place->direct = place->direct_of_peer = (bench_direct){0};
 }
 
-static larmor_status prepare(bench_place *place, const bench_case *c)
+/* Nothing of the truth depends on the tolerance or the upsampling factor. */
+static larmor_status prepare(bench_place *place, bench_case *c)
 {
-    if (place->ready && bench_same_problem(&place->asked, c)) return LARMOR_OK;
-    bench_place_clear(place);
-    place->asked = place->c = *c;
-    larmor_status st = bench_data_create(place->dev, &place->c, &place->data);
-    if (!st)
-        st =
-            bench_direct_sum(&place->c, place->data.points, place->data.targets, place->data.host_in, &place->direct);
-    place->ready = 1;
+    if (place->direct.count && bench_same_data(&place->data.asked, c)) {
+        c->points = place->points;
+        return LARMOR_OK;
+    }
+    place->direct = place->direct_of_peer = (bench_direct){0};
+    larmor_status st = bench_data_draw(place->dev, c, &place->data);
+    place->points = c->points;
+    if (!st) st = sum_for(&place->data, c, larmor_array_data(place->data.points), &place->direct);
     if (st) bench_place_clear(place);
     return st;
 }
@@ -192,10 +205,8 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
 {
     *result = (bench_result){.c = *c, .ours.name = "larmor"};
     bench_case_label(c, result->label);
-    larmor_status st = prepare(place, c);
+    larmor_status st = prepare(place, &result->c);
     if (st) return st;
-    result->c = place->c;
-    result->c.upsample = c->upsample, result->c.precompute = c->precompute;
     own_subject ours = {
         .base = {own_create, own_set_points, own_execute, own_sync, own_start, own_stop, own_destroy, {{0}}, 0, ""},
         .c = &result->c,

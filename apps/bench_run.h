@@ -24,17 +24,16 @@ typedef struct bench_result {
     int peers; /* how many were tried; the first is the peer's default */
 } bench_result;
 
-/* Where and how cases run, and the data of the last one, which the next keeps if it is the same problem. */
+/* Where and how cases run, and the data of the last one, of which the next keeps what it shares. */
 typedef struct bench_place {
     larmor_device *dev;
     larmor_plan_effort effort; /* of larmor's plans */
     bench_peer *peer;          /* NULL: none */
     int repeats;
     double budget; /* seconds of measuring for each case and each method of the peer */
-    int ready;     /* whether what follows is there */
-    bench_case asked, c;
     bench_data data;
-    bench_direct direct;
+    int64_t points;                      /* of data, whole readouts */
+    bench_direct direct, direct_of_peer; /* count 0: not summed yet */
 } bench_place;
 
 void bench_place_clear(bench_place *place); /* the data */

@@ -65,7 +65,8 @@ static const app_option options[] = {
     OPTION(APP_TEXT, peer_library, 0, "peer-library", "FILE", "its shared library, e.g. /opt/libcufinufft.so"),
     OPTION(APP_TEXT, json, 0, "json", "FILE",
            "write all numbers as JSON; to a FILE.jsonl a line for each case, those it has already are left out"),
-    OPTION(APP_FLAG, report, 0, "report", "", "run nothing: table, ratios and plot of what the FILE.jsonl has"),
+    OPTION(APP_FLAG, report, 0, "report", "",
+           "run nothing: table, ratios and plot of what the FILE.jsonl has and the options above choose"),
     OPTION(APP_TEXT, output, 'o', "output", "FILE.png",
            "plot the points per second of every case, or the seconds against the upsampling factors"),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
@@ -270,12 +271,25 @@ done:
     return code;
 }
 
+/* Those that the options ask for; points are as many as whole readouts have, and not asked for. */
+static int keep_wanted(const settings *s, result_list *list)
+{
+    bench_wish wish = s->wish;
+    wish.points = 0;
+    int kept = 0;
+    for (int i = 0; i < list->count; i++)
+        if (bench_is_wanted(&wish, &list->result[i].c)) list->result[kept++] = list->result[i];
+    return list->count = kept;
+}
+
 static int report_file(work *w)
 {
     const settings *s = w->s;
     int code = APP_DONE;
     APP_OR(done, APP_INPUT, read_lines(s->json, &w->old));
     if (!w->old.count) APP_OR(done, APP_INPUT, larmor_fail(LARMOR_ERR_FORMAT, "%s: no case is in it", s->json));
+    if (!keep_wanted(s, &w->old))
+        APP_OR(done, APP_INPUT, larmor_fail(LARMOR_ERR_ARG, "%s: no case in it fits the other options", s->json));
     if (s->output) APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &w->plot));
     w->report.title = s->json;
     w->report.count = w->old.count, w->report.result = w->old.result;

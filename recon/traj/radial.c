@@ -92,6 +92,7 @@ static larmor_status koosh_size(lmr_traj_plan *plan)
 static void koosh_fill(const lmr_traj_plan *plan, double *k)
 {
     const double mean[2] = {0.465571231876768, 0.682327803828019};
+#pragma omp parallel for schedule(static) num_threads(plan->threads)
     for (int64_t j = 0; j < plan->readouts; j++) {
         const double z = fmod((double)j * mean[0], 1), angle = 2 * M_PI * fmod((double)j * mean[1], 1);
         const double rim = sqrt(1 - z * z);

@@ -25,6 +25,7 @@ static larmor_status size(lmr_traj_plan *plan)
 static void fill(const lmr_traj_plan *plan, double *k)
 {
     const int64_t centre = plan->opts.matrix[2] / 2;
+#pragma omp parallel for schedule(static) num_threads(plan->threads)
     for (int64_t j = 0; j < plan->readouts; j++) {
         const double angle = lmr_traj_golden_angle(j % spokes(plan), plan->opts.tiny);
         double *line = k + plan->nd * plan->samples * j;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+#include "core/device.h"
+
 static const lmr_traj *const table[] = {
     &lmr_traj_radial, &lmr_traj_golden, &lmr_traj_spiral, &lmr_traj_stars, &lmr_traj_koosh, &lmr_traj_cartesian,
 };
@@ -89,7 +92,7 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     if (!kind) return unknown(name);
     if (!opts) return LMR_FAIL(LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
     LMR_TRY(check(opts));
-    lmr_traj_plan plan = {*opts, 0, opts->samples, opts->readouts};
+    lmr_traj_plan plan = {*opts, 0, opts->samples, opts->readouts, lmr_device_threads(dev)};
     if (!plan.opts.tiny) plan.opts.tiny = 1;
     if (plan.opts.density == 0) plan.opts.density = 1;
     if (plan.opts.undersampling == 0) plan.opts.undersampling = 1;
@@ -98,13 +101,14 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
 
     larmor_array *out;
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(plan.nd, plan.samples, plan.readouts), &out));
-    double *k = malloc(larmor_array_bytes(out));
+    const int is_here = dev->be->threads(dev->ctx) > 0; /* a processor's array is filled in its place */
+    double *k = is_here ? out->data : malloc(larmor_array_bytes(out));
     larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
-    if (k) {
-        kind->fill(&plan, k);
+    if (k) kind->fill(&plan, k);
+    if (k && !is_here) {
         st = larmor_array_write(out, k, larmor_array_bytes(out));
+        free(k);
     }
-    free(k);
     if (st)
         larmor_array_free(out);
     else

@@ -11,6 +11,7 @@ typedef struct lmr_traj_plan {
     larmor_traj_opts opts;
     int nd;
     int64_t samples, readouts;
+    int threads; /* to fill with */
 } lmr_traj_plan;
 
 typedef struct lmr_traj {

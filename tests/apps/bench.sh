@@ -65,6 +65,33 @@ printed '^against a fixed upsampling of 1.25: geometric mean .* 1 cases$'
 [ "$(head -c 4 a.png | tail -c 3)" = PNG ] || fail "$last: a.png is no PNG"
 rm a.png a.jsonl
 
+# Neighbours of a sweep share points, data and sums: each has the error that it has alone.
+sweep="--device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 5e-3 --undersampling 1 --modes 62 --upsample 1.25"
+error_of() { awk -v label="$1" 'index($0, label " ") == 1 { print $NF }' "$2"; }
+# shellcheck disable=SC2086
+expect 0 bench $sweep --json a.jsonl
+cp out swept
+[ "$(grep -c '^3D .* type ' swept)" -eq 32 ] || fail "$last: 32 cases expected"
+for case in 'koosh 1 1e-03' 'stars 1 1e-02' 'cones 2 1e-02' 'uniform 2 1e-03'; do
+    # shellcheck disable=SC2086
+    set -- $case
+    # shellcheck disable=SC2086
+    expect 0 bench $sweep --distribution $1 --type $2 --tol $3
+    [ "$(grep -c '^3D .* type ' out)" -eq 2 ] || fail "$last: two cases expected"
+    label=$(grep -o "^3D .* $1 .* type $2 single $3 at 1.25" out)
+    alone=$(error_of "$label" out)
+    [ -n "$alone" ] && [ "$alone" = "$(error_of "$label" swept)" ] || fail "$last: another error than in the sweep"
+    awk -v error="$alone" -v tol=$3 'BEGIN { exit !(error > 0 && error <= tol) }' || fail "$last: error $alone"
+done
+
+# What the options leave of a file, as a page of its own.
+expect 0 bench --report --json a.jsonl --distribution stars --tol 1e-3 -o a.png
+grep '^3D .* stars .* 1e-03' swept >wanted
+grep '^3D .* type ' out | cmp -s - wanted || fail "$last: the stars of the sweep expected"
+expect 2 bench --report --json a.jsonl --distribution cluster
+said 'larmor: a.jsonl: no case in it fits the other options'
+rm a.jsonl a.png swept wanted
+
 # A file of lines grows by what it has not; its cases are not run again and can be reported alone.
 # shellcheck disable=SC2086
 expect 0 bench $small --modes 8 --type 1 --json a.jsonl

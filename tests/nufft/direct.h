@@ -141,14 +141,13 @@ typedef struct sweep {
     larmor_array *on_device, *input[2], *output[2];
 } sweep;
 
-/* M = 500 random points; N = 50, 25 x 40, 10 x 11 x 12. */
-static inline sweep sweep_create(int ndim, larmor_dtype dtype)
+/* M = 500 random points. */
+static inline sweep sweep_of(int ndim, const int64_t modes[3], larmor_dtype dtype)
 {
-    static const int64_t sizes[3][3] = {{50, 1, 1}, {25, 40, 1}, {10, 11, 12}};
     uint64_t state = 20240607 + (uint64_t)ndim;
     sweep s = {.dtype = dtype, .ndim = ndim, .m = 500, .mode_count = 1};
     s.points = malloc((size_t)(s.m * ndim) * sizeof *s.points);
-    for (int d = 0; d < 3; d++) s.modes[d] = sizes[ndim - 1][d], s.mode_count *= s.modes[d];
+    for (int d = 0; d < 3; d++) s.modes[d] = modes[d], s.mode_count *= s.modes[d];
     for (int64_t i = 0; i < s.m * ndim; i++) s.points[i] = test_random(&state) * (double)s.modes[i % ndim] / 2;
     s.values = random_values(s.m, dtype, &state), s.coefficients = random_values(s.mode_count, dtype, &state);
     s.truth[0] = malloc((size_t)s.mode_count * sizeof *s.truth[0]);
@@ -159,6 +158,13 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
     s.input[0] = to_device(dtype, s.m, s.values), s.input[1] = to_device(dtype, s.mode_count, s.coefficients);
     s.output[0] = to_device(dtype, s.mode_count, s.coefficients), s.output[1] = to_device(dtype, s.m, s.values);
     return s;
+}
+
+/* N = 50, 25 x 40, 10 x 11 x 12. */
+static inline sweep sweep_create(int ndim, larmor_dtype dtype)
+{
+    static const int64_t sizes[3][3] = {{50, 1, 1}, {25, 40, 1}, {10, 11, 12}};
+    return sweep_of(ndim, sizes[ndim - 1], dtype);
 }
 
 static inline void sweep_free(sweep *s)

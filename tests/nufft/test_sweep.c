@@ -13,16 +13,15 @@ static const double reach_chosen[3] = {1e-14, 1e-14, 1e-14}, reach_1_25[3] = {1e
                     reach_1_5[3] = {1e-12, 1e-12, 1e-12}, reach_2[3] = {1e-14, 1e-14, 1e-14};
 #endif
 
-/* Eight tolerances a decade: kept, or refused below reach[ndim - 1]. */
-static void check_sweep(int ndim, double upsample, const double reach[3])
+/* Eight tolerances a decade: kept, or refused below reach. */
+static void check_tolerances(const sweep *s, double upsample, double reach)
 {
-    sweep s = sweep_create(ndim, DTYPE);
     for (int k = 8;; k++) {
         const double tol = pow(10, -k / 8.0);
         larmor_nufft_info info;
         double error[2];
-        if (sweep_run(&s, tol, upsample, &info, error)) {
-            if (tol >= reach[ndim - 1] * 0.999) fail_msg("%dD at %g: %s", ndim, tol, larmor_last_error());
+        if (sweep_run(s, tol, upsample, &info, error)) {
+            if (tol >= reach * 0.999) fail_msg("%dD at %g: %s", s->ndim, tol, larmor_last_error());
             assert_non_null(strstr(larmor_last_error(), "is out of reach"));
             break;
         }
@@ -31,6 +30,12 @@ static void check_sweep(int ndim, double upsample, const double reach[3])
         assert_at_most(info.error, tol);
         if (upsample > 0) assert_true(info.upsample >= upsample);
     }
+}
+
+static void check_sweep(int ndim, double upsample, const double reach[3])
+{
+    sweep s = sweep_create(ndim, DTYPE);
+    check_tolerances(&s, upsample, reach[ndim - 1]);
     sweep_free(&s);
 }
 
@@ -66,7 +71,22 @@ CLAIMS(1)
 CLAIMS(2)
 CLAIMS(3)
 
-static const struct CMUnitTest tests[] = {CLAIM_TESTS(1), CLAIM_TESTS(2), CLAIM_TESTS(3)};
+/* There the error model looks at some modes for all. */
+static void tolerances_are_kept_where_modes_are_many(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1500, 1, 1}, {98, 70, 1}, {210, 120, 1}};
+    static const double factors[] = {0, 1.15, 1.2, 1.25, 1.33, 1.5, 2};
+    for (int i = 0; i < 3; i++) {
+        sweep s = sweep_of(i ? 2 : 1, sizes[i], DTYPE);
+        for (size_t k = 0; k < sizeof factors / sizeof *factors; k++)
+            check_tolerances(&s, factors[k], DTYPE == LARMOR_C64 ? 1e-3 : 1e-6);
+        sweep_free(&s);
+    }
+}
+
+static const struct CMUnitTest tests[] = {CLAIM_TESTS(1), CLAIM_TESTS(2), CLAIM_TESTS(3),
+                                          cmocka_unit_test(tolerances_are_kept_where_modes_are_many)};
 
 int main(void)
 {

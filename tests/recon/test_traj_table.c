@@ -53,6 +53,34 @@ static void every_name_in_the_table_makes_a_trajectory_within_the_matrix(void **
     assert_null(larmor_traj_name(-1));
 }
 
+static void a_trajectory_is_the_same_on_every_device_with_any_number_of_threads(void **state)
+{
+    (void)state;
+    const larmor_traj_opts opts = {.matrix = {14, 12, 0}, .readouts = 37};
+    larmor_device *others[2];
+    assert_ok(larmor_device_open("cpu:1", &others[0]));
+    assert_ok(larmor_device_open("cpu:3", &others[1]));
+    const char *name;
+    for (int t = 0; (name = larmor_traj_name(t)); t++)
+        for (int i = 0; i < 2; i++) {
+            larmor_array *traj, *other;
+            larmor_traj_opts of = opts;
+            if (solid(name)) of.matrix[2] = 10;
+            if (!strcmp(name, "cartesian")) of.readouts = 5;
+            assert_ok(larmor_traj_create(dev, name, &of, &traj));
+            assert_ok(larmor_traj_create(others[i], name, &of, &other));
+            assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
+            double *k = points_of(traj), *same = points_of(other);
+            assert_memory_equal(k, same, larmor_array_bytes(traj));
+            free(k);
+            free(same);
+            larmor_array_free(traj);
+            larmor_array_free(other);
+        }
+    larmor_device_free(others[0]);
+    larmor_device_free(others[1]);
+}
+
 static void the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it(void **state)
 {
     (void)state;
@@ -148,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_in_the_table_makes_a_trajectory_within_the_matrix),
+        cmocka_unit_test(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads),
         cmocka_unit_test(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it),
         cmocka_unit_test(undersampling_divides_the_default_number_of_readouts),
         cmocka_unit_test(an_unknown_name_is_answered_with_the_known_ones),
