@@ -118,8 +118,8 @@ static larmor_status choose_spreading(const larmor_nufft *plan, const lmr_nufft_
             return LMR_FAIL(
                 LARMOR_ERR_ARG,
                 "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
-                "a larger tol",
-                d, (long long)choice->cells[d], 2 * width);
+                "a %s",
+                d, (long long)choice->cells[d], 2 * width, plan->opts.width ? "smaller width" : "larger tol");
     }
     return LARMOR_OK;
 }

@@ -70,11 +70,11 @@ typedef struct larmor_nufft_opts {
     larmor_mode_order mode_order; /* types 1 and 2; default centred */
     int spread_only; /* 1: no FFT and no deconvolution; the modes are then the grid itself, see larmor_nufft_create */
     int threads;     /* of a processor, at most the device's; default: the device's */
-    int64_t max_batch;          /* most transforms that share a pass, and its memory; default: chosen */
-    larmor_nufft_method method; /* default: chosen */
-    larmor_nufft_sort sort;     /* default: chosen */
-    int tiles;                  /* the shape of the tiles that points are sorted into, one of 1 .. 3 (docs/nufft.md);
-                                     default: 1, unless effort is to time them */
+    int64_t max_batch;            /* most transforms that share a pass, and its memory; default: chosen */
+    larmor_nufft_method method;   /* default: chosen */
+    larmor_nufft_sort sort;       /* default: chosen */
+    int tiles;                    /* the shape of the tiles that points are sorted into, one of three: 1 .. 3, see
+                                     docs/nufft.md; default: 1, unless effort is to time them */
     larmor_precompute precompute; /* types 1 and 2; default: chosen */
     int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free for a form that is
                                      asked for, and none for one that is chosen */

@@ -419,7 +419,9 @@ static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
     expect_refusal(o, LARMOR_ERR_NUMERIC,
                    "nufft: width: got 3, which keeps 4e-03 at best, and tol is 0.0001; use 5, or leave it 0");
     o.width = 16, o.modes[0] = 30;
-    expect_refusal(o, LARMOR_ERR_ARG, "nufft: modes[0]: got 30 with spread_only, expected at least 32, twice");
+    expect_refusal(
+        o, LARMOR_ERR_ARG,
+        "nufft: modes[0]: got 30 with spread_only, expected at least 32, twice the window; use a smaller width");
     free(points);
 }
 
