@@ -54,13 +54,15 @@ folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int wi
 }
 
 /* First cell, folded, and the polynomials' argument; false if the coordinate is not finite. All in double, so that
- * float points lose nothing on large grids and double ones only what they never had. */
+ * float points lose nothing on large grids and double ones only what they never had. Each step is rounded as it is
+ * written: several kernels ask for a point's cell, and where one would fuse what another rounds, a point at the border
+ * of two cells would have two. */
 __device__ bool fold(const axis &a, double k, int64_t *cell, double *t)
 {
     if (!isfinite(k)) return false;
     if (fabs(k) > 0.5 * a.modes) k = remainder(k, a.modes);
-    const double x = k * a.scale, rest = fma(k, a.scale, -x) + k * a.scale_rest;
-    const double i = ceil(x - a.half);
+    const double x = __dmul_rn(k, a.scale), rest = fma(k, a.scale, -x) + k * a.scale_rest;
+    const double i = ceil(__dsub_rn(x, a.half));
     *t = 2 * ((i + a.half - x) - rest) - 1;
     *cell = (int64_t)i < 0 ? (int64_t)i + a.cells : (int64_t)i;
     return true;

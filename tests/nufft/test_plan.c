@@ -1,5 +1,7 @@
 /* Plans: results against the direct sum, points of all kinds, batches, threads, refusals.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "core/backend.h"
+#include "core/device.h"
 #include "tests/nufft/direct.h"
 
 static larmor_nufft_opts options(int type, int ndim, const int64_t *modes, double tol, larmor_dtype dtype)
@@ -121,6 +123,51 @@ static void a_long_single_precision_transform_has_no_coordinate_rounding_floor(v
 }
 
 /* ---- points ---- */
+
+/* Within rounding of where a point's first cell changes, at random places of the plan's grid. */
+static double *border_points(const larmor_nufft_opts *o, int64_t m, uint64_t *state)
+{
+    larmor_nufft *plan;
+    assert_ok(larmor_nufft_create(dev, o, &plan));
+    const larmor_nufft_info info = larmor_nufft_describe(plan);
+    larmor_nufft_free(plan);
+    double *points = malloc((size_t)(m * o->ndim) * sizeof *points);
+    for (int64_t i = 0; i < m * o->ndim; i++) {
+        const double cells = (double)info.grid[i % o->ndim], half = info.width % 2 ? 0.5 : 0;
+        const double cell = floor(test_random(state) * cells / 2) + half;
+        points[i] = (double)o->modes[i % o->ndim] * cell / cells;
+    }
+    return points;
+}
+
+static void points_on_the_borders_of_cells_are_right_by_every_method_and_tile(void **state)
+{
+    (void)state;
+    enum { M = 2000 };
+    static const int64_t sizes[3][3] = {{158, 1, 1}, {79, 95, 1}, {22, 19, 38}};
+    const int methods = dev->be->threads(dev->ctx) ? LARMOR_NUFFT_AUTO : LARMOR_NUFFT_OWNER;
+    uint64_t seed = 21;
+    for (int ndim = 1; ndim <= 3; ndim++)
+        for (int type = 1; type <= 2; type++) {
+            larmor_nufft_opts o = options(type, ndim, sizes[ndim - 1], 1e-8, LARMOR_C128);
+            o.upsample = 1.3; /* with which grid and window are the same for any points */
+            double *points = border_points(&o, M, &seed);
+            const int64_t modes = sizes[ndim - 1][0] * sizes[ndim - 1][1] * sizes[ndim - 1][2];
+            const int64_t most = modes > M ? modes : M;
+            double _Complex *in = random_values(most, LARMOR_C128, &seed),
+                            *truth = random_values(most, o.dtype, &seed);
+            double _Complex *out = random_values(most, LARMOR_C128, &seed);
+            direct_nufft(type, type == 1 ? 1 : -1, ndim, sizes[ndim - 1], M, points, in, truth);
+            for (int method = LARMOR_NUFFT_AUTO; method <= methods; method++)
+                for (o.tiles = 0; o.tiles <= 3; o.tiles++) {
+                    o.method = (larmor_nufft_method)method;
+                    apply(dev, o, M, points, 0, in, out);
+                    assert_at_most(relative_l2(type == 1 ? modes : M, out, truth),
+                                   3e-8); /* where aliases are largest */
+                }
+            free(points), free(in), free(truth), free(out);
+        }
+}
 
 static void points_are_folded_to_the_period(void **state)
 {
@@ -357,6 +404,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(grids_of_many_tiles_are_right),
     cmocka_unit_test(clustered_points_are_right),
     cmocka_unit_test(a_long_single_precision_transform_has_no_coordinate_rounding_floor),
+    cmocka_unit_test(points_on_the_borders_of_cells_are_right_by_every_method_and_tile),
     cmocka_unit_test(points_are_folded_to_the_period),
     cmocka_unit_test(points_may_be_single_or_double_in_plans_of_either_precision),
     cmocka_unit_test(no_points_give_zero_modes),
