@@ -11,8 +11,8 @@
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
 
-static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
-                                 1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
+static const double factors[] = {1.15, 1.17, 1.2, 1.22, 1.25, 1.28, 1.3, 1.33, 1.36, 1.4,  1.43, 1.46, 1.5,  1.55,
+                                 1.6,  1.65, 1.7, 1.75, 1.8,  1.85, 1.9, 1.95, 2,    2.08, 2.15, 2.25, 2.35, 2.5};
 enum { FACTORS = sizeof factors / sizeof *factors };
 static const double most_side = 0x1p58;
 _Static_assert((int)FACTORS <= (int)LMR_NUFFT_CANDIDATES, "candidates must have room for all factors");
@@ -28,10 +28,15 @@ int lmr_nufft_is_good_size(int64_t n)
 
 int64_t lmr_nufft_good_size(int64_t n)
 {
-    const int64_t step = n <= 16 ? 2 : 4;
-    int64_t size = (n + step - 1) / step * step;
-    while (!lmr_nufft_is_good_size(size)) size += step;
-    return size;
+    int64_t least = INT64_MAX;
+    for (int64_t seven = n <= 16 ? 2 : 4; seven < least; seven *= 7)
+        for (int64_t five = seven; five < least; five *= 5)
+            for (int64_t three = five; three < least; three *= 3) {
+                int64_t size = three;
+                while (size < n) size *= 2;
+                if (size < least) least = size;
+            }
+    return least;
 }
 
 static int is_nearer(int64_t n, int64_t size, int64_t than)

@@ -40,7 +40,7 @@ typedef struct lmr_nufft_candidate {
     double upsample, seconds;
 } lmr_nufft_candidate;
 
-enum { LMR_NUFFT_CANDIDATES = 24 };
+enum { LMR_NUFFT_CANDIDATES = 28 };
 
 /* The factors that come into question, cheapest first, and how many: the one that was asked for, or all whose grids
  * differ. Whether they keep tol is not said. */

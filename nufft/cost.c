@@ -44,9 +44,13 @@ static double cells_of(const lmr_nufft_work *w)
     return cells;
 }
 
-/* Cells that a processor zeroes and adds, or copies: of the padded tiles that hold points, once for each of their
- * chunks. In spreading only crowded tiles are cut, or few ones, and then buffers for all chunks wait to be added. */
-static double padded_cells(const lmr_nufft_work *w, int type)
+/* What a processor's threads share: padded tiles that hold points, or chunks of their points. */
+typedef struct portions {
+    double count, cells; /* cells that are zeroed and added, or copied, by all of them */
+} portions;
+
+/* In spreading only crowded tiles are cut, or few ones, and then buffers for all chunks wait to be added. */
+static portions portions_of(const lmr_nufft_work *w, int type)
 {
     double tiles = 1, volume = 1;
     for (int d = 0; d < w->ndim; d++) {
@@ -56,7 +60,16 @@ static double padded_cells(const lmr_nufft_work *w, int type)
     const double occupied = tiles * -expm1(-w->points / tiles), each = w->points / occupied,
                  size = fmax(CHUNK_POINTS, w->points / MOST_CHUNKS), chunks = ceil(each / size);
     const int cut = each > 2 * size || (w->ndim == 3 && tiles > 1 && tiles <= FEW_TILES);
-    return occupied * volume * (type == 2 ? chunks : cut ? 2 * chunks : 1);
+    const double count = occupied * (type == 2 || cut ? chunks : 1);
+    return (portions){count, volume * count * (type == 1 && cut ? 2 : 1)};
+}
+
+/* How much longer than its share a thread may work where there are few portions; for two threads, whatever their
+ * number: it must not change the choice, which would change results. */
+static double imbalance(double shared)
+{
+    const double count = fmax(1, rint(shared));
+    return ceil(count / 2) * 2 / count;
 }
 
 /* What a GPU brings to shared memory: nearly all cells, unless points are few. */
@@ -73,11 +86,13 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
     const lmr_nufft_rate *r = &rates->points[type - 1][w->ndim - 1];
     const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
     const int at = wider < 0 ? 0 : wider > last ? last : wider;
-    const double touched = rates->tiles ? padded_cells(w, type) : touched_cells(w);
+    const portions parts = portions_of(w, type);
+    const double touched = rates->tiles ? parts.cells : touched_cells(w),
+                 longer = rates->tiles ? imbalance(parts.count) : 1;
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];
     if (r->sparse[at] > 0) cost = fmin(cost, values * r->sparse[at]);
-    return 1e-9 * cost / rates->threads;
+    return 1e-9 * cost * longer / rates->threads;
 }
 
 /* For one cell: the factors of a side of n cells. What is left of a size that has others counts as twos. */
