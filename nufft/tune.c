@@ -58,7 +58,7 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
     lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
     lmr_tune_grid mine;
     int count = 0;
-    const int factors = lmr_nufft_rank(r, modes, list);
+    const int factors = lmr_nufft_rank(r, modes, 1, list);
     for (int i = 0; i < factors; i++)
         if (add_factor(r, modes, list[i].upsample, 0, &mine)) count = insert(grids, count, &mine);
     if (effort == LARMOR_PLAN_MEASURE) {

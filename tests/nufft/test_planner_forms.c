@@ -2,14 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/nufft/planner.h"
 
-/* One grid alone is in question, so that how many plans are timed does not depend on the times. */
+/* One grid, way and shape alone is in question, so that how many plans are timed does not depend on the times. */
 static problem one_grid(int64_t memory)
 {
+    const int processor = dev->be->threads(dev->ctx) > 0;
     return problem_of((larmor_nufft_opts){.type = 1,
                                           .ndim = 2,
                                           .modes = {32, 32},
                                           .tol = 1e-6,
                                           .upsample = 1.5,
+                                          .method = processor ? LARMOR_NUFFT_AUTO : LARMOR_NUFFT_SM,
+                                          .tiles = 1,
                                           .effort = LARMOR_PLAN_MEASURE,
                                           .precompute_memory = memory},
                       1500);
@@ -68,11 +71,13 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     const lmr_wisdom_plan known = {.effort = LARMOR_PLAN_MEASURE,
                                    .cells = {all.grid[0], all.grid[1], 1},
                                    .width = all.width,
+                                   .method = (int)many.opts.method,
                                    .precompute = LARMOR_PRECOMPUTE_FULL};
     larmor_wisdom_forget(dev);
     few.opts.precompute_memory = many.opts.precompute_memory = all.precompute_bytes - 1;
     lmr_wisdom_key key = key_of(&few);
     key.upsample = 1.5, key.precompute = LARMOR_PRECOMPUTE_AUTO, key.precompute_memory = few.opts.precompute_memory;
+    key.method = (int)few.opts.method, key.tiles = few.opts.tiles;
     lmr_wisdom_add(dev, &key, &known);
     larmor_nufft *fits = plan_of(&few);
     const larmor_nufft_info info = larmor_nufft_describe(fits);
