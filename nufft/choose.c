@@ -11,14 +11,15 @@
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
 
-/* Those at odd places are for the planner that times them: the model cannot tell neighbours apart, and of more of them
- * it would the more often choose one whose FFT is slower than it thinks. */
-static const double factors[] = {1.15, 1.17, 1.2, 1.22, 1.25, 1.28, 1.3, 1.33, 1.35, 1.37, 1.4, 1.43,
-                                 1.45, 1.47, 1.5, 1.52, 1.55, 1.57, 1.6, 1.65, 1.7,  1.75, 1.8, 1.85,
-                                 1.9,  1.95, 2,   2.08, 2.1,  2.15, 2.2, 2.25, 2.35, 2.4,  2.5};
+/* What the model chooses from: it cannot tell neighbours apart, and of more of them it would the more often choose one
+ * whose FFT is slower than it thinks. */
+static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
+                                 1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
 enum { FACTORS = sizeof factors / sizeof *factors };
 static const double most_side = 0x1p58;
-_Static_assert((int)FACTORS <= (int)LMR_NUFFT_CANDIDATES, "candidates must have room for all factors");
+static const double fine_step = 1.02; /* between those that are timed as well */
+enum { FINE_FACTORS = 40 };
+_Static_assert((int)FACTORS + (int)FINE_FACTORS <= (int)LMR_NUFFT_CANDIDATES, "room for all factors");
 
 /* Of sizes with one factor 2 alone FFTs are often half as slow again. */
 int lmr_nufft_is_good_size(int64_t n)
@@ -226,23 +227,38 @@ static void insert(lmr_nufft_candidate *list, int count, lmr_nufft_candidate min
     list[at] = mine;
 }
 
+/* Ascending. */
+static int list_factors(int finely, double list[LMR_NUFFT_CANDIDATES])
+{
+    int count = 0, next = 0;
+    double fine = factors[0];
+    for (int i = 0; i < FINE_FACTORS && finely; i++, fine *= fine_step) {
+        while (next < FACTORS && factors[next] <= fine) list[count++] = factors[next++];
+        if (fine < factors[FACTORS - 1]) list[count++] = fine;
+    }
+    while (next < FACTORS) list[count++] = factors[next++];
+    return count;
+}
+
 /* A processor's vectors and the good sizes of grids make steps in the cost, so that both are taken as they are. */
 int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], int finely,
                    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES])
 {
     int count = 0;
     int64_t before[3] = {0};
+    double all[LMR_NUFFT_CANDIDATES];
     if (r->upsample > 0 || r->cells[0] > 0) {
         list[0].upsample = r->upsample > 0 ? r->upsample : least_factor(r->ndim, modes, r->cells);
         list[0].seconds = 0;
         return 1;
     }
-    for (int i = 0; i < FACTORS; i += finely ? 1 : 2) {
+    const int all_count = list_factors(finely, all);
+    for (int i = 0; i < all_count; i++) {
         lmr_nufft_choice at;
-        lmr_nufft_candidate mine = {factors[i], INFINITY};
+        lmr_nufft_candidate mine = {all[i], INFINITY};
         int width;
-        if (!first_width_on_grid(r, modes, factors[i], &width) &&
-            !set_cells(r, modes, factors[i], r->width > 0 ? r->width : width + 1, at.cells)) {
+        if (!first_width_on_grid(r, modes, all[i], &width) &&
+            !set_cells(r, modes, all[i], r->width > 0 ? r->width : width + 1, at.cells)) {
             if (same_cells(at.cells, before)) continue;
             for (int d = 0; d < 3; d++) before[d] = at.cells[d];
             at.window.width = r->width > 0 ? r->width : width + 1;
@@ -481,7 +497,7 @@ static int rank_pairs(const lmr_nufft_request *r, const double product[3],
 {
     int count = r->upsample > 0;
     list[0] = (lmr_nufft_candidate){r->upsample, 0};
-    for (int i = 0; i < FACTORS && r->upsample <= 0; i += 2)
+    for (int i = 0; i < FACTORS && r->upsample <= 0; i++)
         if (factors[i] >= 1.25 && factors[i] <= 2) /* where inner_rounding was measured */
             insert(list, count++, (lmr_nufft_candidate){factors[i], pair_cost(r, product, factors[i])});
     return count;

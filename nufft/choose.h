@@ -40,10 +40,10 @@ typedef struct lmr_nufft_candidate {
     double upsample, seconds;
 } lmr_nufft_candidate;
 
-enum { LMR_NUFFT_CANDIDATES = 35 };
+enum { LMR_NUFFT_CANDIDATES = 58 };
 
 /* The factors that come into question, cheapest first, and how many: the one that was asked for, or all whose grids
- * differ, finely: twice as many. Whether they keep tol is not said. */
+ * differ; finely: more of them. Whether they keep tol is not said. */
 int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3], int finely,
                    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES]);
 

@@ -14,7 +14,7 @@
 
 /* MEASURE: grids that the model puts within this factor of the best, so many of them. */
 static const double promising = 2;
-enum { PROMISING = 16 };
+enum { PROMISING = 24 };
 static const double step = 1.05; /* between the upsampling factors of an exhaustive search */
 /* By effort: entries from which an axis is varied, and duels of the best at the end. */
 static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 4, 8};

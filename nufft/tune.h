@@ -8,7 +8,7 @@
  * device's wisdom knows is not timed again; what is timed becomes wisdom. m >= 1. */
 larmor_status lmr_nufft_tune(const larmor_nufft *plan, const larmor_array *points, int64_t m, larmor_nufft **best);
 
-enum { LMR_TUNE_GRIDS = 80 };
+enum { LMR_TUNE_GRIDS = 96 };
 
 typedef struct lmr_tune_grid {
     int64_t cells[3]; /* 1 beyond ndim */
