@@ -10,7 +10,7 @@ import numpy as np
 
 WIDTHS = range(2, 17)
 SIDE = (2048, 32, 16)  # of a processor's tiles, as in nufft/cpu/tiles.h
-CHUNK, CHUNKS = 512, 64
+CHUNK, CHUNKS, FEW = 512, 64, 27
 START = {"gpu": 3e3}       # ns of a kernel's launch
 
 
@@ -33,16 +33,22 @@ def read(path):
     return lines[0][1].rstrip(":"), lines
 
 
-def padded(device, kind, ndim, side, width, m):
-    """As lmr_nufft_cost_points has it."""
+def touched(side, ndim, m):
+    """Cells that a GPU brings to shared memory, as lmr_nufft_cost_points has it."""
+    return -np.expm1(-m * SIDE[ndim - 1] ** ndim / side ** ndim) * side ** ndim
+
+
+def portions(kind, ndim, side, width, m):
+    """What a processor's threads share: padded cells, and how much longer one of two works than its share."""
     tiles = max(1, side // SIDE[ndim - 1]) ** ndim
-    if device == "gpu":
-        return -np.expm1(-m * SIDE[ndim - 1] ** ndim / side ** ndim) * side ** ndim
     volume = (side / max(1, side // SIDE[ndim - 1]) + width) ** ndim
     occupied = -tiles * np.expm1(-m / tiles)
     each, size = m / occupied, max(CHUNK, m / CHUNKS)
     chunks = np.ceil(each / size)
-    return occupied * volume * (chunks if kind == 2 else 2 * chunks if each > 2 * size else 1)
+    cut = each > 2 * size or (ndim == 3 and 1 < tiles <= FEW)
+    count = occupied * (chunks if kind == 2 or cut else 1)
+    whole = max(1, np.rint(count))
+    return volume * count * (2 if kind == 1 and cut else 1), np.ceil(whole / 2) * 2 / whole
 
 
 def point_rows(lines, device, precision, kind, ndim, width, method):
@@ -52,9 +58,10 @@ def point_rows(lines, device, precision, kind, ndim, width, method):
         if int(p[9]) != method:
             continue
         cells, m, batch, together = float(p[5]) ** ndim, float(p[6]), float(p[7]), float(p[8])
-        touched = padded(device, kind, ndim, int(p[5]), width, m)
-        yield (np.ceil(batch / together) * m, batch * m, batch * touched), 1e9 * float(p[11]) - START.get(device, 0), \
-            m / cells
+        padded, longer = (touched(int(p[5]), ndim, m), 1) if device == "gpu" else \
+            portions(kind, ndim, int(p[5]), width, m)
+        columns = (longer * np.ceil(batch / together) * m, longer * batch * m, longer * batch * padded)
+        yield columns, 1e9 * float(p[11]) - START.get(device, 0), m / cells
 
 
 def points(lines, device, precision, kind, ndim):
