@@ -49,7 +49,6 @@ static int is_nearer(int64_t n, int64_t size, int64_t than)
     return a < b || (a == b && size > than);
 }
 
-/* Among large numbers good sizes are so rare that they are counted up instead. */
 int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most)
 {
     int64_t nearest = 0;

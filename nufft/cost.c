@@ -86,9 +86,11 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
     const lmr_nufft_rate *r = &rates->points[type - 1][w->ndim - 1];
     const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
     const int at = wider < 0 ? 0 : wider > last ? last : wider;
-    const portions parts = portions_of(w, type);
-    const double touched = rates->tiles ? parts.cells : touched_cells(w),
-                 longer = rates->tiles ? imbalance(parts.count) : 1;
+    double touched = touched_cells(w), longer = 1;
+    if (rates->tiles) {
+        const portions parts = portions_of(w, type);
+        touched = parts.cells, longer = imbalance(parts.count);
+    }
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];
     if (r->sparse[at] > 0) cost = fmin(cost, values * r->sparse[at]);

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "nufft/cpu/tiles.h"
 #include "nufft/precompute.h"
 #include "nufft/race.h"
 #include "nufft/survey.h"
@@ -15,7 +14,7 @@
 /* MEASURE: grids that the model puts within this factor of the best, so many of them. */
 static const double promising = 2;
 enum { PROMISING = 24 };
-static const double step = 1.05; /* between the upsampling factors of an exhaustive search */
+static const double step = 1.05; /* EXHAUSTIVE: between the upsampling factors of wider windows */
 /* By effort: entries from which an axis is varied, and duels of the best at the end. */
 static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 4, 8};
 enum { MOST_SEEDS = 6, MOST_DUELS = 8, MOST_VARIANTS = 8, MOST_CANDIDATES = 512 };
@@ -68,8 +67,7 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
     }
     const int fixed = r->upsample > 0 || r->cells[0] > 0;
     for (double factor = 1.15; factor <= 2.5 && !fixed; factor *= step)
-        for (int wider = 0; wider < 2; wider++)
-            if (add_factor(r, modes, factor, wider, &mine)) count = insert(grids, count, &mine);
+        if (add_factor(r, modes, factor, 1, &mine)) count = insert(grids, count, &mine);
     if (fixed && add_factor(r, modes, list[0].upsample, 1, &mine)) count = insert(grids, count, &mine);
     return count;
 }
@@ -249,12 +247,12 @@ static int vary_method(const trial *t, const candidate *from, candidate to[MOST_
 /* Where there are any: a GPU has none in the caller's own order, and in 1D only those of the method SM differ. */
 static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
+    const larmor_nufft_opts *o = &t->plan->opts;
     const lmr_nufft_method method = from->way.method;
-    const int vain = t->plan->opts.ndim == 1 ? method != LMR_NUFFT_SM : method == LMR_NUFFT_GM;
-    int count = 0;
-    for (; count < LMR_NUFFT_SHAPES && (is_processor(t->plan) || !vain) && !t->plan->opts.tiles; count++)
-        to[count] = *from, to[count].way.tiles = count;
-    return count;
+    const int vain = o->ndim == 1 ? method != LMR_NUFFT_SM : method == LMR_NUFFT_GM;
+    if (o->tiles || (vain && !is_processor(t->plan))) return 0;
+    for (int i = 0; i < LMR_NUFFT_SHAPES; i++) to[i] = *from, to[i].way.tiles = i;
+    return LMR_NUFFT_SHAPES;
 }
 
 static int vary_batch(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/status.h"
-#include "nufft/cpu/tiles.h"
+#include "nufft/kernels.h"
 #include "nufft/survey.h"
 #include "nufft/window.h"
 

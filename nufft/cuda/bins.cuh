@@ -16,7 +16,7 @@ int64_t floor_power(double x)
 
 /* Sides of a bin: for SM those of the paper, else what the owners' threads span, and along the last dimension so many
  * cells that a bin holds about 1000 points, or fewer where few points must feed all multiprocessors. The other shapes
- * are half and twice as long there; of the method SM they are more like cubes. */
+ * are half and twice as long there; the method SM has a smaller and a larger one. */
 void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int64_t side[3])
 {
     static constexpr int64_t shared[LMR_NUFFT_SHAPES][3][3] = {{{1024, 1, 1}, {32, 32, 1}, {16, 16, 2}},
