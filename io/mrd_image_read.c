@@ -42,33 +42,28 @@ static int before(const char *a, const char *b)
     return m != n ? m < n : strcmp(a, b) < 0;
 }
 
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *user)
+static void visit(const char *name, void *user)
 {
-    (void)group;
     search *s = user;
     char path[256];
-    if (info->type != H5L_TYPE_HARD || snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path ||
-        !has(s->file, path, H5I_GROUP))
-        return 0;
+    if (snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path || !has(s->file, path, H5I_GROUP))
+        return;
     if (is_series(s->file, path)) {
         if (!s->series || before(path, s->path)) snprintf(s->path, sizeof s->path, "%s", path);
         s->series++;
     } else if (s->depth) {
         search inner = {.file = s->file, .group = path};
-        if (H5Literate_by_name(s->file, path, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &inner, H5P_DEFAULT) >= 0 &&
-            inner.series) {
+        if (lmr_h5_list(s->file, path, visit, &inner) && inner.series) {
             if (!s->groups) snprintf(s->group_found, sizeof s->group_found, "%s", inner.path);
             s->groups++;
         }
     }
-    return 0;
 }
 
 static int list(hid_t file, const char *group, int depth, search *found)
 {
     *found = (search){.file = file, .group = strcmp(group, "/") ? group : "", .depth = depth};
-    return has(file, group, H5I_GROUP) &&
-           H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, found, H5P_DEFAULT) >= 0;
+    return has(file, group, H5I_GROUP) && lmr_h5_list(file, group, visit, found);
 }
 
 /* The series to read: the one that was asked for, else /dataset/image_0, the first of /dataset, or that of the only
