@@ -20,16 +20,18 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)", .low = 1,
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N",
+           "most iterations (default: 100; where the image follows its noise no more, they end before)", .low = 1,
            .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 3e-4 for cg, else 1e-2)",
+           "(default: where the error is small beside the noise of the image)",
            .low = 0, .high = 1, .absent = 1),
-    OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
-           "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
-           "of A^H b (default: 7e-4 for cg, else 2e-3)",
-           .low = 0, .high = INFINITY, .absent = 1),
+    OPTION(
+        APP_TEXT, lambda, 'l', "lambda", "X",
+        "weight of the penalty: auto, chosen from the data and their noise; a number, of cg in units of the largest "
+        "eigenvalue of A^H A, else of the typical magnitude of A^H b; or noise:NUMBER, in units of the noise",
+        .preset = "auto"),
     OPTION(APP_FLAG, joint, 0, "joint", "",
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
@@ -110,17 +112,17 @@ static void clear(recon_run *r)
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
 }
 
-/* A method's defaults: of cg the program's own, of the others the library's. */
-static void defaults(recon_job *job)
+/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
+static int read_lambda(const char *text, recon_job *job)
 {
-    larmor_regulariser_opts penalty = {.lambda = 7e-4};
-    larmor_solve_opts solve = {.max_iter = 30, .tol = 3e-4};
-    job->eps = 1e-5;
-    if (job->method == RECON_REGULARISED) {
-        larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
-        job->eps = 1e-3; /* far below what a penalty of noise's size changes */
-    }
-    job->iters = solve.max_iter, job->tol = solve.tol, job->lambda = penalty.lambda;
+    char *end;
+    job->choose = CHOOSE_AUTO;
+    if (!strcmp(text, "auto")) return 1;
+    const int in_noise = !strncmp(text, "noise:", 6);
+    const char *number = text + (in_noise ? 6 : 0);
+    job->choose = in_noise ? CHOOSE_NOISE : CHOOSE_FIXED;
+    job->lambda = strtod(number, &end);
+    return end != number && !*end && job->lambda >= 0 && isfinite(job->lambda);
 }
 
 static recon_job job_of(const recon_settings *s)
@@ -141,10 +143,10 @@ static recon_job job_of(const recon_settings *s)
                      .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
                      .calibration = s->calibration,
                      .monitor = app_monitor};
-    defaults(&job);
-    if (s->iters) job.iters = (int)s->iters;
+    /* of a penalty far below what it changes */
+    job.eps = job.method == RECON_REGULARISED ? 1e-3 : 1e-5;
+    job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
-    if (!isnan(s->lambda)) job.lambda = s->lambda;
     if (!isnan(s->eps)) job.eps = s->eps;
     return job;
 }
@@ -159,6 +161,10 @@ static int run(const void *given, const app_files *files)
     int code = APP_DONE;
     if (s->joint && strcmp(s->method, "tv") != 0 && strcmp(s->method, "llr") != 0) {
         app_error("--joint: frames are reconstructed together by --method tv and llr, not by %s.", s->method);
+        return APP_USAGE;
+    }
+    if (!read_lambda(s->lambda, &r.job)) {
+        app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
         return APP_USAGE;
     }
     code = recon_open_outputs(&r);

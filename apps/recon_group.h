@@ -8,6 +8,8 @@
 typedef enum recon_method { RECON_GRID, RECON_CG, RECON_REGULARISED } recon_method;
 typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_FILE, DENSITY_NONE } recon_density;
 
+typedef enum recon_choose { CHOOSE_AUTO, CHOOSE_FIXED, CHOOSE_NOISE } recon_choose;
+
 typedef struct recon_job {
     recon_method method;
     const char *regulariser; /* of RECON_REGULARISED */
@@ -18,6 +20,7 @@ typedef struct recon_job {
     int iters;
     larmor_plan_effort effort; /* of the NUFFT's planner */
     double tol, eps;           /* tol negative: at rounding */
+    recon_choose choose;       /* lambda from the data, as given, or as given in units of the noise */
     double lambda;             /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
     double time_weight;        /* of tv, see larmor_regulariser_opts */
     int64_t llr_block;         /* side of llr's blocks, 0 for the default */
@@ -41,11 +44,14 @@ typedef struct recon_job {
 typedef struct recon_result {
     larmor_report report;
     double lambda, weight; /* of the penalty: relative and absolute */
-    double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside;       /* samples beyond the grid's k-space */
-    int interrupted;       /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;          /* 1: the normal map was Toeplitz */
-    int made_traj;         /* 1: the trajectory was made from the counters */
+    double noise;         /* deviation of the real and the imaginary part of a sample: 1 if whitened, else measured */
+    larmor_choice choice; /* how the weight was found, if it was chosen */
+    int chosen;
+    double largest;  /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside; /* samples beyond the grid's k-space */
+    int interrupted; /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;    /* 1: the normal map was Toeplitz */
+    int made_traj;   /* 1: the trajectory was made from the counters */
 } recon_result;
 
 /* Reconstruct groups of one encoding and slice together, or a single one.

@@ -44,9 +44,27 @@ void recon_log_method(const recon_run *r)
     if (r->job.method == RECON_GRID)
         app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
     else
-        app_log("%s on %s: at most %d iterations, tolerance %.1e, lambda %.1e of the %s; %s",
-                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, fmax(r->job.tol, 0),
-                r->job.lambda, r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
+        app_log("%s on %s: lambda %s; %s", r->job.method == RECON_CG ? "cg-sense" : s->method, spec,
+                r->job.choose == CHOOSE_AUTO ? "from the data" : s->lambda, maps);
+}
+
+/* What the weight was chosen from. */
+static void log_noise(const recon_run *r, const char *what)
+{
+    const recon_result *last = &r->last;
+    const double factor = last->chosen ? last->choice.noise : 1;
+    if (r->job.whitening && factor < 1.2)
+        app_log("%s: noise as in the noise scan", what);
+    else if (r->job.whitening)
+        app_log("%s: the data are off the model by %.3g times the noise of the noise scan", what, factor);
+    else
+        app_log("%s: noise %.3g a sample, measured from %s", what, factor * last->noise,
+                factor != 1 ? "what the data are off the model" : "the rim of k-space");
+    if (last->chosen)
+        app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
+                last->choice.tried == 1 ? "" : "s", last->choice.seconds);
+    else if (r->job.choose == CHOOSE_AUTO)
+        app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
 }
 
 void recon_log_result(const recon_run *r, const char *what, int first)
@@ -56,6 +74,12 @@ void recon_log_result(const recon_run *r, const char *what, int first)
         app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
     if (last->outside)
         app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
+    if (r->job.method == RECON_GRID) return;
+    log_noise(r, what);
+    if (last->report.end == LARMOR_END_ITERATIONS)
+        app_log("%s: the limit of iterations was reached first; --iters allows for more", what);
+    if (last->report.end == LARMOR_END_PRECISION)
+        app_log("%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", what);
     if (r->job.method == RECON_CG)
         app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
                 last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);

@@ -12,7 +12,8 @@ typedef struct recon_settings {
     const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *plan;
-    double tol, lambda, time_weight, eps;
+    const char *lambda;
+    double tol, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 

@@ -78,6 +78,16 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
+/* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
+ * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
+ * smooth. What signal there is makes it too large, never too small. The root of the mean square over coils.
+ *
+ * kspace     c64 [samples, readouts, coils], of readouts in their order.
+ * traj       [nd, samples, readouts].
+ * deviation  0 if no readout has four samples in a row there.
+ * Errors     LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation);
+
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window; /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
@@ -124,6 +134,12 @@ typedef struct larmor_sense_opts { /* zero means default */
  * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
  *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* kspace <- sqrt(weights) .* kspace, in place: what data need for a larmor_op_sense with these weights.
+ *
+ * weights  real >= 0, [samples, readouts]; NULL for 1. kspace: complex [samples, readouts, coils].
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC for weights that are not finite. */
+LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspace);
 
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);

@@ -164,6 +164,44 @@ larmor_status lmr_pair_weight(lmr_pair *s, const larmor_array *noise, double *we
     return LARMOR_OK;
 }
 
+larmor_status lmr_pair_deviation(const lmr_pair *s, const larmor_array *noise, double *deviation)
+{
+    const larmor_circulant *c = s->c;
+    const larmor_array *d = c->eigenvalues;
+    const double mean = c->mean > 0 ? c->mean : 1, count = (double)larmor_array_count(d);
+    larmor_array *factors = NULL, *ones = NULL;
+    larmor_status st;
+    double sum[2], size;
+    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &factors));
+    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &ones));
+    LMR_OR(done, larmor_fill(ones, 1));
+    LMR_OR(done, lmr_circulant_affine(c, 1, LMR_RISK_FLOOR * mean, factors));
+    LMR_OR(done, lmr_circulant_invert(mean, factors));
+    LMR_OR(done, larmor_dot(ones, factors, sum));
+    LMR_OR(done, larmor_nrm2(noise, &size));
+    const double power = size * size / (double)larmor_array_count(noise) * s->choice.noise * s->choice.noise;
+    *deviation = sum[0] > 0 ? sqrt(power / (c->square * sum[0] / count)) : 0;
+done:
+    larmor_array_free(ones), larmor_array_free(factors);
+    return st;
+}
+
+larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                     const larmor_circulant *C, const larmor_regulariser *r, double *weight)
+{
+    lmr_pair s = {.choice = {.noise = 1}};
+    larmor_array *x;
+    *weight = 0;
+    if (!A || !b || !noise || !C)
+        return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b, a sample of the noise and a circulant are needed");
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    larmor_status st = lmr_pair_create(A, b, noise, C, x, &s);
+    if (!st) st = r ? lmr_pair_deviation(&s, noise, weight) : lmr_pair_weight(&s, noise, weight);
+    lmr_pair_free(&s);
+    larmor_array_free(x);
+    return st;
+}
+
 /* To where the filters have the least estimate, and again from there until that is near. */
 static larmor_status choose(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
 {

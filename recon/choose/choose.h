@@ -38,6 +38,8 @@ larmor_status lmr_pair_create(larmor_op *A, const larmor_array *b, const larmor_
 void lmr_pair_free(lmr_pair *s);
 /* The noise's power over the image's, which is the best weight where the image's spectrum is flat. */
 larmor_status lmr_pair_weight(lmr_pair *s, const larmor_array *noise, double *weight);
+/* The deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image. */
+larmor_status lmr_pair_deviation(const lmr_pair *s, const larmor_array *noise, double *deviation);
 /* x, J <- the solutions at a weight, to a small part of the noise in them. */
 larmor_status lmr_pair_solve(lmr_pair *s, double weight);
 /* After that: make the noise what the data are off the model. */

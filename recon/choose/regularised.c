@@ -72,28 +72,6 @@ static larmor_status try_weight(search *w, double weight, int iters)
 
 /* ---- the way down ---- */
 
-/* The weight that takes noise away where it is strongest: the deviation of the noise in A^H b, weighed by how much of
- * the image's noise it makes. */
-static larmor_status expect(search *w, const larmor_circulant *c, const larmor_array *noise, double strength)
-{
-    larmor_array *factors, *ones = NULL;
-    double sum[2], size;
-    LMR_TRY(larmor_array_create(c->eigenvalues->dev, c->eigenvalues->dtype, c->eigenvalues->shape, &factors));
-    larmor_status st;
-    const double mean = c->mean > 0 ? c->mean : 1, count = (double)larmor_array_count(factors);
-    LMR_OR(done, larmor_array_create(factors->dev, factors->dtype, factors->shape, &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    LMR_OR(done, lmr_circulant_affine(c, 1, 0.03 * mean, factors));
-    LMR_OR(done, lmr_circulant_invert(mean, factors));
-    LMR_OR(done, larmor_dot(ones, factors, sum));
-    LMR_OR(done, larmor_nrm2(noise, &size));
-    const double power = size * size / (double)larmor_array_count(noise) * pow(w->pair.choice.noise, 2);
-    w->expected = strength * sqrt(power / (c->square * sum[0] / count));
-done:
-    larmor_array_free(ones), larmor_array_free(factors);
-    return st;
-}
-
 static larmor_status choose(search *w)
 {
     const double first = fmax(ABOVE * w->expected, w->least);
@@ -205,7 +183,8 @@ static larmor_status run(search *w, larmor_op *A, const larmor_array *b, const l
     LMR_TRY(larmor_lambda_unit(A, b, &w->unit));
     w->least = LEAST * w->unit;
     LMR_TRY(begin_images(w, b, noise, series));
-    LMR_TRY(expect(w, c, noise, r->kind->strength));
+    LMR_TRY(lmr_pair_deviation(&w->pair, noise, &w->expected));
+    w->expected *= r->kind->strength;
     LMR_TRY(begin(w, A, r, o));
     LMR_TRY(choose(w));
     r->weight = w->pair.choice.weight;

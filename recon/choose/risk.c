@@ -5,13 +5,10 @@
 
 #include "recon/solve/regularised.h"
 
-/* Of M, relative to the mean eigenvalue: what is sampled more thinly than that does not count. */
-#define FLOOR 0.03
-
 static larmor_status make_inverse(const larmor_circulant *c, larmor_shape shape, larmor_op **M)
 {
     larmor_op *one;
-    LMR_TRY(lmr_circulant_inverse(c, 0, NULL, 0, FLOOR, &one));
+    LMR_TRY(lmr_circulant_inverse(c, 0, NULL, 0, LMR_RISK_FLOOR, &one));
     larmor_status st = LARMOR_OK;
     if (larmor_op_in_shape(one).ndim < shape.ndim)
         st = lmr_op_each(one, (int)shape.dim[shape.ndim - 1], M);

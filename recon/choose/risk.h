@@ -14,6 +14,9 @@
 #include "larmor/solve.h"
 #include "recon/precond/circulant.h"
 
+/* Of M, relative to the mean eigenvalue: what is sampled more thinly than that does not count. */
+#define LMR_RISK_FLOOR 0.03
+
 typedef struct lmr_risk {
     larmor_op *A, *M;
     larmor_array *rhs, *noise;   /* A^H b, A^H e */
