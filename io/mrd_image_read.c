@@ -7,6 +7,7 @@
 #include "io/formats.h"
 #include "io/h5.h"
 #include "io/h5_dataset.h"
+#include "io/h5_driver.h"
 #include "io/mrd_types.h"
 
 /* ---- finding the images of a file ---- */
@@ -194,7 +195,7 @@ static larmor_status read_series(const lmr_source *source, const char *name,
     }
     if (!st) st = read(&d, result);
     lmr_dataset_close(&d);
-    if (file >= 0) H5Fclose(file);
+    if (file >= 0) lmr_h5_close_descriptor(file);
     lmr_h5_loud(before_us);
     return st ? lmr_fail_in(st, source->path) : st;
 }
