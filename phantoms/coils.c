@@ -50,7 +50,7 @@ static void weigh(const lmr_coils *coils, int c, double *weight)
     }
 }
 
-larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
+larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coils)
 {
     memset(coils, 0, sizeof *coils);
     if (count < 0 || count > 1024)
@@ -68,6 +68,8 @@ larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
     if (!coils->weight) return LMR_NO_MEMORY();
     if (!count) coils->weight[0] = 1;
     for (int c = 0; c < count; c++) weigh(coils, c, coils->weight + 2 * (int64_t)c * coils->modes);
+    for (int m = 0; m < coils->modes; m++)
+        for (int d = 0; d < ndim; d++) coils->frequency[m][d] /= reach;
     return LARMOR_OK;
 }
 
@@ -108,18 +110,16 @@ static void fill_line(const lmr_coils *coils, int c, int64_t nx, const double r[
     }
 }
 
-larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
-                                   larmor_array **maps)
+static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils, double reach,
+                               larmor_array **maps)
 {
-    *maps = NULL;
-    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     lmr_coils set;
     larmor_array *out = NULL;
     double *wave = NULL;
     void *host = NULL;
     larmor_status st;
-    LMR_OR(done, lmr_coils_create(shape.ndim, coils, &set));
+    LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
     LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(shape, coils), &out));
     const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
     const int side = 2 * set.order + 1;
@@ -148,4 +148,20 @@ done:
     lmr_coils_free(&set);
     larmor_array_free(out);
     return st;
+}
+
+larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
+                                   larmor_array **maps)
+{
+    *maps = NULL;
+    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
+    return make_maps(dev, dtype, shape, coils, 1, maps);
+}
+
+larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                          larmor_shape shape, int coils, larmor_array **maps)
+{
+    *maps = NULL;
+    LMR_TRY(lmr_image_check("phantom coils", phantom->ndim, dtype, shape));
+    return make_maps(dev, dtype, shape, coils, phantom->reach, maps);
 }
