@@ -12,6 +12,10 @@ static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
     OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the images to expect; the format follows the suffix"),
     OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl or .npy"),
+    OPTION(APP_SIZES, maps_matrix, 0, "maps-matrix", "X[,Y[,Z]]",
+           "voxels of the maps, as large as the image's: more of them reach beyond the field of view (default: the "
+           "image's)",
+           .low = 1, .high = 65535),
     OPTION(APP_TEXT, field_map, 0, "field-map", "FILE", "also write the off-resonance in Hz; any format of images"),
     SCAN_TRAJECTORY_OPTIONS(simulation_settings),
     OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
@@ -82,6 +86,10 @@ static int read_coils(const char *option, const char *text, int64_t coils, unsig
     for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
         char *end;
         const long c = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : -1;
+        if (!coils) {
+            app_error("--%s \"%s\": --coils 0 has none.", option, text);
+            return APP_USAGE;
+        }
         if (c < 0 || c >= coils || (*end && *end != ',')) {
             app_error("--%s \"%s\": numbers of coils from 0 to %lld expected, like 0,2.", option, text,
                       (long long)coils - 1);

@@ -103,10 +103,13 @@ LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype d
                                               larmor_array **maps);
 
 /* The coils that larmor_phantom_kspace sees a phantom with: those of larmor_phantom_coils, but around one that
- * larmor_phantom_change has enlarged they stand as much further away. */
+ * larmor_phantom_change has enlarged they stand as much further away.
+ *
+ * extent  what the maps cover in each direction, in units of the field of view, > 0: voxel i of n sits at
+ *         extent (i - floor(n/2)) / n. NULL: 1, the field of view itself. LARMOR_ERR_ARG for anything else. */
 LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev,
-                                                     larmor_dtype dtype, larmor_shape shape, int coils,
-                                                     larmor_array **maps);
+                                                     larmor_dtype dtype, larmor_shape shape, const double *extent,
+                                                     int coils, larmor_array **maps);
 
 /* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
  * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite

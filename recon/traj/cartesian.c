@@ -62,8 +62,8 @@ static larmor_status check_pattern(const lmr_traj_plan *plan)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "traj: cartesian got acceleration %lld and %lld calibration lines along %c, expected at "
                             "most its %lld lines",
-                            (long long)o->acceleration[d], (long long)o->calibration[d], "yz"[d],
-                            (long long)o -> matrix[1 + d]);
+                            (long long)(o->acceleration[d] ? o->acceleration[d] : 1), (long long)o->calibration[d],
+                            "yz"[d], (long long)o -> matrix[1 + d]);
     return LARMOR_OK;
 }
 
