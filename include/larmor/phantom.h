@@ -62,7 +62,7 @@ LARMOR_API void larmor_phantom_at(const larmor_phantom_course *course, double ti
 LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                               larmor_shape shape, larmor_array **image);
 
-/* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the field of view; nothing is rasterised.
+/* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the whole object; nothing is rasterised.
  *
  * traj    [nd, samples, readouts] real, cycles per field of view.
  * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils_around, kspace is
