@@ -43,7 +43,8 @@ typedef struct larmor_raw_info {
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
     int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
-    int coils;      /* of the imaging readouts, without those left out */
+    int channels;   /* of the imaging readouts, as stored */
+    int coils;      /* without those left out */
     int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
@@ -173,6 +174,26 @@ LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev,
 
 /* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
+
+typedef struct larmor_image_info {
+    char format[24];           /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
+    char type[24];             /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
+    char inside[256];          /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
+    larmor_shape shape;        /* as larmor_image_read gives it; of a PNG [width, height] */
+    int64_t images;            /* .h5: how many of the series; else 1 */
+    int64_t nonfinite;         /* how many of its numbers are NaN or Inf */
+    double lowest, highest;    /* of the others, of complex ones the magnitude; 0 if there are none, or of a PNG */
+    int has_range, is_complex; /* 1: lowest and highest are known; of magnitudes */
+    int has_geometry, has_counters; /* 1: meta has the first image's geometry; slice, contrast and so on as well */
+    larmor_image_meta meta;
+    char notes[4096]; /* provenance, lines "key: value\n" of the first image; what does not fit is cut */
+} larmor_image_info;
+
+/* What an image file is: of every format that larmor writes, .h5 as for larmor_image_read.
+ *
+ * dev     where it is read to for its range; any will do.
+ * Errors  those of larmor_image_read. */
+LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out);
 
 /* ---- writing ISMRMRD raw data ---- */
 
