@@ -271,7 +271,8 @@ static int run(const void *given, const app_files *files)
     if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
         char why[512];
         snprintf(why, sizeof why, "%s", larmor_last_error());
-        if (!show_image(path, s->json)) return APP_DONE;
+        const int damaged = strstr(why, "Copy it again") != NULL; /* and not to be looked into any further */
+        if (!damaged && !show_image(path, s->json)) return APP_DONE;
         return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
     }
     APP_OR(done, APP_INPUT, st);
