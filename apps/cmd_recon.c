@@ -73,6 +73,11 @@ static const app_option options[] = {
     OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
            .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+    OPTION(APP_TEXT, join, 0, "join", "LIST",
+           "counters that make no images of their own: none, or some of slice, contrast, phase, repetition and set, "
+           "with "
+           "commas between; auto: those that pass their limits and leave no image samples enough",
+           .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),

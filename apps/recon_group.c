@@ -1,6 +1,7 @@
 /* Groups of readouts become images. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_group.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,16 @@ fail:
     return st;
 }
 
+/* Values too large for the arithmetic become infinite on the way, which no image may be. */
+static larmor_status check_finite(const larmor_array *x)
+{
+    double size;
+    TRY(larmor_nrm2(x, &size));
+    if (isfinite(size)) return LARMOR_OK;
+    return larmor_fail(LARMOR_ERR_NUMERIC,
+                       "the image is not finite; its samples are too large or no signal, see larmor info");
+}
+
 /* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
 static larmor_status finish(const recon_frame *frame, larmor_array *x, int i, int count, larmor_array **image)
 {
@@ -169,6 +180,7 @@ static larmor_status finish(const recon_frame *frame, larmor_array *x, int i, in
     OR(done, larmor_array_reshape(count > 1 ? slice : x, recon_image_shape(grid), &one));
     OR(done, larmor_array_convert(one, LARMOR_C64, &single));
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
+    if (!st) st = check_finite(*image);
 done:
     larmor_array_free(single), larmor_array_free(one), larmor_array_free(slice);
     return st;

@@ -20,6 +20,8 @@ void recon_log_input(const recon_run *r)
         app_log("readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
                 (long long)info->dropped, (long long)info->nonfinite);
+    if (info->completing)
+        app_log("calibration: %lld of its readouts complete images that lack them", (long long)info->completing);
     if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
     app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)enc.recon_matrix[0],
             (long long)enc.recon_matrix[1], (long long)enc.recon_matrix[2],

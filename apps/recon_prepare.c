@@ -47,6 +47,19 @@ static int all_zero(const larmor_array *x)
     return !larmor_nrm2(x, &size) && size == 0;
 }
 
+/* Maps of all channels, of the sizes got: those of the coils that the scan keeps. */
+static larmor_status keep_coils(recon_run *r, int64_t got[4])
+{
+    larmor_array *all = NULL, *kept = NULL;
+    larmor_status st = larmor_array_reshape(r->job.given, LARMOR_SHAPE(got[0], got[1], got[2], got[3]), &all);
+    if (!st) st = larmor_raw_keep_coils(r->job.raw, all, &kept);
+    larmor_array_free(all);
+    if (st) return st;
+    larmor_array_free(r->job.given);
+    r->job.given = kept, got[3] = r->info.coils;
+    return LARMOR_OK;
+}
+
 /* Maps from a file: [matrix..., coils] of the first group's grid, dimensions of 1 between allowed. */
 static int read_maps(recon_run *r)
 {
@@ -66,6 +79,8 @@ static int read_maps(recon_run *r)
             need[4] = {grid.matrix[0], grid.matrix[1], grid.ndim > 2 ? grid.matrix[2] : 1, r->info.coils};
     for (int d = 0; d < shape.ndim; d++) got[d < 3 ? d : 3] *= shape.dim[d];
     if (shape.ndim == 3 && grid.ndim == 2 && got[3] == 1) got[3] = got[2], got[2] = 1;
+    if (got[3] == r->info.channels) st = keep_coils(r, got);
+    if (st) return app_fail(APP_INPUT, st);
     if (memcmp(got, need, sizeof got) != 0) {
         app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
                   (long long)got[1], (long long)got[2], (long long)got[3], (long long)need[0], (long long)need[1],
@@ -82,8 +97,11 @@ static int read_maps(recon_run *r)
 int recon_prepare(recon_run *r)
 {
     const recon_settings *s = r->s;
-    const larmor_raw_opts raw = {
-        .group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite, .conjugate = s->conjugate};
+    const larmor_raw_opts raw = {.group = s->group,
+                                 .traj_units = s->units,
+                                 .join = s->join,
+                                 .drop_nonfinite = s->drop_nonfinite,
+                                 .conjugate = s->conjugate};
     int code = APP_DONE;
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->job.raw));
     r->info = larmor_raw_describe(r->job.raw);

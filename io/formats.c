@@ -11,12 +11,13 @@
 
 /* A new format is a line here and a file that has its functions. */
 static const lmr_format formats[] = {
-    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta},
-    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta},
-    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta},
-    {".png", NULL, lmr_write_png, NULL, NULL, NULL},
-    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta},
-    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta},
+    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta, "ISMRMRD images",
+     lmr_describe_mrd},
+    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
+    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
+    {".png", NULL, lmr_write_png, NULL, NULL, NULL, "PNG", lmr_describe_png},
+    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta, "BART", NULL},
+    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta, "NumPy", NULL},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -195,8 +196,7 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps)
 
 /* ---- reading ---- */
 
-/* FILE.h5:/group opens FILE.h5, unless a file has the whole name. */
-static larmor_status open_by_suffix(const char *path, lmr_source *source, const lmr_format **format)
+larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format)
 {
     const char *colon = path ? strstr(path, ".h5:/") : NULL;
     if (colon && access(path, F_OK)) {
@@ -209,7 +209,7 @@ static larmor_status open_by_suffix(const char *path, lmr_source *source, const 
         LMR_TRY(lmr_source_open(path, "a file", source));
     }
     *format = find(source->path);
-    if (*format && (*format)->read) return LARMOR_OK;
+    if (*format && (!read || (*format)->read)) return LARMOR_OK;
     const larmor_status st = unknown_suffix(source->path, 1);
     lmr_source_close(source);
     return st;
@@ -221,7 +221,7 @@ larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_arr
     *image = NULL;
     lmr_source source;
     const lmr_format *format;
-    LMR_TRY(open_by_suffix(path, &source, &format));
+    LMR_TRY(lmr_format_open(path, 1, &source, &format));
     const larmor_status st = format->read(&source, dev, image);
     lmr_source_close(&source);
     return st;
@@ -233,7 +233,7 @@ larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
     *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
     lmr_source source;
     const lmr_format *format;
-    LMR_TRY(open_by_suffix(path, &source, &format));
+    LMR_TRY(lmr_format_open(path, 1, &source, &format));
     larmor_status st = LARMOR_OK;
     if (format->read_meta) st = format->read_meta(&source, meta);
     lmr_source_close(&source);
