@@ -195,10 +195,10 @@ static int convert_pair(const settings *s)
     if (!code) code = fill_matrix(s, &p);
     if (code) goto done;
     APP_OR(done, APP_RUN, write_scan(&p, out));
-    app_log("wrote %s: %lld readouts x %lld samples, %lld coil%s, matrix %lld x %lld x %lld, %g x %g x %g mm",
-            s->output, (long long)p.readouts, (long long)p.samples, (long long)p.coils, p.coils == 1 ? "" : "s",
-            (long long)p.matrix[0], (long long)p.matrix[1], (long long)p.matrix[2], p.fov_mm[0], p.fov_mm[1],
-            p.fov_mm[2]);
+    app_log("wrote %s: %lld readout%s x %lld sample%s, %lld coil%s, matrix %lld x %lld x %lld, %g x %g x %g mm",
+            s->output, (long long)p.readouts, app_s(p.readouts), (long long)p.samples, app_s(p.samples),
+            (long long)p.coils, app_s(p.coils), (long long)p.matrix[0], (long long)p.matrix[1],
+            (long long)p.matrix[2], p.fov_mm[0], p.fov_mm[1], p.fov_mm[2]);
 done:
     free(p.k);
     free(p.data);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "recon_options.h"
 #include "recon_prepare.h"
 #include "recon_report.h"
 #include "recon_series.h"
@@ -156,12 +157,8 @@ static int run(const void *given, const app_files *files)
     recon_run r = {.s = s, .input = files->name[0], .job = job_of(s)};
     r.job.user = &r.progress;
     recon_series list = {NULL, NULL, 0, 0};
-    int code = APP_DONE;
-    if (s->joint && strcmp(s->method, "tv") != 0 && strcmp(s->method, "llr") != 0) {
-        app_error("--joint: frames are reconstructed together by --method tv and llr, not by %s.", s->method);
-        return APP_USAGE;
-    }
-    code = recon_open_outputs(&r);
+    int code = recon_check_options(&cmd_recon, s);
+    if (!code) code = recon_open_outputs(&r);
     if (!code) code = recon_prepare(&r);
     if (!code) code = recon_series_gather(&r, &list);
     if (!code) code = recon_series_check(&r, &list);
@@ -184,6 +181,8 @@ const app_command cmd_recon = {
     .details =
         "Slices, contrasts, phases, repetitions and sets become one image each; averages add data. Images are on\n"
         "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached.",
+    .lacking = "a scan is needed; for example: larmor recon scan.h5 -o image.nii",
+    .surplus = "one scan at a time, several in one call are not supported yet; an image is named by -o",
     .min_files = 1,
     .max_files = 1,
     .options = options,

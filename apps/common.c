@@ -134,10 +134,11 @@ larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate
     if (larmor_wisdom_load(dev, NULL, &r)) {
         app_log("warning: %s", larmor_last_error());
     } else {
-        app_log("plan: %s, with %d lines of wisdom for this device", plan ? plan : "estimate", r.used);
+        app_log("plan: %s, with %d line%s of wisdom for this device", plan ? plan : "estimate", r.used,
+                app_s(r.used));
         if (r.corrupt || r.foreign_version)
-            app_log("warning: wisdom: %d damaged lines and %d of another version are left out", r.corrupt,
-                    r.foreign_version);
+            app_log("warning: wisdom: %d damaged line%s and %d of another version are left out", r.corrupt,
+                    app_s(r.corrupt), r.foreign_version);
     }
     return calibrate ? larmor_nufft_calibrate(dev) : LARMOR_OK;
 }
@@ -148,15 +149,37 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate)
     if (larmor_wisdom_save(dev, NULL)) app_log("warning: %s", larmor_last_error());
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int stat_folder(const char *path, struct stat *s)
+{
+    const int length = (int)(name_of(path) - path);
+    char folder[4096];
+    const int wrote = length ? snprintf(folder, sizeof folder, "%.*s", length, path) : snprintf(folder, 3, ".");
+    return wrote < (int)sizeof folder ? stat(folder, s) : -1;
+}
+
 int app_same_file(const char *a, const char *b)
 {
     struct stat s, t;
     if (!strcmp(a, b)) return 1;
-    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    const int a_missing = stat(a, &s), b_missing = stat(b, &t);
+    if (a_missing != b_missing) return 0;
+    if (a_missing && (strcmp(name_of(a), name_of(b)) != 0 || stat_folder(a, &s) || stat_folder(b, &t))) return 0;
+    return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+const char *app_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
 }
 
 const char *app_suffix(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const char *dot = strrchr(name_of(path), '.');
     return dot ? dot : "";
 }

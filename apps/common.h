@@ -66,8 +66,11 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 
-/* 1 if the paths name the same existing file, or are equal. */
+/* 1 if the paths name the same file, which need not be there yet. */
 int app_same_file(const char *a, const char *b);
+
+/* What is printed behind the word for so many things: "" for 1, else "s". */
+const char *app_s(int64_t count);
 
 /* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
 const char *app_suffix(const char *path);

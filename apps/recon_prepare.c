@@ -17,6 +17,11 @@ int recon_open_outputs(recon_run *r)
             app_error("%s: is also the output; choose another name.", path);
             return APP_USAGE;
         }
+        for (int j = 0; j < i; j++) {
+            if (!app_same_file(path, r->s->outputs.text[j])) continue;
+            app_error("%s: is given twice as an output; once is enough.", path);
+            return APP_USAGE;
+        }
         const larmor_status st = larmor_output_open(path, r->s->force, &r->output[i]);
         if (st) return app_fail(APP_RUN, st);
     }
@@ -35,8 +40,9 @@ static larmor_status make_whitening(recon_run *r)
     const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
     const larmor_status st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
     if (!st)
-        app_log("whitening: %lld noise samples, dwell %.3g/%.3g us, bandwidth ratio %.3g",
-                (long long)info->noise_samples, info->noise_dwell_us, info->dwell_us, info->noise_bandwidth);
+        app_log("whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g",
+                (long long)info->noise_samples, app_s(info->noise_samples), info->noise_dwell_us, info->dwell_us,
+                info->noise_bandwidth);
     larmor_array_free(noise);
     return st;
 }
@@ -93,10 +99,6 @@ int recon_prepare(recon_run *r)
         app_log("device %s", larmor_device_reason(r->job.dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
     APP_OR(done, APP_INPUT, make_whitening(r));
-    if (r->job.no_maps && r->job.method != RECON_GRID) {
-        app_error("--maps none: only --method grid works without coil maps.");
-        return APP_USAGE;
-    }
     if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) code = read_maps(r);
     if (!code) recon_log_method(r);
 done:

@@ -35,7 +35,7 @@ int recon_write(recon_run *r)
     for (int i = 0; i < s->outputs.count; i++) {
         const larmor_status st = larmor_image_write(r->output[i], r->image, r->images, &opts);
         if (st) return app_fail(APP_RUN, st);
-        app_log("wrote %s (%d image%s%s)", larmor_output_path(r->output[i]), r->images, r->images == 1 ? "" : "s",
+        app_log("wrote %s (%d image%s%s)", larmor_output_path(r->output[i]), r->images, app_s(r->images),
                 r->last.interrupted ? ", interrupted" : "");
     }
     return APP_DONE;

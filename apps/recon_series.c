@@ -75,7 +75,7 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
     if (!image) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     int code = APP_DONE;
     if (count > 1)
-        snprintf(what, sizeof what, "series %d of %d, %d images", s + 1, l->series, count);
+        snprintf(what, sizeof what, "series %d of %d, %d image%s", s + 1, l->series, count, app_s(count));
     else
         snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
     app_progress_begin(&r->progress, what);

@@ -1,0 +1,87 @@
+/* Options of recon that do not go together. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_options.h"
+
+#include <string.h>
+
+static int is_method(const recon_settings *s, const char *name)
+{
+    return !strcmp(s->method, name);
+}
+
+static int iterates(const recon_settings *s)
+{
+    return !is_method(s, "grid");
+}
+
+/* Gridding has neither, so to ask for none is no mistake. */
+static int has_toeplitz(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->toeplitz, "off");
+}
+
+static int has_precond(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->precond, "none");
+}
+
+static int has_frames(const recon_settings *s)
+{
+    return is_method(s, "tv") || is_method(s, "llr");
+}
+
+static int has_time(const recon_settings *s)
+{
+    return is_method(s, "tv") && s->joint;
+}
+
+static int has_blocks(const recon_settings *s)
+{
+    return is_method(s, "llr");
+}
+
+static int has_density(const recon_settings *s)
+{
+    return !iterates(s) || s->weighted || !strcmp(s->dcf, "none");
+}
+
+static int estimates_maps(const recon_settings *s)
+{
+    return !strcmp(s->maps, "auto");
+}
+
+/* An option that is of some choices of another one alone. */
+typedef struct rule {
+    const char *option;
+    int (*used)(const recon_settings *s);
+    const char *with, *of; /* the other one, and its choices that use the option */
+} rule;
+
+#define ITERATIVE "--method cg, tv, tgv, wavelet and llr"
+static const rule rules[] = {
+    {"iters", iterates, "method", ITERATIVE},
+    {"tol", iterates, "method", ITERATIVE},
+    {"lambda", iterates, "method", ITERATIVE},
+    {"toeplitz", has_toeplitz, "method", ITERATIVE},
+    {"precond", has_precond, "method", ITERATIVE},
+    {"joint", has_frames, "method", "--method tv and llr"},
+    {"time-weight", has_time, "method", "--method tv --joint"},
+    {"block", has_blocks, "method", "--method llr"},
+    {"dcf", has_density, "method", "--method grid and of --weighted"},
+    {"calibration", estimates_maps, "maps", "--maps auto"},
+};
+
+int recon_check_options(const app_command *command, const recon_settings *s)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const rule *r = &rules[i];
+        if (r->used(s) || !app_differs(command, s, r->option)) continue;
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with,
+                  strcmp(r->with, "maps") ? s->method : s->maps, r->of);
+        return APP_USAGE;
+    }
+    if (!strcmp(s->maps, "none") && iterates(s)) {
+        app_error("--maps none: only --method grid works without coil maps.");
+        return APP_USAGE;
+    }
+    return APP_DONE;
+}
