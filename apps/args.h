@@ -62,6 +62,7 @@ typedef struct app_command {
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     const app_option *options;
+    int computes;                       /* 1: with all cores, whose idle threads should sleep */
     size_t settings;                                          /* bytes of the struct that run gets */
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
 } app_command;

@@ -362,6 +362,7 @@ const app_command cmd_bench = {
         "other options it heeds the device, --repeats, --calibrate and the files.",
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(settings),
     .run = run,
 };

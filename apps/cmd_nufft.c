@@ -248,6 +248,7 @@ const app_command cmd_nufft = {
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(settings),
     .run = run,
 };

@@ -186,6 +186,7 @@ const app_command cmd_recon = {
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(recon_settings),
     .run = run,
 };

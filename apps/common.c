@@ -1,6 +1,8 @@
 /* Exit codes, messages, signals and devices of the command line. SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "common.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -89,6 +91,19 @@ void app_set_command_line(int argc, char **argv)
 const char *app_command_line(void)
 {
     return command_line;
+}
+
+static int cores(void)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
+}
+
+void app_sleep_when_idle(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
+    execv("/proc/self/exe", argv);
 }
 
 static void remember(int number)

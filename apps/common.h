@@ -38,6 +38,11 @@ int app_is_quiet(void);
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
+/* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
+ * environment before main, so the program starts itself once more, with the variables set that the user has not; where
+ * that is not possible, or there is one core only, all stays as it is. */
+void app_sleep_when_idle(char **argv);
+
 /* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE and SIGXFSZ. */
 void app_catch_signals(void);
 

@@ -65,6 +65,7 @@ int main(int argc, char **argv)
     app_catch_signals();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
+    if (code < 0 && command->computes) app_sleep_when_idle(argv);
     if (code < 0) code = command->run(settings, &files);
     free(settings);
     if (!code && fflush(stdout)) {
