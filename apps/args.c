@@ -118,7 +118,7 @@ static int read_list(const app_option *o, const char *text, app_list *list)
         if (list->count == 3 || !read_number(text, end, o->type == APP_SIZES, &value) || !in_range(o, value))
             return 0;
         list->value[list->count++] = value;
-        if (!*end) return 1;
+        if (!*end) return !o->count || list->count == o->count;
         text = end + 1;
     }
 }

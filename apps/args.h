@@ -40,6 +40,7 @@ typedef struct app_option {
     const char *choices; /* of a text: "radial|golden" */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
+    int count;  /* of a list: how many numbers, 0 for one to three */
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
@@ -62,7 +63,7 @@ typedef struct app_command {
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     const app_option *options;
-    int computes;                       /* 1: with all cores, whose idle threads should sleep */
+    int computes;                                             /* 1: with all cores, whose idle threads should sleep */
     size_t settings;                                          /* bytes of the struct that run gets */
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
 } app_command;

@@ -77,6 +77,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
+    APP_WINDOW_OPTION(recon_settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,6 +187,27 @@ int app_same_file(const char *a, const char *b)
     if (a_missing != b_missing) return 0;
     if (a_missing && (strcmp(name_of(a), name_of(b)) != 0 || stat_folder(a, &s) || stat_folder(b, &t))) return 0;
     return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+int app_is_picture(const char *path)
+{
+    return !strcasecmp(app_suffix(path), ".png");
+}
+
+int app_check_window(const app_list *window)
+{
+    if (!window->count || window->value[0] < window->value[1]) return APP_DONE;
+    app_error("--window %g,%g: the smaller value first expected.", window->value[0], window->value[1]);
+    return APP_USAGE;
+}
+
+app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window)
+{
+    app_window_text text = {""};
+    double shown[2] = {window->value[0], window->value[1]};
+    if (!app_is_picture(path) || (!window->count && larmor_image_window(images, count, shown))) return text;
+    snprintf(text.s, sizeof text.s, ", black %.3g, white %.3g", shown[0], shown[1]);
+    return text;
 }
 
 const char *app_s(int64_t count)

@@ -71,6 +71,24 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 
+/* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
+ * exit code, having said what is wrong. */
+#define APP_WINDOW_OPTION(settings)                                                                                  \
+    APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
+               ".png: the magnitudes that are black and white (default: from 0 to what shows the object, which the " \
+               "log says)",                                                                                          \
+               .count = 2)
+int app_check_window(const app_list *window);
+
+/* ", black 0, white 0.23" for the log if the path is a picture's, else "". */
+typedef struct app_window_text {
+    char s[64];
+} app_window_text;
+app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
+
+/* 1 if the path is that of a picture. */
+int app_is_picture(const char *path);
+
 /* 1 if the paths name the same file, which need not be there yet. */
 int app_same_file(const char *a, const char *b);
 

@@ -49,6 +49,13 @@ static int estimates_maps(const recon_settings *s)
     return !strcmp(s->maps, "auto");
 }
 
+static int has_picture(const recon_settings *s)
+{
+    int pictures = 0;
+    for (int i = 0; i < s->outputs.count; i++) pictures += app_is_picture(s->outputs.text[i]);
+    return pictures > 0;
+}
+
 /* An option that is of some choices of another one alone. */
 typedef struct rule {
     const char *option;
@@ -68,6 +75,7 @@ static const rule rules[] = {
     {"block", has_blocks, "method", "--method llr"},
     {"dcf", has_density, "method", "--method grid and of --weighted"},
     {"calibration", estimates_maps, "maps", "--maps auto"},
+    {"window", has_picture, "output", "a .png"},
 };
 
 int recon_check_options(const app_command *command, const recon_settings *s)
@@ -75,13 +83,15 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const rule *r = &rules[i];
         if (r->used(s) || !app_differs(command, s, r->option)) continue;
-        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with,
-                  strcmp(r->with, "maps") ? s->method : s->maps, r->of);
+        const char *choice = !strcmp(r->with, "method") ? s->method
+                             : !strcmp(r->with, "maps") ? s->maps
+                                                        : s->outputs.text[0];
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, r->of);
         return APP_USAGE;
     }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
     }
-    return APP_DONE;
+    return app_check_window(&s->window);
 }

@@ -31,12 +31,14 @@ int recon_write(recon_run *r)
                                     .header = larmor_raw_xml(r->job.raw),
                                     .keys = keys,
                                     .values = values,
-                                    .count = count};
+                                    .count = count,
+                                    .window = {s->window.value[0], s->window.value[1]}};
     for (int i = 0; i < s->outputs.count; i++) {
         const larmor_status st = larmor_image_write(r->output[i], r->image, r->images, &opts);
         if (st) return app_fail(APP_RUN, st);
-        app_log("wrote %s (%d image%s%s)", larmor_output_path(r->output[i]), r->images, app_s(r->images),
-                r->last.interrupted ? ", interrupted" : "");
+        app_log("wrote %s (%d image%s%s%s)", larmor_output_path(r->output[i]), r->images, app_s(r->images),
+                r->last.interrupted ? ", interrupted" : "",
+                app_describe_window(larmor_output_path(r->output[i]), r->image, r->images, &s->window).s);
     }
     return APP_DONE;
 }

@@ -9,6 +9,7 @@
 /* The options as they were typed. */
 typedef struct recon_settings {
     app_texts outputs;
+    app_list window;
     const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *plan;
