@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/h5_driver.h"
+
 #define MEMORY_STEP ((size_t)16 << 20)
 
 lmr_h5_print lmr_h5_quiet(void)
@@ -46,29 +48,10 @@ larmor_status lmr_h5_create(const larmor_output *out, hid_t *file)
     return *file < 0 ? lmr_h5_failed(out->path, "begin a file in memory") : LARMOR_OK;
 }
 
-/* Open the file behind a descriptor read-only. lock: ask for a shared lock where the file system has locks. */
-static hid_t open_descriptor(int fd, int lock)
-{
-    char name[40];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    H5PLset_loading_state(0);
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    int good = access >= 0 && H5Pset_fapl_sec2(access) >= 0 && /* whatever HDF5_DRIVER says */
-               H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0;
-#if H5_VERSION_GE(1, 10, 7)
-    good = good && H5Pset_file_locking(access, lock != 0, 1) >= 0;
-#else
-    (void)lock;
-#endif
-    const hid_t file = good ? H5Fopen(name, H5F_ACC_RDONLY, access) : -1;
-    lmr_h5_close(access);
-    return file;
-}
-
 /* Open what was written, by its descriptor, and read the dataset. */
 static int verify(const larmor_output *out, const char *path, int elements)
 {
-    const hid_t file = open_descriptor(out->part[0].fd, 0);
+    const hid_t file = lmr_h5_open_descriptor(out->part[0].fd, 0);
     const hid_t data = file < 0 ? -1 : H5Dopen2(file, path, H5P_DEFAULT);
     const hid_t space = data < 0 ? -1 : H5Dget_space(data), type = data < 0 ? -1 : H5Dget_type(data);
     hsize_t dim[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0}, one[H5S_MAX_RANK];
@@ -149,7 +132,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
 {
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
-    const hid_t opened = open_descriptor(source->fd, 1);
+    const hid_t opened = lmr_h5_open_descriptor(source->fd, 1);
     if (opened < 0)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock or root group). Copy it again.");
     hsize_t user = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/h5.h"
+#include "io/h5_driver.h"
 #include "io/h5_filter.h"
 #include "io/h5_heap.h"
 
@@ -32,7 +33,7 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
                                lmr_dataset *out)
 {
     memset(out, 0, sizeof *out);
-    out->source = source;
+    out->source = source, out->file = file;
     snprintf(out->path, sizeof out->path, "%s", path);
     LMR_TRY(lmr_h5_find(file, path, &out->id));
     if (!out->id) return LARMOR_OK;
@@ -160,26 +161,25 @@ static larmor_status read_contiguous(lmr_dataset *d, int64_t first)
     return got == (int64_t)bytes ? LARMOR_OK : lmr_h5_damaged("storage", d->path);
 }
 
+/* A chunk is as long as its elements unless a filter changed that. */
+static larmor_status read_chunk(lmr_dataset *d, int64_t first)
+{
+    const hsize_t offset = (hsize_t)first;
+    const size_t bytes = (size_t)d->per_block * d->bytes, room = d->filters ? bytes + LMR_FILTER_ROOM : bytes;
+    uint32_t mask = 0;
+    const size_t stored = lmr_h5_get_chunk(d->file, d->id, &offset, d->block, room, &mask);
+    if (!stored) return lmr_h5_damaged("chunk index", d->path);
+    const char *wrong = lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
+    if (!wrong) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged data (%s, element %lld of %s). Copy it again.", wrong,
+                    (long long)first, d->path);
+}
+
 larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
 {
     const int64_t first = b * d->per_block;
     *elements = NULL;
-    if (d->layout == H5D_CONTIGUOUS) {
-        LMR_TRY(read_contiguous(d, first));
-    } else {
-        const hsize_t offset = (hsize_t)first;
-        const size_t bytes = (size_t)d->per_block * d->bytes;
-        hsize_t stored = 0;
-        uint32_t mask = 0;
-        if (H5Dget_chunk_storage_size(d->id, &offset, &stored) < 0 || !stored || stored > bytes + LMR_FILTER_ROOM ||
-            H5Dread_chunk(d->id, H5P_DEFAULT, &offset, &mask, d->block) < 0)
-            return lmr_h5_damaged("chunk index", d->path);
-        const char *wrong =
-            lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
-        if (wrong)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged data (%s, element %lld of %s). Copy it again.", wrong,
-                            (long long)first, d->path);
-    }
+    LMR_TRY(d->layout == H5D_CONTIGUOUS ? read_contiguous(d, first) : read_chunk(d, first));
     *elements = d->block;
     return LARMOR_OK;
 }

@@ -9,7 +9,7 @@
 typedef struct lmr_dataset {
     const lmr_source *source;
     char path[288];
-    hid_t id, type;
+    hid_t file, id, type; /* the file is the caller's */
     int rank;
     hsize_t dim[H5S_MAX_RANK];
     int64_t count; /* of elements */
