@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 #include "recon_options.h"
@@ -87,13 +86,6 @@ static const app_option options[] = {
     {0},
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static recon_density density_of(const char *name)
 {
     static const char *const names[] = {"auto", "ramp", "pipe", "file", "none"};
@@ -106,7 +98,7 @@ static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
     for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
-    free(r->image);
+    free(r->image), free(r->result);
     recon_job_clear(&r->job);
     larmor_array_free(r->job.given), larmor_array_free(r->job.whitening);
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
@@ -154,7 +146,7 @@ static recon_job job_of(const recon_settings *s)
 static int run(const void *given, const app_files *files)
 {
     const recon_settings *s = given;
-    const double began = now();
+    const double began = app_now();
     recon_run r = {.s = s, .input = files->name[0], .job = job_of(s)};
     r.job.user = &r.progress;
     recon_series list = {NULL, NULL, 0, 0};
@@ -166,10 +158,10 @@ static int run(const void *given, const app_files *files)
     if (!code) code = recon_plan_memory(&r);
     if (!code) code = recon_series_run(&r, &list);
     if (!code && app_stopped() != 143) code = recon_write(&r);
-    if (!code && s->json && r.images) recon_report(&r, now() - began);
+    if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
     if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
-    if (!code) app_log("done in %.2f s", now() - began);
+    if (!code) app_log("done in %.2f s", app_now() - began);
     recon_series_free(&list);
     clear(&r);
     return code;

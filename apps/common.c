@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int quiet;
@@ -208,6 +209,13 @@ app_window_text app_describe_window(const char *path, const larmor_image *images
     if (!app_is_picture(path) || (!window->count && larmor_image_window(images, count, shown))) return text;
     snprintf(text.s, sizeof text.s, ", black %.3g, white %.3g", shown[0], shown[1]);
     return text;
+}
+
+double app_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 const char *app_s(int64_t count)

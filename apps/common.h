@@ -92,6 +92,9 @@ int app_is_picture(const char *path);
 /* 1 if the paths name the same file, which need not be there yet. */
 int app_same_file(const char *a, const char *b);
 
+/* Seconds since some moment. */
+double app_now(void);
+
 /* What is printed behind the word for so many things: "" for 1, else "s". */
 const char *app_s(int64_t count);
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -14,17 +13,10 @@
 #define LINE_SECONDS 2.0
 #define REDRAW_SECONDS 0.05
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void app_progress_begin(app_progress *p, const char *what)
 {
     const char *terminal = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    *p = (app_progress){.began = now(), .quiet = app_is_quiet()};
+    *p = (app_progress){.began = app_now(), .quiet = app_is_quiet()};
     snprintf(p->what, sizeof p->what, "%s", what);
     p->terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb");
     p->colour = p->terminal && !(no_colour && *no_colour);
@@ -45,7 +37,7 @@ static void draw_bar(app_progress *p, int step, int steps, const char *residual,
 void app_progress_step(app_progress *p, int step, int steps, double residual, double objective)
 {
     if (p->quiet || steps < 1 || step < 1) return;
-    const double time = now(), passed = time - p->began, left = passed * (steps - step) / step;
+    const double time = app_now(), passed = time - p->began, left = passed * (steps - step) / step;
     const int ends = step == 1 || step == steps;
     if (!ends && time - p->printed < (p->terminal ? REDRAW_SECONDS : LINE_SECONDS)) return;
     p->printed = time;

@@ -45,6 +45,7 @@ typedef struct recon_result {
     int64_t outside;       /* samples beyond the grid's k-space */
     int interrupted;       /* 1: stopped by the monitor, the image is the iterate reached */
     int toeplitz;          /* 1: the normal map was Toeplitz */
+    double seconds;        /* for this image, or for the series that it is part of, from its samples on */
     int made_traj;         /* 1: the trajectory was made from the counters */
 } recon_result;
 

@@ -22,7 +22,8 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     larmor_output *output[APP_MAX_TEXTS];
-    larmor_image *image; /* of every wanted group, in the file's order */
+    larmor_image *image;  /* of every wanted group, in the file's order */
+    recon_result *result; /* how each of them came about */
     int images;
     recon_job job;
     app_progress progress;

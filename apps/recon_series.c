@@ -79,12 +79,14 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
     else
         snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
     app_progress_begin(&r->progress, what);
+    const double began = app_now();
     const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &r->last);
+    r->last.seconds = app_now() - began;
     app_progress_end(&r->progress);
     for (int i = 0; i < count && !st; i++) {
-        larmor_image *to = &r->image[place[l->group[first + i]]];
-        to->data = image[i];
-        const larmor_status described = larmor_raw_image_meta(r->job.raw, l->group[first + i], &to->meta);
+        const int group = l->group[first + i], to = place[group];
+        r->image[to].data = image[i], r->result[to] = r->last;
+        const larmor_status described = larmor_raw_image_meta(r->job.raw, group, &r->image[to].meta);
         if (described && !code) code = app_fail(APP_RUN, described);
     }
     free(image);
@@ -100,7 +102,8 @@ int recon_series_run(recon_run *r, const recon_series *l)
 {
     int *place = calloc((size_t)r->info.groups + 1, sizeof *place), code = APP_DONE, kept = 0, before = 0;
     r->image = calloc((size_t)l->groups, sizeof *r->image);
-    if (place && r->image) {
+    r->result = calloc((size_t)l->groups, sizeof *r->result);
+    if (place && r->image && r->result) {
         for (int i = 0; i < l->groups; i++) place[l->group[i]] = 1;
         for (int i = 0; i < r->info.groups; i++) { /* from which are wanted to how many are before */
             const int here = place[i];
@@ -109,7 +112,7 @@ int recon_series_run(recon_run *r, const recon_series *l)
         r->images = l->groups;
         for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) code = reconstruct(r, l, s, place);
         for (int i = 0; i < l->groups; i++) /* what an interruption left out */
-            if (r->image[i].data) r->image[kept++] = r->image[i];
+            if (r->image[i].data) r->image[kept] = r->image[i], r->result[kept++] = r->result[i];
         r->images = kept;
     } else {
         code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));

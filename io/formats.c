@@ -124,8 +124,11 @@ larmor_status lmr_images_check(const char *what, const larmor_image *images, int
                                lmr_images *set)
 {
     if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", what);
-    if (opts->count < 0 || (opts->count && (!opts->keys || !opts->values)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+    for (int i = -1; i < (opts->each ? count : 0); i++) {
+        const larmor_notes *n = i < 0 ? &opts->notes : &opts->each[i];
+        if (n->count < 0 || (n->count && (!n->keys || !n->values)))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+    }
     const double *window = opts->window;
     if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",

@@ -127,12 +127,17 @@ typedef struct larmor_image {
     larmor_image_meta meta;
 } larmor_image;
 
+typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
+    const char *const *keys;
+    const char *const *values;
+    int count;
+} larmor_notes;
+
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
     const char *header;            /* XML header to copy into an ISMRMRD image file */
-    const char *const *keys;       /* provenance: `count` pairs of keys and values */
-    const char *const *values;
-    int count;
+    larmor_notes notes;            /* of all images of an ISMRMRD image file */
+    const larmor_notes *each;      /* one for each image, said after those of all; or NULL */
     double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
 } larmor_write_opts;
 

@@ -191,7 +191,7 @@ static void images_that_do_not_fit_together_are_refused(void **state)
     assert_refused(larmor_image_write(out, one, 1, NULL), LARMOR_ERR_SHAPE, "expected [nx, ny] or [nx, ny, nz]");
     assert_refused(larmor_image_write(out, one, 0, NULL), LARMOR_ERR_ARG, "no image to write");
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "arrays go to .cfl or .npy files, not .h5");
-    assert_refused(larmor_image_write(out, types, 1, &(larmor_write_opts){.count = 1}), LARMOR_ERR_ARG,
+    assert_refused(larmor_image_write(out, types, 1, &(larmor_write_opts){.notes = {.count = 1}}), LARMOR_ERR_ARG,
                    "keys or values");
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 0);
