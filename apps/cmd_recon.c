@@ -134,13 +134,27 @@ static recon_job job_of(const recon_settings *s)
                                                                : 0,
                      .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
                      .calibration = s->calibration,
-                     .monitor = app_monitor};
+                     .monitor = app_monitor,
+                     .stage = app_stage};
     defaults(&job);
     if (s->iters) job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->lambda)) job.lambda = s->lambda;
     if (!isnan(s->eps)) job.eps = s->eps;
     return job;
+}
+
+/* All that comes before the first image. */
+static int prepare(recon_run *r, recon_series *list)
+{
+    app_progress_begin(&r->progress, "preparation");
+    int code = recon_open_outputs(r);
+    if (!code) code = recon_prepare(r);
+    if (!code) code = recon_series_gather(r, list);
+    if (!code) code = recon_series_check(r, list);
+    if (!code) code = recon_plan_memory(r);
+    app_progress_end(&r->progress);
+    return code;
 }
 
 static int run(const void *given, const app_files *files)
@@ -151,15 +165,13 @@ static int run(const void *given, const app_files *files)
     r.job.user = &r.progress;
     recon_series list = {NULL, NULL, 0, 0};
     int code = recon_check_options(&cmd_recon, s);
-    if (!code) code = recon_open_outputs(&r);
-    if (!code) code = recon_prepare(&r);
-    if (!code) code = recon_series_gather(&r, &list);
-    if (!code) code = recon_series_check(&r, &list);
-    if (!code) code = recon_plan_memory(&r);
+    if (!code) code = prepare(&r, &list);
     if (!code) code = recon_series_run(&r, &list);
-    if (!code && app_stopped() != 143) code = recon_write(&r);
+    if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
+    if (app_stopped() && !r.images)
+        app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
     if (!code) app_log("done in %.2f s", app_now() - began);
     recon_series_free(&list);

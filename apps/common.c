@@ -12,15 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
-static int quiet;
+#include "progress.h"
+
+static int quiet, on_terminal;
 static char command_line[4096];
 static volatile sig_atomic_t caught;
 
 static void print_line(const char *prefix, const char *format, va_list arguments)
 {
+    app_progress_lift();
     fputs(prefix, stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
+    app_progress_lower();
 }
 
 void app_error(const char *format, ...)
@@ -108,14 +112,19 @@ void app_sleep_when_idle(char **argv)
     execv("/proc/self/exe", argv);
 }
 
+/* Said by write, for nothing else is safe here; on a terminal over the line of progress and the echoed ^C. */
 static void remember(int number)
 {
+    static const char line[] = "\r\033[Kstopping after this step; again to end now\n";
+    const size_t skip = on_terminal ? 0 : strlen("\r\033[K");
     if (caught) _exit(128 + number);
     caught = number;
+    if (!quiet && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
 }
 
 void app_catch_signals(void)
 {
+    on_terminal = isatty(STDERR_FILENO);
     struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

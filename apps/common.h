@@ -43,7 +43,8 @@ const char *app_command_line(void);
  * that is not possible, or there is one core only, all stays as it is. */
 void app_sleep_when_idle(char **argv);
 
-/* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE and SIGXFSZ. */
+/* Catch SIGINT and SIGTERM, which are acknowledged in a line, the second of which ends the program at once; ignore
+ * SIGPIPE and SIGXFSZ. */
 void app_catch_signals(void);
 
 /* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */

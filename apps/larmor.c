@@ -68,6 +68,7 @@ int main(int argc, char **argv)
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     if (code < 0) code = command->run(settings, &files);
     free(settings);
+    if (!code) code = app_stopped();
     if (!code && fflush(stdout)) {
         app_error("standard output: cannot be written; is the disk full?");
         code = APP_FAILED;

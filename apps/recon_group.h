@@ -26,6 +26,7 @@ typedef struct recon_job {
     int toeplitz;              /* as in larmor_sense_opts */
     int precondition;          /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
     larmor_monitor monitor;
+    int (*stage)(void *user, const char *name); /* is told what begins; not 0: stop. May be NULL */
     void *user;
 
     larmor_raw *raw;

@@ -85,21 +85,36 @@ static int read_maps(recon_run *r)
     return APP_DONE;
 }
 
+/* Say what begins, or go to done with the code of a signal that was caught. */
+#define ENTER(stage)                                                                                                 \
+    do {                                                                                                             \
+        if (app_stage(&r->progress, stage)) {                                                                        \
+            code = app_stopped();                                                                                    \
+            goto done;                                                                                               \
+        }                                                                                                            \
+    } while (0)
+
 int recon_prepare(recon_run *r)
 {
     const recon_settings *s = r->s;
     const larmor_raw_opts raw = {
         .group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite, .conjugate = s->conjugate};
     int code = APP_DONE;
+    ENTER("reading");
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->job.raw));
     r->info = larmor_raw_describe(r->job.raw);
+    ENTER("opening the device");
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->job.dev));
     recon_log_input(r);
     if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
         app_log("device %s", larmor_device_reason(r->job.dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
+    if (r->info.noise) ENTER("whitening");
     APP_OR(done, APP_INPUT, make_whitening(r));
-    if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) code = read_maps(r);
+    if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) {
+        ENTER("reading the maps");
+        code = read_maps(r);
+    }
     if (!code) recon_log_method(r);
 done:
     return code;

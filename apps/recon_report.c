@@ -86,7 +86,9 @@ int recon_write(recon_run *r)
                                     .notes = describe_run(r, &common),
                                     .each = each,
                                     .window = {s->window.value[0], s->window.value[1]}};
+    app_progress_begin(&r->progress, "writing");
     for (int i = 0; i < s->outputs.count && !code; i++) code = write_images(r, r->output[i], &opts);
+    app_progress_end(&r->progress);
     free(each), free(notes);
     return code;
 }

@@ -80,9 +80,16 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
     app_progress_begin(&r->progress, what);
     const double began = app_now();
-    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &r->last);
-    r->last.seconds = app_now() - began;
+    recon_result result;
+    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &result);
     app_progress_end(&r->progress);
+    if (st == LARMOR_STOPPED) { /* before there was an iterate */
+        r->last.interrupted = 1;
+        free(image);
+        return APP_DONE;
+    }
+    r->last = result;
+    r->last.seconds = app_now() - began;
     for (int i = 0; i < count && !st; i++) {
         const int group = l->group[first + i], to = place[group];
         r->image[to].data = image[i], r->result[to] = r->last;
@@ -110,7 +117,10 @@ int recon_series_run(recon_run *r, const recon_series *l)
             place[i] = before, before += here;
         }
         r->images = l->groups;
-        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) code = reconstruct(r, l, s, place);
+        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) {
+            code = reconstruct(r, l, s, place);
+            if (app_stopped() && s + 1 < l->series) r->last.interrupted = 1;
+        }
         for (int i = 0; i < l->groups; i++) /* what an interruption left out */
             if (r->image[i].data) r->image[kept] = r->image[i], r->result[kept++] = r->result[i];
         r->images = kept;
