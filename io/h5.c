@@ -107,6 +107,17 @@ larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text
 
 /* ---- reading ---- */
 
+/* HDF5 1.12 gave calls that tell of links a second version; which one a bare name means is up to HDF5's build. */
+#if H5_VERSION_GE(1, 12, 0)
+typedef H5L_info2_t link_info;
+#define get_link H5Lget_info2
+#define iterate H5Literate_by_name2
+#else
+typedef H5L_info_t link_info;
+#define get_link H5Lget_info
+#define iterate H5Literate_by_name
+#endif
+
 /* Recognise what is not HDF5, and a file that ends before HDF5's own end-of-file address. */
 static larmor_status check_superblock(const lmr_source *source, const char *needed)
 {
@@ -162,8 +173,8 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
         snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
         const htri_t there = H5Lexists(file, part, H5P_DEFAULT);
         if (there == 0) return LARMOR_OK;
-        H5L_info_t link;
-        if (there < 0 || H5Lget_info(file, part, &link, H5P_DEFAULT) < 0) return lmr_h5_damaged("link", part);
+        link_info link;
+        if (there < 0 || get_link(file, part, &link, H5P_DEFAULT) < 0) return lmr_h5_damaged("link", part);
         if (link.type != H5L_TYPE_HARD)
             return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s link; only data inside the file is read.", part,
                             link.type == H5L_TYPE_SOFT ? "a soft" : "an external");
@@ -172,4 +183,23 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
     if (*id > 0) return LARMOR_OK;
     *id = 0;
     return lmr_h5_damaged("object header", path);
+}
+
+typedef struct listing {
+    void (*visit)(const char *name, void *user);
+    void *user;
+} listing;
+
+static herr_t list_one(hid_t group, const char *name, const link_info *link, void *user)
+{
+    (void)group, (void)link;
+    const listing *l = user;
+    l->visit(name, l->user);
+    return 0;
+}
+
+int lmr_h5_list(hid_t file, const char *group, void (*visit)(const char *name, void *user), void *user)
+{
+    listing l = {visit, user};
+    return iterate(file, group, H5_INDEX_NAME, H5_ITER_INC, NULL, list_one, &l, H5P_DEFAULT) >= 0;
 }

@@ -174,15 +174,6 @@ static void checksums_are_verified(void **state)
     free(p);
 }
 
-/* Where the index keeps the length of the first chunk: a leaf of a version 1 B-tree of chunks. */
-static size_t first_length(const unsigned char *file, size_t bytes)
-{
-    for (size_t i = 0; i + 32 < bytes; i++)
-        if (!memcmp(file + i, "TREE\1\0", 6)) return i + 24;
-    fail_msg("no index of chunks");
-    return 0;
-}
-
 /* Lengths in the index of chunks that are not those of the chunks. Elements without filters have 376 bytes each. */
 static void forged_chunk_lengths_are_refused(void **state)
 {
@@ -203,7 +194,7 @@ static void forged_chunk_lengths_are_refused(void **state)
         free_scan(s);
         size_t bytes;
         unsigned char *good = get_file(path, &bytes), *bad = malloc(bytes);
-        const size_t at = first_length(good, bytes);
+        const size_t at = first_chunk_length(good, bytes);
         for (size_t k = 0; k < sizeof forged / sizeof *forged; k++) {
             char line[128];
             memcpy(bad, good, bytes);
