@@ -7,6 +7,7 @@
 #include "recon_options.h"
 #include "recon_prepare.h"
 #include "recon_report.h"
+#include "recon_save.h"
 #include "recon_series.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
@@ -43,11 +44,15 @@ static const app_option options[] = {
            .preset = "auto"),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
+    OPTION(APP_TEXT, save_maps, 0, "save-maps", "FILE",
+           "also write the coil maps, for --maps or BART: .cfl and .npy [x, y, z, coils], .h5 an image of each coil"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
            "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
+    OPTION(APP_TEXT, save_density, 0, "save-density", "FILE",
+           "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
     OPTION(
@@ -98,6 +103,7 @@ static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
     for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
+    larmor_output_free(r->maps_output), larmor_output_free(r->density_output);
     free(r->image), free(r->result);
     recon_job_clear(&r->job);
     larmor_array_free(r->job.given), larmor_array_free(r->job.whitening);
@@ -134,6 +140,7 @@ static recon_job job_of(const recon_settings *s)
                                                                : 0,
                      .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
                      .calibration = s->calibration,
+                     .keep_weights = s->save_density != NULL,
                      .monitor = app_monitor,
                      .stage = app_stage};
     defaults(&job);
@@ -152,6 +159,7 @@ static int prepare(recon_run *r, recon_series *list)
     if (!code) code = recon_prepare(r);
     if (!code) code = recon_series_gather(r, list);
     if (!code) code = recon_series_check(r, list);
+    if (!code) code = recon_save_check(r, list);
     if (!code) code = recon_plan_memory(r);
     app_progress_end(&r->progress);
     return code;
@@ -168,6 +176,7 @@ static int run(const void *given, const app_files *files)
     if (!code) code = prepare(&r, &list);
     if (!code) code = recon_series_run(&r, &list);
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
+    if (!code && r.images && app_stopped() != 143) code = recon_save(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
     if (app_stopped() && !r.images)

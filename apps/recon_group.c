@@ -195,6 +195,10 @@ larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_a
     if (!frame) return NO_MEMORY();
     for (; opened < count; opened++) OR(done, open_frame(job, index[opened], &frame[opened], result));
     OR(done, enter(job, job->method == RECON_GRID ? "gridding" : "operator"));
+    if (job->keep_weights) {
+        larmor_array_free(job->weights);
+        job->weights = larmor_array_ref(frame[0].weights);
+    }
     OR(done, recon_solve(job, frame, count, &x, result));
     for (int i = 0; i < count; i++) OR(done, finish(&frame[i], x, i, count, &image[i]));
 done:
@@ -213,6 +217,6 @@ int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group 
 
 void recon_job_clear(recon_job *job)
 {
-    larmor_array_free(job->maps);
-    job->maps = NULL;
+    larmor_array_free(job->maps), larmor_array_free(job->weights);
+    job->maps = job->weights = NULL;
 }

@@ -37,6 +37,8 @@ typedef struct recon_job {
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice;
+    int keep_weights; /* 1: the density weights of the last group stay in `weights` */
+    larmor_array *weights;
 } recon_job;
 
 typedef struct recon_result {

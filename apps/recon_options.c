@@ -2,6 +2,7 @@
 #include "recon_options.h"
 
 #include <string.h>
+#include <strings.h>
 
 static int is_method(const recon_settings *s, const char *name)
 {
@@ -56,6 +57,16 @@ static int has_picture(const recon_settings *s)
     return pictures > 0;
 }
 
+static int has_maps(const recon_settings *s)
+{
+    return strcmp(s->maps, "none") != 0;
+}
+
+static int makes_density(const recon_settings *s)
+{
+    return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
+}
+
 /* An option that is of some choices of another one alone. */
 typedef struct rule {
     const char *option;
@@ -75,8 +86,20 @@ static const rule rules[] = {
     {"block", has_blocks, "method", "--method llr"},
     {"dcf", has_density, "method", "--method grid and of --weighted"},
     {"calibration", estimates_maps, "maps", "--maps auto"},
+    {"save-maps", has_maps, "maps", "--maps auto and of --maps FILE"},
+    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
     {"window", has_picture, "output", "a .png"},
 };
+
+static int ends_in(const char *path, const char *suffix)
+{
+    return !strcasecmp(app_suffix(path), suffix);
+}
+
+static int is_array(const char *path)
+{
+    return ends_in(path, ".cfl") || ends_in(path, ".npy");
+}
 
 int recon_check_options(const app_command *command, const recon_settings *s)
 {
@@ -91,6 +114,14 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
+        return APP_USAGE;
+    }
+    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5")) {
+        app_error("--save-maps %s: a name that ends in .cfl, .npy or .h5 expected.", s->save_maps);
+        return APP_USAGE;
+    }
+    if (s->save_density && !is_array(s->save_density)) {
+        app_error("--save-density %s: a name that ends in .cfl or .npy expected.", s->save_density);
         return APP_USAGE;
     }
     return app_check_window(&s->window);

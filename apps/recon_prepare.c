@@ -9,23 +9,35 @@
 #include "recon_plan.h"
 #include "recon_series.h"
 
+/* An output whose path is neither the scan's nor one of those before it. */
+static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)
+{
+    const char *path = paths[at];
+    if (app_same_file(path, r->input)) {
+        app_error("%s: is also the output; choose another name.", path);
+        return APP_USAGE;
+    }
+    for (int j = 0; j < at; j++) {
+        if (!app_same_file(path, paths[j])) continue;
+        app_error("%s: is given twice as an output; once is enough.", path);
+        return APP_USAGE;
+    }
+    const larmor_status st = larmor_output_open(path, r->s->force, out);
+    return st ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
 int recon_open_outputs(recon_run *r)
 {
-    for (int i = 0; i < r->s->outputs.count; i++) {
-        const char *path = r->s->outputs.text[i];
-        if (app_same_file(path, r->input)) {
-            app_error("%s: is also the output; choose another name.", path);
-            return APP_USAGE;
-        }
-        for (int j = 0; j < i; j++) {
-            if (!app_same_file(path, r->s->outputs.text[j])) continue;
-            app_error("%s: is given twice as an output; once is enough.", path);
-            return APP_USAGE;
-        }
-        const larmor_status st = larmor_output_open(path, r->s->force, &r->output[i]);
-        if (st) return app_fail(APP_RUN, st);
-    }
-    return APP_DONE;
+    const recon_settings *s = r->s;
+    const char *paths[APP_MAX_TEXTS + 2];
+    larmor_output **outputs[APP_MAX_TEXTS + 2];
+    int count = 0, code = APP_DONE;
+    for (; count < s->outputs.count; count++)
+        paths[count] = s->outputs.text[count], outputs[count] = &r->output[count];
+    if (s->save_maps) paths[count] = s->save_maps, outputs[count++] = &r->maps_output;
+    if (s->save_density) paths[count] = s->save_density, outputs[count++] = &r->density_output;
+    for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
+    return code;
 }
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
