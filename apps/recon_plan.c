@@ -70,7 +70,7 @@ static larmor_status measure(const recon_job *job, const larmor_group *group, si
     TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
     TRY(larmor_raw_grid(job->raw, group->encoding, &grid));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
-    s->problem = (larmor_problem){image, group->total, info.coils, LARMOR_C64, 0};
+    s->problem = (larmor_problem){.image = image, .samples = group->total, .coils = info.coils, .dtype = LARMOR_C64};
     s->frames = 1, s->samples = (double)group->total;
     const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
