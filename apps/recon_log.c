@@ -40,14 +40,16 @@ void recon_log_method(const recon_run *r)
                        : r->job.given       ? s->maps
                        : r->info.coils == 1 ? "one coil, no maps"
                                             : "maps from the data's centre (Walsh)";
+    char sets[32] = "";
+    if (r->job.sets) snprintf(sets, sizeof sets, ", %d sets", r->job.sets);
     const char *spec = larmor_device_spec(r->job.dev);
     if (r->job.method == RECON_GRID)
-        app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
+        app_log("gridding on %s: density %s; %s%s", spec, s->dcf, maps, sets);
     else
-        app_log("%s on %s: at most %d iteration%s, tolerance %.1e, lambda %.1e of the %s; %s",
+        app_log("%s on %s: at most %d iteration%s, tolerance %.1e, lambda %.1e of the %s; %s%s",
                 r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, app_s(r->job.iters),
                 fmax(r->job.tol, 0), r->job.lambda,
-                r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
+                r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps, sets);
 }
 
 void recon_log_result(const recon_run *r, const char *what, int first)

@@ -65,36 +65,59 @@ static int all_zero(const larmor_array *x)
     return !larmor_nrm2(x, &size) && size == 0;
 }
 
-/* Maps from a file: [matrix..., coils] of the first group's grid, dimensions of 1 between allowed. */
-static int read_maps(recon_run *r)
+/* [x, y, z, coils, sets] of maps that may be without z in 2D, and without sets. */
+static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
 {
-    const char *path = r->s->maps;
-    larmor_array *read = NULL;
-    larmor_group group;
-    larmor_grid grid;
-    larmor_status st = larmor_image_read(path, r->job.dev, &read);
-    if (st) return app_fail(APP_INPUT, st);
-    st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
-    if (!st) st = larmor_raw_group(r->job.raw, 0, &group);
-    if (!st) st = larmor_raw_grid(r->job.raw, group.encoding, &grid);
-    const larmor_shape shape = larmor_array_shape(read);
-    larmor_array_free(read);
-    if (st) return app_fail(APP_INPUT, st);
-    int64_t got[4] = {1, 1, 1, 1},
-            need[4] = {grid.matrix[0], grid.matrix[1], grid.ndim > 2 ? grid.matrix[2] : 1, r->info.coils};
-    for (int d = 0; d < shape.ndim; d++) got[d < 3 ? d : 3] *= shape.dim[d];
-    if (shape.ndim == 3 && grid.ndim == 2 && got[3] == 1) got[3] = got[2], got[2] = 1;
-    if (memcmp(got, need, sizeof got) != 0) {
+    const int flat = ndim == 2 && shape.ndim > 2 && shape.ndim < 5 && shape.dim[2] != 1; /* [x, y, coils(, sets)] */
+    for (int d = 0; d < 5; d++) got[d] = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        const int to = d + (flat && d > 1);
+        got[to < 4 ? to : 4] *= shape.dim[d];
+    }
+}
+
+static int check_maps(recon_run *r, larmor_shape shape, const larmor_grid *grid)
+{
+    const char *path = r->s->maps, *method = r->s->method;
+    const int64_t need[4] = {grid->matrix[0], grid->matrix[1], grid->ndim > 2 ? grid->matrix[2] : 1, r->info.coils};
+    int64_t got[5];
+    map_sizes(shape, grid->ndim, got);
+    if (memcmp(got, need, sizeof need) != 0) {
         app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
-                  (long long)got[1], (long long)got[2], (long long)got[3], (long long)need[0], (long long)need[1],
-                  (long long)need[2], (long long)need[3]);
+                  (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]), (long long)need[0],
+                  (long long)need[1], (long long)need[2], (long long)need[3]);
         return APP_REFUSED;
     }
     if (all_zero(r->job.given)) {
         app_error("%s: maps are zero at all pixels.", path);
         return APP_REFUSED;
     }
+    if (got[4] == 1) return APP_DONE;
+    if (r->job.joint || (r->job.method == RECON_REGULARISED && strcmp(method, "tv") != 0)) {
+        app_error("%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.", path,
+                  method);
+        return APP_USAGE;
+    }
+    if (r->job.precondition > 0) {
+        app_error("--precond circulant: is not for several sets of maps, and %s has %lld.", path, (long long)got[4]);
+        return APP_USAGE;
+    }
+    r->job.sets = (int)got[4], r->job.precondition = -1;
     return APP_DONE;
+}
+
+/* Maps from a file, of the first group's grid. */
+static int read_maps(recon_run *r)
+{
+    larmor_array *read = NULL;
+    larmor_group group;
+    larmor_grid grid;
+    larmor_status st = larmor_image_read(r->s->maps, r->job.dev, &read);
+    if (!st) st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
+    if (!st) st = larmor_raw_group(r->job.raw, 0, &group);
+    if (!st) st = larmor_raw_grid(r->job.raw, group.encoding, &grid);
+    larmor_array_free(read);
+    return st ? app_fail(APP_INPUT, st) : check_maps(r, larmor_array_shape(r->job.given), &grid);
 }
 
 /* Say what begins, or go to done with the code of a signal that was caught. */

@@ -359,6 +359,42 @@ static void several_sets_of_maps_are_a_sum_of_operators(void **state)
     }
 }
 
+/* An object that folds: what two places have put into one voxel is told apart by two sets of maps, not by one. */
+static void two_sets_unfold_what_one_cannot(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
+    cplx *maps = random_values(s.voxels * COILS * 2, 11), *x = random_values(s.voxels * 2, 6);
+    const larmor_shape shape = larmor_shape_append(s.maps_shape, 2), in = larmor_shape_append(s.image, 2);
+    const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-10};
+    const larmor_solve_opts solve = {.max_iter = 500, .tol = 1e-8};
+    larmor_array *both = complex_array(LARMOR_C128, shape, maps),
+                 *one = complex_array(LARMOR_C128, s.maps_shape, maps);
+    larmor_array *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
+    larmor_array *found = zeros(LARMOR_C128, in), *single = zeros(LARMOR_C128, s.image);
+    larmor_array *rest = zeros(LARMOR_C128, s.kspace_shape);
+    larmor_op *A, *B;
+    larmor_report report;
+    double left = 0, all = 0;
+    assert_ok(larmor_op_sense(both, &opts, &A));
+    assert_ok(larmor_op_sense(one, &opts, &B));
+    assert_ok(larmor_op_forward(A, X, y));
+    assert_ok(larmor_cg(A, y, found, &solve, &report));
+    cplx *got = values_of(found);
+    assert_at_most(difference(got, x, (int)s.voxels * 2), 1e-5);
+    assert_ok(larmor_cg(B, y, single, &solve, &report));
+    assert_ok(larmor_op_forward(B, single, rest));
+    assert_ok(larmor_axpby(1, y, -1, rest));
+    assert_ok(larmor_nrm2(rest, &left));
+    assert_ok(larmor_nrm2(y, &all));
+    assert_true(left > 0.2 * all);
+    free(got), free(x), free(maps);
+    larmor_array_free(both), larmor_array_free(one), larmor_array_free(X), larmor_array_free(y);
+    larmor_array_free(found), larmor_array_free(single), larmor_array_free(rest);
+    larmor_op_free(A), larmor_op_free(B);
+    free_scan(&s);
+}
+
 static void unusable_inputs_are_named(void **state)
 {
     (void)state;
@@ -396,6 +432,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_weights_they_are_one),
     cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
     cmocka_unit_test(several_sets_of_maps_are_a_sum_of_operators),
+    cmocka_unit_test(two_sets_unfold_what_one_cannot),
     cmocka_unit_test(unusable_inputs_are_named),
 };
 
