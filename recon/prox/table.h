@@ -2,6 +2,8 @@
 #ifndef LMR_REGULARISER_TABLE_H
 #define LMR_REGULARISER_TABLE_H
 
+#include <stdatomic.h>
+
 #include "core/array.h"
 #include "larmor/solve.h"
 
@@ -18,6 +20,17 @@ typedef struct lmr_regulariser_kind {
     /* in numbers per number of the image: the size of z, of K z, and of what g and K keep */
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
+
+struct larmor_regulariser {
+    const lmr_regulariser_kind *kind;
+    larmor_device *dev;
+    larmor_dtype dtype;
+    larmor_shape shape;
+    larmor_penalty penalty;
+    double fixed;  /* the absolute weight to take instead of lambda, or 0 */
+    double weight; /* the absolute one of the last run */
+    atomic_int refs;
+};
 
 extern const lmr_regulariser_kind lmr_regulariser_tv, lmr_regulariser_tgv, lmr_regulariser_wavelet,
     lmr_regulariser_llr;

@@ -188,7 +188,7 @@ static void an_adjoint_of_the_wrong_sign_is_named(void **state)
     p.m.back = wrong;
     p.A = matrix_op(&p.m);
     assert_refused(larmor_cg(p.A, p.b, p.x, NULL, NULL), LARMOR_ERR_NUMERIC,
-                   "is the adjoint that of the forward map?");
+                   "normal map is not positive");
     free_problem(&p);
 }
 
