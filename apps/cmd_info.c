@@ -91,8 +91,8 @@ static larmor_status print_run(const larmor_raw *raw, int first, int end)
         printf("%s%s %d", k ? ", " : " ", counter_names[k], low[k]);
         if (high[k] > low[k]) printf(" to %d", high[k]);
     }
-    printf(": %s%lld readout%s x %s%lld samples", end - first > 1 ? "each " : "", (ll)g.readouts,
-           g.readouts == 1 ? "" : "s", g.regular ? "" : "up to ", (ll)g.samples);
+    printf(": %s%lld readout%s x %s%lld samples", end - first > 1 ? "each " : "", (ll)g.readouts, app_s(g.readouts),
+           g.regular ? "" : "up to ", (ll)g.samples);
     if (g.averages > 1) printf(", %d averages", g.averages);
     putchar('\n');
     return LARMOR_OK;
@@ -145,7 +145,7 @@ static larmor_status print_text(const char *path, const larmor_raw *raw)
     larmor_status st = LARMOR_OK;
     for (int i = 0; !st && i < r.encodings; i++) st = print_encoding(raw, i);
     if (!st) st = print_groups(raw, r.groups);
-    printf("recon would make %d image%s, %s\n", r.groups, r.groups == 1 ? "" : "s",
+    printf("recon would make %d image%s, %s\n", r.groups, app_s(r.groups),
            r.noise ? "whitening the coils first" : "without whitening");
     return st;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common.h"
 #include "json.h"
 
 typedef long long ll;
@@ -37,8 +38,7 @@ static void print_geometry(const larmor_image_info *image)
 void info_image_print(const char *path, const larmor_image_info *image)
 {
     printf("%s: %s", path, image->format);
-    if (*image->inside)
-        printf(", %lld image%s in %s", (ll)image->images, image->images == 1 ? "" : "s", image->inside);
+    if (*image->inside) printf(", %lld image%s in %s", (ll)image->images, app_s(image->images), image->inside);
     printf(": ");
     for (int d = 0; d < image->shape.ndim; d++) printf("%s%lld", d ? " x " : "", (ll)image->shape.dim[d]);
     printf(", %s\n", image->type);

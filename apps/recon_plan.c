@@ -67,19 +67,21 @@ static larmor_status measure(const recon_job *job, const larmor_group *group, si
     const larmor_raw_info info = larmor_raw_describe(job->raw);
     larmor_encoding enc;
     larmor_grid grid;
-    double maps, density;
+    double calibration, density;
     TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
     TRY(larmor_raw_grid(job->raw, group->encoding, &grid));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
-    s->problem = (larmor_problem){image, group->total, info.coils, LARMOR_C64, 0};
+    s->problem = (larmor_problem){
+        .image = image, .samples = group->total, .coils = info.coils, .dtype = LARMOR_C64, .sets = job->sets};
     s->frames = 1, s->samples = (double)group->total;
     const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
-    if (!job->no_maps) s->held += 8 * voxels * coils;
-    if (job->given) s->held += 8 * voxels * coils;
-    TRY(maps_bytes(job, &info, group, &s->problem, &maps));
+    const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
+    if (!job->no_maps) s->held += maps;
+    if (job->given) s->held += maps;
+    TRY(maps_bytes(job, &info, group, &s->problem, &calibration));
     TRY(density_bytes(job, &enc, &s->problem, &density));
-    s->before = most(maps, density);
+    s->before = most(calibration, density);
     if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
     return LARMOR_OK;
 }
@@ -99,9 +101,10 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
-    *bytes = 6 * one * (double)larmor_shape_count(image);
+    const int together = job->sets ? job->sets : s->frames;
+    const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
+    *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
     if (job->method != RECON_REGULARISED) return LARMOR_OK;
-    const larmor_shape shape = s->frames > 1 ? larmor_shape_append(image, s->frames) : image;
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
     int64_t solver;
     TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
@@ -138,7 +141,8 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
             4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
     }
     double solver = (double)estimate * s->frames + (double)circulant + vectors + (weights ? 16 * s->samples : 0);
-    if (in_double) solver += 16 * (voxels + s->samples) * coils; /* maps and samples once more */
+    if (in_double)
+        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils; /* maps and samples once more */
     *bytes = s->held + most(s->before, solver);
     return LARMOR_OK;
 }

@@ -36,13 +36,29 @@ static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
     return st;
 }
 
-/* x <- x / voxels: y = A x sums over voxels */
-static larmor_status divide_by_voxels(larmor_array *x)
+/* x <- x / voxels of an image: y = A x sums over voxels */
+static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
 {
-    return larmor_axpby(1 / (double)larmor_array_count(x), x, 0, x);
+    return larmor_axpby(1 / (double)larmor_shape_count(recon_image_shape(grid)), x, 0, x);
 }
 
-static larmor_status grid_with_maps(recon_job *job, const larmor_samples *samples, larmor_array *x)
+/* Of several sets of maps each by its own. */
+static larmor_status divide_by_energy(recon_job *job, larmor_array *x)
+{
+    if (!job->sets) return larmor_divide_by_energy(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = recon_one_of(job->maps, m, &maps);
+        if (!st) st = recon_one_of(x, m, &image);
+        if (!st) st = larmor_divide_by_energy(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
+static larmor_status grid_with_maps(recon_job *job, const larmor_grid *grid, const larmor_samples *samples,
+                                    larmor_array *x)
 {
     larmor_op *A = NULL;
     larmor_status st;
@@ -50,8 +66,8 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
         .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1, .effort = job->effort};
     OR(done, larmor_op_sense(job->maps, &sense, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
-    OR(done, larmor_divide_by_energy(job->maps, x));
-    OR(done, divide_by_voxels(x));
+    OR(done, divide_by_energy(job, x));
+    OR(done, divide_by_voxels(grid, x));
 done:
     larmor_op_free(A);
     return st;
@@ -93,7 +109,7 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
         OR(done, grid_coils(job, grid, samples, first, count, images));
         OR(done, larmor_root_sum_of_squares(images, x));
     }
-    OR(done, divide_by_voxels(x));
+    OR(done, divide_by_voxels(grid, x));
 done:
     larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
     return st;
@@ -102,10 +118,11 @@ done:
 /* The adjoint of one frame; its samples are weighted on the way. */
 static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array **x)
 {
-    TRY(larmor_array_create(job->dev, LARMOR_C64, recon_image_shape(&frame->grid), x));
+    const larmor_shape image = recon_image_shape(&frame->grid);
+    TRY(larmor_array_create(job->dev, LARMOR_C64, job->sets ? larmor_shape_append(image, job->sets) : image, x));
     TRY(weigh(frame->weights, frame->samples.kspace));
     return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
-                        : grid_with_maps(job, &frame->samples, *x);
+                        : grid_with_maps(job, &frame->grid, &frame->samples, *x);
 }
 
 /* ---- iterative methods: A and b of all frames ---- */
@@ -300,8 +317,10 @@ larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor
 
 larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)
 {
-    larmor_regulariser_opts opts = {
-        .lambda = job->lambda > 0 ? job->lambda : -1, .series = frames > 1, .time = job->time_weight};
+    /* the images of several sets of maps are frames that nothing couples */
+    larmor_regulariser_opts opts = {.lambda = job->lambda > 0 ? job->lambda : -1,
+                                    .series = frames > 1 || job->sets,
+                                    .time = job->sets ? -1 : job->time_weight};
     for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
     return opts;
 }

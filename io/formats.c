@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/formats.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,23 +122,30 @@ larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shap
 
 /* ---- writing ---- */
 
-static larmor_status check_images(const larmor_output *out, const larmor_image *images, int count,
-                                  const larmor_write_opts *opts, lmr_images *set)
+larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
+                               lmr_images *set)
 {
-    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", out->path);
-    if (opts->count < 0 || (opts->count && (!opts->keys || !opts->values)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", out->path);
+    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", what);
+    for (int i = -1; i < (opts->each ? count : 0); i++) {
+        const larmor_notes *n = i < 0 ? &opts->notes : &opts->each[i];
+        if (n->count < 0 || (n->count && (!n->keys || !n->values)))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+    }
+    const double *window = opts->window;
+    if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",
+                        what, window[0], window[1]);
     const larmor_array *first = images[0].data;
     const larmor_shape shape = larmor_array_shape(first);
     if (shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", out->path,
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", what,
                         lmr_describe(first).s);
     for (int i = 1; i < count; i++) {
         const larmor_array *x = images[i].data;
-        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", out->path, i + 1);
+        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", what, i + 1);
         if (!larmor_shape_equal(shape, larmor_array_shape(x)) || larmor_array_dtype(x) != larmor_array_dtype(first))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", out->path, i + 1,
-                            lmr_describe(x).s, lmr_describe(first).s);
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", what, i + 1, lmr_describe(x).s,
+                            lmr_describe(first).s);
     }
     *set = (lmr_images){.image = images,
                         .count = count,
@@ -162,7 +170,7 @@ larmor_status larmor_image_write(larmor_output *out, const larmor_image *images,
     static const larmor_write_opts none = {0};
     lmr_images set;
     LMR_TRY(lmr_output_ready(out));
-    LMR_TRY(check_images(out, images, count, opts ? opts : &none, &set));
+    LMR_TRY(lmr_images_check(out->path, images, count, opts ? opts : &none, &set));
     return finish(out, out->format->write(out, &set));
 }
 
@@ -178,17 +186,43 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
     return finish(out, out->format->save(out, x));
 }
 
-larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps)
+/* An image of each coil. */
+static larmor_status save_coils(larmor_output *out, larmor_array *maps, const larmor_image_meta *meta)
+{
+    const larmor_shape shape = larmor_array_shape(maps);
+    const int coils = (int)shape.dim[shape.ndim - 1];
+    larmor_image *images = calloc((size_t)coils, sizeof *images);
+    larmor_array **view = calloc((size_t)coils, sizeof *view);
+    larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int c = 0; c < coils && !st; c++) {
+        larmor_array *slice = NULL;
+        st = larmor_array_slice(maps, c, 1, &slice);
+        if (!st) st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
+        if (meta) images[c].meta = *meta;
+        images[c].data = view[c];
+        larmor_array_free(slice);
+    }
+    if (!st) st = larmor_image_write(out, images, coils, NULL);
+    for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
+    free(view), free(images);
+    return st;
+}
+
+larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
 {
     LMR_TRY(lmr_output_ready(out));
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
     const larmor_shape s = larmor_array_shape(maps);
-    if (s.ndim < 3 || s.ndim > 4)
+    const char *suffix = out->format->suffix;
+    larmor_array *all = (larmor_array *)(uintptr_t)maps, *view; /* which is read, no more */
+    if (s.ndim < 3 || s.ndim > 4 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
                         out->path, lmr_describe(maps).s);
-    if (s.ndim == 4 || strcmp(out->format->suffix, ".cfl")) return larmor_array_save(out, maps);
-    larmor_array *view;
-    LMR_TRY(larmor_array_reshape((larmor_array *)maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    if (!strcmp(suffix, ".h5")) return save_coils(out, all, meta);
+    if (!out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps go to .cfl, .npy or .h5 files, not %s", out->path, suffix);
+    if (s.ndim == 4 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
+    LMR_TRY(larmor_array_reshape(all, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     const larmor_status st = larmor_array_save(out, view);
     larmor_array_free(view);
     return st;

@@ -100,12 +100,16 @@ LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, co
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
 
-/* What has every channel as it is stored, [..., channels], coil maps for example, for the coils that are kept: [...,
- * coils], the same array if none is left out.
+/* What has every channel as it is stored, coil maps [..., channels] or [..., channels, sets] for example, for the coils
+ * that are kept, the same array if none is left out; and back, with zeros for those that are left out.
  *
- * Errors  LARMOR_ERR_SHAPE if the last dimension is neither the number of stored channels nor that of coils; these are
- *         taken as they are. */
-LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, larmor_array **kept);
+ * axis    the dimension of the channels, from 0.
+ * Errors  LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils; an array that is as
+ *         wanted already is taken as it is. */
+LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis,
+                                               larmor_array **kept);
+LARMOR_API larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis,
+                                                  larmor_array **all);
 
 /* The noise scans, [samples, coils] c64, for the coils that are kept; *noise is NULL if there are none. */
 LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise);
@@ -141,17 +145,31 @@ typedef struct larmor_image {
     larmor_image_meta meta;
 } larmor_image;
 
+typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
+    const char *const *keys;
+    const char *const *values;
+    int count;
+} larmor_notes;
+
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
     const char *header;            /* XML header to copy into an ISMRMRD image file */
-    const char *const *keys;       /* provenance: `count` pairs of keys and values */
-    const char *const *values;
-    int count;
+    larmor_notes notes;            /* of all images of an ISMRMRD image file */
+    const larmor_notes *each;      /* one for each image, said after those of all; or NULL */
+    double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
 } larmor_write_opts;
 
+/* The window with which images are shown if nobody names one: from 0 to the 99.5th percentile of the object's
+ * magnitudes, but at most to three times their median, so that a bright rim does not hide what it surrounds. The object
+ * is what has at least a tenth of the 99.8th percentile of all.
+ *
+ * images  as for larmor_image_write; voxels that are not finite do not count.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
+
 /* Write images in the format of the output's suffix and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
- * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices
- * tiled), .cfl (with .hdr), .npy.
+ * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices and
+ * images tiled, each with the numbers that distinguish it), .cfl (with .hdr), .npy.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.
@@ -164,10 +182,14 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
-/* larmor_array_save for coil maps [nx, ny(, nz), coils]: a .cfl has them as BART does, coils always in dimension 3.
+/* Write coil maps [nx, ny(, nz), coils] and put the file in place: .cfl as BART has them, coils always in dimension 3;
+ * .npy as they are; .h5 an ISMRMRD image of each coil.
  *
- * Errors  LARMOR_ERR_SHAPE for another number of dimensions; those of larmor_array_save. */
-LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps);
+ * meta    where the images of an .h5 are; may be NULL.
+ * Errors  LARMOR_ERR_SHAPE for another number of dimensions; LARMOR_ERR_ARG for another suffix; those of
+ *         larmor_image_write. */
+LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps,
+                                          const larmor_image_meta *meta);
 
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
  * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.

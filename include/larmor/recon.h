@@ -101,6 +101,14 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
+/* The inverse of a whitening matrix, with which larmor_whiten takes back what W has done: that gives coils their own
+ * noise, and maps of whitened coils become those of the coils themselves.
+ *
+ * W       [coils, coils] complex, as larmor_noise_whitening makes it.
+ * C       as W.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if W has no inverse. */
+LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
+
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window; /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
@@ -139,12 +147,15 @@ typedef struct larmor_sense_opts { /* zero means default */
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
  * may be a Toeplitz operator: the same within nufft_tol.
  *
- * maps    [image..., coils], complex; the operator has their dtype and device.
+ * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
+ *         finds where the object folds within the field of view: then each set has an image of its own, A is from
+ *         [image..., sets], and its coil images are the sums over the sets, sum_m s_cm x_m (soft SENSE).
  * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r centred
  *         at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
  * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
  *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
- * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
+ * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); sets: Uecker et al., Magn. Reson.
+ *         Med. 71, 990 (2014); with Toeplitz: Fessler et al.,
  *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
@@ -158,6 +169,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     int64_t samples, coils; /* samples: of one coil */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
     int weighted;           /* 1: larmor_op_sense gets weights */
+    int64_t sets;           /* of maps, as larmor_op_sense takes them; 0 for maps without that dimension */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before

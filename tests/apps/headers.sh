@@ -40,7 +40,7 @@ for way in quiet-coil dead-coil; do
     expect 0 info $way.h5
     printed '^coils: 3 \(1 without signal or noise left out\)$'
 done
-expect 0 phantom -o still.h5 --matrix 32 --readouts 60 --coils 4 --noise-scan 256 -q
+expect 0 phantom -o still.h5 --matrix 32 --readouts 60 --coils 4 --noise 1e-5 --noiseless-coils 0,1,2,3 --noise-scan 256 -q
 expect 0 recon still.h5 -o still-image.h5 --maps maps.cfl
 grep -q '^warning: the noise scan holds no noise; it is not used\.$' err || fail "a warning expected"
 expect 0 compare still-image.h5 truth.h5 --tol 0.2
@@ -49,8 +49,12 @@ expect 0 compare still-image.h5 truth.h5 --tol 0.2
 cp scan.h5 huge.h5
 "$SPOIL" huge.h5 huge
 expect 1 recon huge.h5 -o huge.npy --method grid --maps none -q
-said_like '^larmor: huge\.h5: the image is not finite'
+said_like '^larmor: huge\.h5: the image of slice 0, contrast 0, phase 0, repetition 0, set 0 is not finite'
 [ ! -e huge.npy ] || fail "huge.npy is there"
+expect 0 phantom -o huge.h5 --matrix 32 --readouts 20 --coils 4 --repetitions 2 --force -q
+"$SPOIL" huge.h5 huge
+expect 1 recon huge.h5 -o huge.npy --method grid --maps none --repetition 1 -q
+said_like '^larmor: huge\.h5: the image of slice 0, contrast 0, phase 0, repetition 1, set 0 is not finite'
 
 # Images are described, whatever their format.
 expect 0 recon good.h5 -o i.h5 -o i.nii -o i.nii.gz -o i.png -o i.cfl -o i.npy --maps maps.cfl -q
