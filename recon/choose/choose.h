@@ -2,7 +2,7 @@
 #ifndef LMR_CHOOSE_H
 #define LMR_CHOOSE_H
 
-#include "larmor/solve.h"
+#include "recon/choose/risk.h"
 
 /* Values of a function of the weight at growing logarithms of it. */
 typedef struct lmr_curve {
@@ -18,5 +18,29 @@ double lmr_curve_lowest(const lmr_curve *c);
 
 /* The number of the lowest point. */
 int lmr_curve_index(const lmr_curve *c);
+
+/* ---- solutions for b and for a sample of noise ---- */
+
+typedef struct lmr_pair {
+    lmr_risk risk;
+    const larmor_circulant *c;
+    larmor_array *x, *J;   /* solutions for b and for the noise at weight `at` */
+    larmor_array *fx, *fJ; /* (C + at e) times the transforms of E^-1 x and E^-1 J */
+    larmor_array *t;       /* the transform of E twice */
+    larmor_array *factors;
+    double at, least; /* at: 0 before the first */
+    larmor_choice choice;
+} lmr_pair;
+
+/* x is the caller's; its content is the start. */
+larmor_status lmr_pair_create(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                              const larmor_circulant *c, larmor_array *x, lmr_pair *s);
+void lmr_pair_free(lmr_pair *s);
+/* The noise's power over the image's, which is the best weight where the image's spectrum is flat. */
+larmor_status lmr_pair_weight(lmr_pair *s, const larmor_array *noise, double *weight);
+/* x, J <- the solutions at a weight, to a small part of the noise in them. */
+larmor_status lmr_pair_solve(lmr_pair *s, double weight);
+/* After that: make the noise what the data are off the model. */
+larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_array *noise);
 
 #endif

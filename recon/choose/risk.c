@@ -63,18 +63,22 @@ void lmr_risk_free(lmr_risk *r)
     *r = (lmr_risk){0};
 }
 
-larmor_status lmr_risk_value(lmr_risk *r, const larmor_array *x, const larmor_array *moved, double scale,
-                             double *value)
+larmor_status lmr_risk_scale(lmr_risk *r, double factor)
 {
-    double misfit, before, after;
+    larmor_array *all[] = {r->noise, r->twice, r->trace};
+    for (int i = 0; i < 3; i++) LMR_TRY(larmor_axpby(factor, all[i], 0, all[i]));
+    r->noise_square *= factor * factor;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_risk_value(lmr_risk *r, const larmor_array *x, const larmor_array *Je, double *value)
+{
+    double misfit, trace;
     LMR_TRY(larmor_op_normal(r->A, x, r->work[0]));
     LMR_TRY(larmor_axpby(1, r->rhs, -1, r->work[0]));
     LMR_TRY(larmor_op_forward(r->M, r->work[0], r->work[1]));
     LMR_TRY(larmor_nrm2(r->work[1], &misfit));
-    LMR_TRY(larmor_copy(moved, r->work[0]));
-    LMR_TRY(larmor_axpby(-1, x, 1, r->work[0])); /* first: the difference of two large products would be rounding */
-    LMR_TRY(lmr_real_dot(r->trace, r->work[0], &after));
-    before = after / scale;
-    *value = misfit * misfit + 2 * before;
+    LMR_TRY(lmr_real_dot(r->trace, Je, &trace));
+    *value = misfit * misfit + 2 * trace;
     return LARMOR_OK;
 }

@@ -27,8 +27,10 @@ larmor_status lmr_risk_create(larmor_op *A, const larmor_array *b, const larmor_
                               const larmor_circulant *c, lmr_risk *risk);
 void lmr_risk_free(lmr_risk *risk);
 
-/* The estimate for x, whose change by `scale` times the noise e is from x to moved; up to a constant. */
-larmor_status lmr_risk_value(lmr_risk *risk, const larmor_array *x, const larmor_array *moved, double scale,
-                             double *value);
+/* Make the noise `factor` times as large. */
+larmor_status lmr_risk_scale(lmr_risk *risk, double factor);
+
+/* The estimate for x whose change with the noise e is J e, up to a constant. */
+larmor_status lmr_risk_value(lmr_risk *risk, const larmor_array *x, const larmor_array *Je, double *value);
 
 #endif

@@ -174,6 +174,7 @@ const lmr_regulariser_kind lmr_regulariser_llr = {
     .max_iter = 20,
     .penalty = 5e-3,
     .inner = 3,
+    .strength = 1,
     .curvature = SHIFTS,
     .make = make,
     .sizes = sizes,

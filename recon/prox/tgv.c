@@ -158,6 +158,7 @@ const lmr_regulariser_kind lmr_regulariser_tgv = {
     .max_iter = 30,
     .penalty = 5e-3,
     .inner = 3,
+    .strength = 1,
     .curvature = 2,
     .make = make,
     .sizes = sizes,

@@ -38,6 +38,7 @@ const lmr_regulariser_kind lmr_regulariser_tv = {
     .max_iter = 20,
     .penalty = 5e-3,
     .inner = 3,
+    .strength = 1.2,
     .curvature = 2,
     .make = make,
     .sizes = sizes,

@@ -160,6 +160,7 @@ const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .max_iter = 20,
     .penalty = 5e-3,
     .inner = 3,
+    .strength = 2,
     .curvature = 1,
     .make = make,
     .sizes = sizes,

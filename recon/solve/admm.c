@@ -154,16 +154,11 @@ void lmr_admm_free(lmr_admm *s)
     *s = (lmr_admm){.penalty = 0};
 }
 
-larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x, double *objective)
+larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x)
 {
-    double value, penalty;
     LMR_TRY(lmr_map(s->K, x, s->Kx));
     LMR_TRY(larmor_copy(s->Kx, s->z));
-    LMR_TRY(lmr_data_normal(&s->f, x, s->Nx));
-    LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
-    LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
-    *objective = value + s->weight * penalty;
-    return LARMOR_OK;
+    return lmr_data_normal(&s->f, x, s->Nx);
 }
 
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
@@ -214,13 +209,30 @@ static larmor_status iterate(lmr_run *run, lmr_admm *s, larmor_array *x)
     return LARMOR_OK;
 }
 
+/* Of x, which s knows already. */
+static larmor_status objective_of(lmr_admm *s, const larmor_array *x, double *objective)
+{
+    double value, penalty;
+    LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
+    LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
+    *objective = value + s->weight * penalty;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report)
+{
+    LMR_TRY(lmr_admm_start(s, x));
+    return lmr_admm_go_on(s, b, x, opts, report);
+}
+
+larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                             larmor_report *report)
 {
     lmr_run run;
     double objective;
     LMR_TRY(lmr_run_begin(s->f.who, s->f.A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
-    larmor_status st = lmr_admm_start(s, x, &objective);
+    larmor_status st = objective_of(s, x, &objective);
     if (!st) st = lmr_run_start(&run, x, objective, s->f.square / 2);
     if (!st) st = iterate(&run, s, x);
     return lmr_run_end(&run, st, x, report);

@@ -24,7 +24,7 @@ larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const
 void lmr_admm_free(lmr_admm *s);
 
 /* Begin at x, with the multipliers that are there. */
-larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x, double *objective);
+larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x);
 /* One iteration; s->before is the x before it, primal |K x - z| / max(|K x|, |z|). */
 larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal);
 /* Every second call moves the penalty towards balance. */
@@ -33,7 +33,9 @@ larmor_status lmr_admm_balance(lmr_admm *s, double primal);
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight);
 /* Take over another's penalty and preconditioner. */
 larmor_status lmr_admm_follow(lmr_admm *s, const lmr_admm *lead);
-/* Iterate from x as opts say; b is what s->f was made of. */
+/* Iterate on from the x of the last step as opts say; lmr_admm_run starts at x first. b: |b| is that of s->f. */
+larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                             larmor_report *report);
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report);
 

@@ -44,6 +44,15 @@ static int show_image(void *user, const larmor_progress *p)
     return u->monitor(u->user, &shown);
 }
 
+void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
+{
+    if (!u->E || !o->monitor) return;
+    u->monitor = o->monitor;
+    u->user = o->user;
+    o->monitor = show_image;
+    o->user = u;
+}
+
 void lmr_regularised_free(lmr_regularised *u)
 {
     larmor_op_free(u->AE), larmor_op_free(u->M), larmor_array_free(u->z);
@@ -145,10 +154,7 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
     if (o->inner == 0) o->inner = r->kind->inner;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
-    if (u->E && o->monitor) {
-        u->monitor = o->monitor, u->user = o->user;
-        o->monitor = show_image, o->user = u;
-    }
+    lmr_regularised_watch(u, o);
     return precondition(r, o, u);
 }
 

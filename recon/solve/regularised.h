@@ -23,6 +23,8 @@ void lmr_regularised_free(lmr_regularised *u);
 /* The regulariser's defaults in o, and a preconditioner that fits z. */
 larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
                                        lmr_regularised *u);
+/* Have o's monitor see images. */
+void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
 /* x <- E z after a run that ended with st; returns st, or what went wrong. */
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);
 
