@@ -20,6 +20,7 @@ typedef struct recon_job {
     int iters;
     larmor_plan_effort effort; /* of the NUFFT's planner */
     double tol, eps;           /* tol negative: at rounding */
+    int no_choice;             /* 1: there is no memory to choose lambda */
     recon_choose choose;       /* lambda from the data, as given, or as given in units of the noise */
     double lambda;             /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
     double time_weight;        /* of tv, see larmor_regulariser_opts */
@@ -29,16 +30,20 @@ typedef struct recon_job {
     int toeplitz;              /* as in larmor_sense_opts */
     int precondition;          /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
     larmor_monitor monitor;
+    int (*stage)(void *user, const char *name); /* is told what begins; not 0: stop. May be NULL */
     void *user;
 
     larmor_raw *raw;
     larmor_device *dev;
     larmor_array *whitening; /* [coils, coils], or NULL */
     larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
+    int sets;                /* of those, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice;
+    int keep_weights; /* 1: the density weights of the last group stay in `weights` */
+    larmor_array *weights;
 } recon_job;
 
 typedef struct recon_result {
@@ -51,6 +56,7 @@ typedef struct recon_result {
     int64_t outside; /* samples beyond the grid's k-space */
     int interrupted; /* 1: stopped by the monitor, the image is the iterate reached */
     int toeplitz;    /* 1: the normal map was Toeplitz */
+    double seconds;  /* for this image, or for the series that it is part of, from its samples on */
     int made_traj;   /* 1: the trajectory was made from the counters */
 } recon_result;
 
@@ -59,6 +65,9 @@ typedef struct recon_result {
  * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.
  * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
 larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result);
+
+/* A view of x[..., index], without the last dimension. */
+larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one);
 
 /* 1 if the job reconstructs both groups in one series. */
 int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b);

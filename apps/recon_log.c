@@ -13,13 +13,15 @@ void recon_log_input(const recon_run *r)
     if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc) ||
         larmor_raw_grid(r->job.raw, first.encoding, &grid))
         return;
-    app_log("%s: %lld %s readouts x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts, enc.trajectory,
-            (long long)first.samples, info->coils, info->coils == 1 ? "" : "s", info->groups,
-            info->groups == 1 ? "" : "s");
+    app_log("%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts,
+            enc.trajectory, app_s(first.readouts), (long long)first.samples, info->coils, app_s(info->coils),
+            info->groups, app_s(info->groups));
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
         app_log("readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
                 (long long)info->dropped, (long long)info->nonfinite);
+    if (info->completing)
+        app_log("calibration: %lld of its readouts complete images that lack them", (long long)info->completing);
     if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
     app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)enc.recon_matrix[0],
             (long long)enc.recon_matrix[1], (long long)enc.recon_matrix[2],
@@ -40,12 +42,14 @@ void recon_log_method(const recon_run *r)
                        : r->job.given       ? s->maps
                        : r->info.coils == 1 ? "one coil, no maps"
                                             : "maps from the data's centre (Walsh)";
+    char sets[32] = "";
+    if (r->job.sets) snprintf(sets, sizeof sets, ", %d sets", r->job.sets);
     const char *spec = larmor_device_spec(r->job.dev);
     if (r->job.method == RECON_GRID)
-        app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
+        app_log("gridding on %s: density %s; %s%s", spec, s->dcf, maps, sets);
     else
-        app_log("%s on %s: lambda %s; %s", r->job.method == RECON_CG ? "cg-sense" : s->method, spec,
-                r->job.choose == CHOOSE_AUTO ? "from the data" : s->lambda, maps);
+        app_log("%s on %s: lambda %s; %s%s", r->job.method == RECON_CG ? "cg-sense" : s->method, spec,
+                r->job.choose == CHOOSE_AUTO ? "from the data" : s->lambda, maps, sets);
 }
 
 /* What the weight was chosen from. */
@@ -73,7 +77,8 @@ void recon_log_result(const recon_run *r, const char *what, int first)
     if (last->made_traj && first)
         app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
     if (last->outside)
-        app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
+        app_log("%s: %lld sample%s beyond the resolution of reconSpace left out", what, (long long)last->outside,
+                app_s(last->outside));
     if (r->job.method == RECON_GRID) return;
     log_noise(r, what);
     if (last->report.end == LARMOR_END_ITERATIONS)
@@ -81,10 +86,11 @@ void recon_log_result(const recon_run *r, const char *what, int first)
     if (last->report.end == LARMOR_END_PRECISION)
         app_log("%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", what);
     if (r->job.method == RECON_CG)
-        app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
-                last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);
-    if (r->job.method == RECON_REGULARISED)
-        app_log("%s: %d iterations, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
-                last->report.iters, last->report.residual, last->report.objective, last->weight,
+        app_log("%s: %d iteration%s by %s, residual %.2e, %.2f s", what, last->report.iters,
+                app_s(last->report.iters), last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual,
                 last->report.seconds);
+    if (r->job.method == RECON_REGULARISED)
+        app_log("%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
+                last->report.iters, app_s(last->report.iters), last->report.residual, last->report.objective,
+                last->weight, last->report.seconds);
 }

@@ -16,6 +16,11 @@ enum {
     SEED = 20221,
 };
 
+int recon_chooses(const recon_job *job)
+{
+    return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
+}
+
 larmor_shape recon_image_shape(const larmor_grid *grid)
 {
     return larmor_shape_of(grid->ndim, grid->matrix);
@@ -29,7 +34,7 @@ larmor_dtype recon_precision(const recon_job *job)
 int64_t recon_normals(const recon_job *job)
 {
     const int64_t usual = 30, iters = job->iters ? job->iters : usual;
-    const int64_t searched = job->choose == CHOOSE_AUTO ? 2 * iters : iters;
+    const int64_t searched = recon_chooses(job) ? 2 * iters : iters;
     return job->method == RECON_REGULARISED ? 3 * searched : searched;
 }
 
@@ -45,13 +50,29 @@ static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
     return st;
 }
 
-/* x <- x / voxels: y = A x sums over voxels */
-static larmor_status divide_by_voxels(larmor_array *x)
+/* x <- x / voxels of an image: y = A x sums over voxels */
+static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
 {
-    return larmor_axpby(1 / (double)larmor_array_count(x), x, 0, x);
+    return larmor_axpby(1 / (double)larmor_shape_count(recon_image_shape(grid)), x, 0, x);
 }
 
-static larmor_status grid_with_maps(recon_job *job, const larmor_samples *samples, larmor_array *x)
+/* Of several sets of maps each by its own. */
+static larmor_status divide_by_energy(recon_job *job, larmor_array *x)
+{
+    if (!job->sets) return larmor_divide_by_energy(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = recon_one_of(job->maps, m, &maps);
+        if (!st) st = recon_one_of(x, m, &image);
+        if (!st) st = larmor_divide_by_energy(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
+static larmor_status grid_with_maps(recon_job *job, const larmor_grid *grid, const larmor_samples *samples,
+                                    larmor_array *x)
 {
     larmor_op *A = NULL;
     larmor_status st;
@@ -59,8 +80,8 @@ static larmor_status grid_with_maps(recon_job *job, const larmor_samples *sample
         .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1, .effort = job->effort};
     OR(done, larmor_op_sense(job->maps, &sense, &A));
     OR(done, larmor_op_adjoint(A, samples->kspace, x));
-    OR(done, larmor_divide_by_energy(job->maps, x));
-    OR(done, divide_by_voxels(x));
+    OR(done, divide_by_energy(job, x));
+    OR(done, divide_by_voxels(grid, x));
 done:
     larmor_op_free(A);
     return st;
@@ -102,7 +123,7 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
         OR(done, grid_coils(job, grid, samples, first, count, images));
         OR(done, larmor_root_sum_of_squares(images, x));
     }
-    OR(done, divide_by_voxels(x));
+    OR(done, divide_by_voxels(grid, x));
 done:
     larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
     return st;
@@ -111,10 +132,11 @@ done:
 /* The adjoint of one frame; its samples are weighted on the way. */
 static larmor_status grid_frame(recon_job *job, recon_frame *frame, larmor_array **x)
 {
-    TRY(larmor_array_create(job->dev, LARMOR_C64, recon_image_shape(&frame->grid), x));
+    const larmor_shape image = recon_image_shape(&frame->grid);
+    TRY(larmor_array_create(job->dev, LARMOR_C64, job->sets ? larmor_shape_append(image, job->sets) : image, x));
     TRY(weigh(frame->weights, frame->samples.kspace));
     return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
-                        : grid_with_maps(job, &frame->samples, *x);
+                        : grid_with_maps(job, &frame->grid, &frame->samples, *x);
 }
 
 /* ---- iterative methods: A and b of all frames ---- */
@@ -233,7 +255,7 @@ static larmor_status circulant_of(const recon_job *job, const recon_frame *frame
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
-    if (job->precondition < 0 && job->choose == CHOOSE_FIXED) return LARMOR_OK;
+    if (job->sets || (job->precondition < 0 && !recon_chooses(job))) return LARMOR_OK;
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
     if (count > 1) {
         OR(done, join(job, frames, count, &traj, &weights));
@@ -332,7 +354,7 @@ static larmor_status conjugate_gradients(const recon_job *job, const problem *p,
     larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
     larmor_status st = LARMOR_OK;
     TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
-    if (job->choose == CHOOSE_AUTO && p->C) {
+    if (recon_chooses(job) && p->C) {
         solve.circulant = job->precondition < 0 ? NULL : p->C;
         st = larmor_cg_choose(p->A, p->b, p->noise, p->C, p->x, &solve, &result->choice, &result->report);
         result->weight = result->choice.weight;
@@ -360,7 +382,7 @@ static larmor_status regularised(const recon_job *job, int frames, const problem
                                        larmor_op_in_shape(p->A), &r));
     OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
-    if (job->choose == CHOOSE_AUTO && p->C) {
+    if (recon_chooses(job) && p->C) {
         st = larmor_regularised_choose(p->A, p->b, p->noise, p->C, r, p->x, &solve, &result->choice, &result->report);
     } else {
         if (job->choose == CHOOSE_NOISE && p->C) {
@@ -389,7 +411,7 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = job->choose == CHOOSE_AUTO && p.C;
+    result->chosen = recon_chooses(job) && p.C;
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
 done:
     larmor_circulant_free(p.C);
@@ -405,7 +427,8 @@ larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor
 
 larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)
 {
-    larmor_regulariser_opts opts = {.series = frames > 1, .time = job->time_weight};
+    /* the images of several sets of maps are frames that nothing couples */
+    larmor_regulariser_opts opts = {.series = frames > 1 || job->sets, .time = job->sets ? -1 : job->time_weight};
     if (job->choose == CHOOSE_FIXED) opts.lambda = job->lambda > 0 ? job->lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
     return opts;

@@ -59,45 +59,21 @@ typedef struct selection {
     int regular;
 } selection;
 
-/* Readouts for calibration alone of the group's slice: from its encoding, or else from the first that has some. */
-static int64_t list_calibration(const larmor_raw *raw, const larmor_group *g, int64_t *list)
-{
-    int encoding = -1;
-    for (int pass = 0; pass < 2; pass++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-            const lmr_mrd_head *h = &raw->head[i];
-            if (raw->readout[i].use != LMR_CALIBRATION || h->counter[LMR_SLICE] != g->slice) continue;
-            if (!pass && (encoding < 0 || h->encoding == g->encoding)) encoding = h->encoding;
-            if (!pass || h->encoding != encoding) continue;
-            if (list) list[count] = i;
-            count++;
-        }
-        if (pass) return count;
-    }
-    return 0;
-}
-
 static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
 {
-    const larmor_group *g = &raw->group[group];
-    *s = (selection){.regular = 1, .count = calibration ? list_calibration(raw, g, NULL) : g->readouts};
-    if (!s->count) return LARMOR_OK;
-    s->readout = calloc((size_t)s->count, sizeof *s->readout);
-    if (!s->readout) return LMR_NO_MEMORY();
-    if (calibration)
-        list_calibration(raw, g, s->readout);
-    else
+    *s = (selection){.regular = 1, .count = raw->group[group].readouts};
+    if (calibration) {
+        LMR_TRY(lmr_mrd_calibration(raw, group, &s->readout, &s->count));
+    } else {
+        s->readout = calloc((size_t)s->count, sizeof *s->readout);
+        if (!s->readout) return LMR_NO_MEMORY();
         memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
+    }
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
         s->regular &= !r || kept == s->longest;
         s->total += kept;
         if (kept > s->longest) s->longest = kept;
-        if (raw->head[s->readout[r]].traj_dims != raw->head[s->readout[0]].traj_dims)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "acquisition %lld: only some of the calibration readouts have a trajectory.",
-                            (long long)s->readout[r]);
     }
     return LARMOR_OK;
 }
@@ -303,6 +279,86 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     free(s.readout);
     if (st) larmor_array_free(*noise), *noise = NULL;
     return st;
+}
+
+/* Dimension `axis` of an array as the middle one of three. */
+static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    int64_t dim[3] = {1, 1, 1};
+    for (int d = 0; d < shape.ndim; d++) dim[d < axis ? 0 : d == axis ? 1 : 2] *= shape.dim[d];
+    return larmor_array_reshape(x, larmor_shape_of(3, dim), view);
+}
+
+/* Of x [a, n, b], element `outer` of the last dimension and `middle` of the one before. */
+static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_array *slice = NULL, *flat = NULL;
+    larmor_status st = larmor_array_slice(x, outer, 1, &slice);
+    if (!st) st = larmor_array_reshape(slice, larmor_shape_of(2, shape.dim), &flat);
+    if (!st) st = larmor_array_slice(flat, middle, 1, one);
+    larmor_array_free(flat), larmor_array_free(slice);
+    return st;
+}
+
+/* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
+static larmor_status move_coils(const larmor_raw *raw, larmor_array *all, larmor_array *kept, int axis, int back)
+{
+    larmor_array *channels = NULL, *coils = NULL;
+    larmor_status st = as_middle(all, axis, &channels);
+    if (!st) st = as_middle(kept, axis, &coils);
+    const int64_t outer = st ? 0 : larmor_array_shape(coils).dim[2];
+    for (int64_t i = 0; i < outer * raw->info.coils && !st; i++) {
+        const int64_t c = i % raw->info.coils, o = i / raw->info.coils;
+        larmor_array *stored = NULL, *coil = NULL;
+        st = pick(channels, raw->kept[c], o, &stored);
+        if (!st) st = pick(coils, c, o, &coil);
+        if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
+        larmor_array_free(coil), larmor_array_free(stored);
+    }
+    larmor_array_free(coils), larmor_array_free(channels);
+    return st;
+}
+
+/* x has, along the axis, as many elements as there are channels or coils. */
+static larmor_status check_coils(const larmor_raw *raw, const larmor_array *x, int axis)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    if (axis >= 0 && axis < shape.ndim &&
+        (shape.dim[axis] == raw->info.channels || shape.dim[axis] == raw->info.coils))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "coils: array is %s, expected %d channels in dimension %d, or the %d coils that are kept",
+                    lmr_describe(x).s, raw->info.channels, axis, raw->info.coils);
+}
+
+static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int axis, int back, larmor_array **result)
+{
+    *result = NULL;
+    LMR_TRY(check_coils(raw, x, axis));
+    larmor_shape shape = larmor_array_shape(x);
+    const int64_t wanted = back ? raw->info.channels : raw->info.coils;
+    if (shape.dim[axis] == wanted) {
+        *result = larmor_array_ref(x);
+        return LARMOR_OK;
+    }
+    shape.dim[axis] = wanted;
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
+    larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
+    if (!st) st = back ? move_coils(raw, *result, x, axis, 1) : move_coils(raw, x, *result, axis, 0);
+    if (st) larmor_array_free(*result), *result = NULL;
+    return st;
+}
+
+larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
+{
+    return convert_coils(raw, all, axis, 0, kept);
+}
+
+larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
+{
+    return convert_coils(raw, kept, axis, 1, all);
 }
 
 /* ---- geometry ---- */

@@ -16,6 +16,8 @@ typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset" */
     const char *traj_units;      /* "auto" (default), "1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm" */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
+    const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
+                                  * slice, contrast, phase, repetition and set, with commas between */
     int conjugate;               /* 1: conjugate all samples */
     int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
@@ -39,16 +41,18 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
+    int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
-    int coils;      /* of the imaging readouts, without those left out */
-    int dead_coils; /* channels without any signal, left out */
+    int channels;   /* of the imaging readouts, as stored */
+    int coils;      /* without those left out */
+    int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
     char traj_units[16];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
-    char warnings[512];                               /* lines for the user, each ending in '\n'; "" if none */
+    char warnings[2048];                              /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -87,11 +91,25 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
 
 /* The samples of one group on a device, discards applied, counters in the order of the file.
  *
- * calibration  0: readouts that make the image; 1: those for coil calibration alone (none: kspace is NULL).
+ * calibration  0: readouts that make the image, among them those flagged for calibration alone whose lines it lacks, if
+ *              they were acquired as its own; 1: those for the coil calibration of the group's slice, whichever image they
+ *              are counted to (none: kspace is NULL): all that are flagged for calibration, alone or with imaging, of the
+ *              image with the most of them, and one for each line that these leave out.
  * Errors       LARMOR_ERR_ARG for a group or grid that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
+
+/* What has every channel as it is stored, coil maps [..., channels] or [..., channels, sets] for example, for the coils
+ * that are kept, the same array if none is left out; and back, with zeros for those that are left out.
+ *
+ * axis    the dimension of the channels, from 0.
+ * Errors  LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils; an array that is as
+ *         wanted already is taken as it is. */
+LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis,
+                                               larmor_array **kept);
+LARMOR_API larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis,
+                                                  larmor_array **all);
 
 /* The noise scans, [samples, coils] c64, for the coils that are kept; *noise is NULL if there are none. */
 LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise);
@@ -127,17 +145,31 @@ typedef struct larmor_image {
     larmor_image_meta meta;
 } larmor_image;
 
+typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
+    const char *const *keys;
+    const char *const *values;
+    int count;
+} larmor_notes;
+
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
     const char *header;            /* XML header to copy into an ISMRMRD image file */
-    const char *const *keys;       /* provenance: `count` pairs of keys and values */
-    const char *const *values;
-    int count;
+    larmor_notes notes;            /* of all images of an ISMRMRD image file */
+    const larmor_notes *each;      /* one for each image, said after those of all; or NULL */
+    double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
 } larmor_write_opts;
 
+/* The window with which images are shown if nobody names one: from 0 to the 99.5th percentile of the object's
+ * magnitudes, but at most to three times their median, so that a bright rim does not hide what it surrounds. The object
+ * is what has at least a tenth of the 99.8th percentile of all.
+ *
+ * images  as for larmor_image_write; voxels that are not finite do not count.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
+
 /* Write images in the format of the output's suffix and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
- * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices
- * tiled), .cfl (with .hdr), .npy.
+ * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices and
+ * images tiled, each with the numbers that distinguish it), .cfl (with .hdr), .npy.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.
@@ -150,6 +182,15 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
+/* Write coil maps [nx, ny(, nz), coils] and put the file in place: .cfl as BART has them, coils always in dimension 3;
+ * .npy as they are; .h5 an ISMRMRD image of each coil.
+ *
+ * meta    where the images of an .h5 are; may be NULL.
+ * Errors  LARMOR_ERR_SHAPE for another number of dimensions; LARMOR_ERR_ARG for another suffix; those of
+ *         larmor_image_write. */
+LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps,
+                                          const larmor_image_meta *meta);
+
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
  * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.
  * Trailing dimensions of 1 are dropped.
@@ -160,6 +201,26 @@ LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev,
 
 /* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
+
+typedef struct larmor_image_info {
+    char format[24];           /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
+    char type[24];             /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
+    char inside[256];          /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
+    larmor_shape shape;        /* as larmor_image_read gives it; of a PNG [width, height] */
+    int64_t images;            /* .h5: how many of the series; else 1 */
+    int64_t nonfinite;         /* how many of its numbers are NaN or Inf */
+    double lowest, highest;    /* of the others, of complex ones the magnitude; 0 if there are none, or of a PNG */
+    int has_range, is_complex; /* 1: lowest and highest are known; of magnitudes */
+    int has_geometry, has_counters; /* 1: meta has the first image's geometry; slice, contrast and so on as well */
+    larmor_image_meta meta;
+    char notes[4096]; /* provenance, lines "key: value\n" of the first image; what does not fit is cut */
+} larmor_image_info;
+
+/* What an image file is: of every format that larmor writes, .h5 as for larmor_image_read.
+ *
+ * dev     where it is read to for its range; any will do.
+ * Errors  those of larmor_image_read. */
+LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out);
 
 /* ---- writing ISMRMRD raw data ---- */
 
@@ -179,6 +240,9 @@ typedef struct larmor_scan {
     double field_tesla;                                                     /* default 3 */
     double noise_bandwidth;  /* relativeReceiverNoiseBandwidth; 0: not written */
     const char *description; /* protocolName; may be NULL */
+    int64_t acceleration[2]; /* accelerationFactor along steps 1 and 2; 0: not written */
+    const char
+        *calibration; /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
 } larmor_scan;
 
 typedef struct larmor_acquisition { /* one readout; zero means zero */

@@ -25,6 +25,14 @@ typedef struct larmor_traj_opts {
     int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
     double undersampling; /* divides the default number of readouts; default 1 */
+    int64_t first; /* readouts of this scan that came before, so that a series goes on: golden, stars (spokes of each
+                      partition) and koosh continue their angles; radial and spiral turn, for every `readouts` that came
+                      before, by the golden fraction of the angle between neighbours; cartesian stays; default 0 */
+    int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
+    int64_t calibration[2];  /* cartesian: lines in the middle of y and z that are all there; default 0: none, in z as
+                                many as in y, at most all */
+    double partial_fourier;  /* cartesian: the part of y that is there, 1/2 < F <= 1; lines below centre - (F - 1/2) N
+                                are left out unless they calibrate; default 1 */
 } larmor_traj_opts;
 
 /* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
@@ -39,6 +47,21 @@ typedef struct larmor_traj_opts {
  *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
 LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                             larmor_array **traj);
+
+enum { LARMOR_LINE_IMAGING = 1, LARMOR_LINE_CALIBRATION = 2 };
+
+/* What a Cartesian line at (ky, kz) cycles per field of view is for: the sum of LARMOR_LINE_IMAGING, if it is one of
+ * every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle; 0: opts leave it out. */
+LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, int64_t kz);
+
+/* Where k-space is sampled if the gradients are late: each coordinate at sample i is that of sample i - delay.
+ *
+ * traj     [nd, samples, readouts] real.
+ * delay    in samples, one of each direction (the first nd are used).
+ * delayed  f64 of traj's shape. Between samples a cubic through four of them (fewer samples: a line), beyond the ends
+ *          straight on: exact for straight, even readouts.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed);
 
 /* The name and one-line description of trajectory i, or NULL past the last. */
 LARMOR_API const char *larmor_traj_name(int i);
@@ -77,6 +100,14 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  *
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
+
+/* The inverse of a whitening matrix, with which larmor_whiten takes back what W has done: that gives coils their own
+ * noise, and maps of whitened coils become those of the coils themselves.
+ *
+ * W       [coils, coils] complex, as larmor_noise_whitening makes it.
+ * C       as W.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if W has no inverse. */
+LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
 
 /* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
  * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
@@ -126,12 +157,15 @@ typedef struct larmor_sense_opts { /* zero means default */
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
  * may be a Toeplitz operator: the same within nufft_tol.
  *
- * maps    [image..., coils], complex; the operator has their dtype and device.
+ * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
+ *         finds where the object folds within the field of view: then each set has an image of its own, A is from
+ *         [image..., sets], and its coil images are the sums over the sets, sum_m s_cm x_m (soft SENSE).
  * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r centred
  *         at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
  * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
  *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
- * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
+ * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); sets: Uecker et al., Magn. Reson.
+ *         Med. 71, 990 (2014); with Toeplitz: Fessler et al.,
  *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
@@ -151,6 +185,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     int64_t samples, coils; /* samples: of one coil */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
     int weighted;           /* 1: larmor_op_sense gets weights */
+    int64_t sets;           /* of maps, as larmor_op_sense takes them; 0 for maps without that dimension */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before

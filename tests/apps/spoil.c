@@ -56,6 +56,17 @@ static void clear(hvl_t *list)
     memset(list->p, 0, list->len * sizeof(float));
 }
 
+static void fill_with_large_values(hvl_t *list)
+{
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+}
+
+static void clear_last_of_four_coils(hvl_t *list)
+{
+    const size_t n = list->len / 4;
+    memset((float *)list->p + 3 * n, 0, n * sizeof(float));
+}
+
 static void change_acquisitions(hid_t file, const char *way)
 {
     const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
@@ -68,6 +79,12 @@ static void change_acquisitions(hid_t file, const char *way)
         change_floats(set, "data", 2, put_nan);
     else if (!strcmp(way, "samples"))
         change_floats(set, "data", 2, shorten);
+    else if (!strcmp(way, "quiet-coil")) /* without noise: the noise scan comes first */
+        change_floats(set, "data", 0, clear_last_of_four_coils);
+    else if (!strcmp(way, "huge"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, fill_with_large_values);
+    else if (!strcmp(way, "dead-coil"))
+        for (hsize_t i = 1; i < count; i++) change_floats(set, "data", i, clear_last_of_four_coils);
     else if (!strcmp(way, "no-extent"))
         for (hsize_t i = 0; i < count; i++) change_floats(set, "traj", i, clear);
     else
@@ -85,6 +102,8 @@ int main(int argc, char **argv)
         check(H5Lmove(file, "dataset", file, "other", H5P_DEFAULT, H5P_DEFAULT) >= 0, "moving");
     else if (!strcmp(way, "header"))
         replace_header(file, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
+    else if (!strcmp(way, "bare"))
+        replace_header(file, "<ismrmrdHeader/>");
     else if (!strcmp(way, "no-header"))
         replace_header(file, NULL);
     else
