@@ -11,7 +11,7 @@
 #define STRIDE 4.    /* and on the way there */
 #define ABOVE 2.     /* times the expected weight, where comparing begins */
 #define START 1e-3   /* relative: where the way begins, for what no sample sees is filled in at large weights */
-#define LEAST 1e-5   /* relative: the smallest weight */
+#define LEAST 2e-4   /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 #define FIRM 0.1     /* the change in an iteration relative to the noise of the image, at which the last run ends */
 #define LOOSEST 5e-3 /* and relative to the image, at most and at least */
 #define TIGHTEST 2e-4
@@ -177,12 +177,14 @@ static larmor_status run(search *w, larmor_op *A, const larmor_array *b, const l
                          const larmor_solve_opts *o, larmor_report *report)
 {
     const double start = lmr_seconds();
+    double size;
     const int series = c->eigenvalues->shape.ndim < larmor_op_in_shape(A).ndim;
     LMR_TRY(lmr_pair_create(A, b, noise, c, x, &w->pair));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 2, (larmor_array * *[]){&w->moved, &w->change}));
     LMR_TRY(larmor_lambda_unit(A, b, &w->unit));
-    w->least = LEAST * w->unit;
     LMR_TRY(begin_images(w, b, noise, series));
+    LMR_TRY(lmr_typical(w->pair.x, &size));
+    w->least = size > 0 ? LEAST * size * c->mean / c->square : 1e-5 * w->unit;
     LMR_TRY(lmr_pair_deviation(&w->pair, noise, &w->expected));
     w->expected *= r->kind->strength;
     LMR_TRY(begin(w, A, r, o));
