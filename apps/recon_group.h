@@ -60,6 +60,9 @@ typedef struct recon_result {
     int made_traj;   /* 1: the trajectory was made from the counters */
 } recon_result;
 
+/* The deviation of the noise in a sample that the weight was chosen by. */
+double recon_noise(const recon_result *result);
+
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *
  * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.

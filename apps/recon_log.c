@@ -62,7 +62,7 @@ static void log_noise(const recon_run *r, const char *what)
     else if (r->job.whitening)
         app_log("%s: noise %.3g of that of the noise scan, by what the data are off the model", what, factor);
     else
-        app_log("%s: noise %.3g a sample, measured from %s", what, factor * last->noise,
+        app_log("%s: noise %.3g a sample, measured from %s", what, recon_noise(last),
                 factor < 1 ? "what the data are off the model" : "the rim of k-space");
     if (last->chosen)
         app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,

@@ -21,6 +21,11 @@ int recon_chooses(const recon_job *job)
     return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
 }
 
+double recon_noise(const recon_result *result)
+{
+    return result->noise * (result->chosen ? result->choice.noise : 1);
+}
+
 larmor_shape recon_image_shape(const larmor_grid *grid)
 {
     return larmor_shape_of(grid->ndim, grid->matrix);

@@ -7,7 +7,7 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define LEAST 3e-3         /* the smallest weight, relative to the mean eigenvalue of A^H A */
+#define LEAST 1.5e-3       /* the smallest weight, relative to the mean eigenvalue of A^H A */
 #define NEAR 2.5           /* weights that are near each other */
 #define PAIR_ENOUGH 0.03   /* the same of the solutions that are compared */
 #define ENOUGH 0.1         /* error of a solution relative to the noise in it */
