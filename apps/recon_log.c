@@ -67,7 +67,7 @@ static void log_noise(const recon_run *r, const char *what)
     if (last->chosen)
         app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
                 last->choice.tried == 1 ? "" : "s", last->choice.seconds);
-    else if (r->job.choose == CHOOSE_AUTO)
+    else if (r->job.choose == CHOOSE_AUTO && !last->interrupted)
         app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
 }
 

@@ -415,8 +415,12 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     p.x = *x;
     OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
+    if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
+        result->interrupted = 1;
+        goto done;
+    }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = recon_chooses(job) && p.C;
+    result->chosen = recon_chooses(job) && p.C && result->choice.weight > 0;
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
 done:
     larmor_circulant_free(p.C);

@@ -12,9 +12,9 @@ extern "C" {
 /* ---- what all solvers share ---- */
 
 typedef struct larmor_progress {
-    int iter, max_iter;
-    double residual;  /* relative; each solver says of what */
-    double objective; /* of the problem that the solver minimises; NAN where it does not compute it */
+    int iter, max_iter; /* max_iter is 0 while a weight is chosen: then iter counts towards nothing */
+    double residual;    /* relative; each solver says of what */
+    double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
     const larmor_array *x; /* the iterate; read only */
 } larmor_progress;

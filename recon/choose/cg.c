@@ -60,6 +60,15 @@ static larmor_status move_to(lmr_pair *s, double weight)
 
 /* ---- solutions ---- */
 
+int lmr_pair_watch(void *pair, const larmor_progress *progress)
+{
+    const lmr_pair *s = pair;
+    larmor_progress uncounted = *progress;
+    uncounted.max_iter = 0;
+    uncounted.x = s->x;
+    return s->monitor ? s->monitor(s->user, &uncounted) : 0;
+}
+
 /* x, J <- the solutions at a weight, to a small part of the noise in them. */
 larmor_status lmr_pair_solve(lmr_pair *s, double weight)
 {
@@ -68,8 +77,13 @@ larmor_status lmr_pair_solve(lmr_pair *s, double weight)
     larmor_report report;
     LMR_TRY(move_to(s, weight));
     LMR_TRY(larmor_circulant_inverse(s->c, weight, NULL, 0, &M));
-    larmor_solve_opts o = {
-        .max_iter = PAIR_ITERS, .tol = -1, .lambda = weight, .precondition = M, .error = PAIR_ENOUGH * noise};
+    larmor_solve_opts o = {.max_iter = PAIR_ITERS,
+                           .tol = -1,
+                           .lambda = weight,
+                           .precondition = M,
+                           .error = PAIR_ENOUGH * noise,
+                           .monitor = lmr_pair_watch,
+                           .user = s};
     larmor_status st = lmr_cg_normal(s->risk.A, s->risk.rhs, s->risk.square, s->x, &o, &report);
     s->choice.iters += report.iters;
     if (!st) st = lmr_cg_normal(s->risk.A, s->risk.noise, s->risk.square, s->J, &o, &report);
@@ -261,7 +275,7 @@ larmor_status larmor_cg_choose(larmor_op *A, const larmor_array *b, const larmor
 {
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_pair s = {.choice = {.noise = 1}};
+    lmr_pair s = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user};
     double size;
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};

@@ -44,6 +44,9 @@ static larmor_status iterate(search *w, int count)
         LMR_TRY(lmr_admm_balance(&w->s, primal));
         LMR_TRY(lmr_admm_follow(&w->t, &w->s));
         w->pair.choice.iters += 2;
+        const larmor_progress progress = {.iter = w->pair.choice.iters, .residual = primal, .objective = NAN};
+        if (lmr_pair_watch(&w->pair, &progress))
+            return LMR_FAIL(LARMOR_STOPPED, "admm: stopped by the caller while the weight was chosen");
     }
     return LARMOR_OK;
 }
@@ -188,7 +191,7 @@ static larmor_status run(search *w, larmor_op *A, const larmor_array *b, const l
     LMR_TRY(lmr_pair_deviation(&w->pair, noise, &w->expected));
     w->expected *= r->kind->strength;
     LMR_TRY(begin(w, A, r, o));
-    LMR_TRY(choose(w));
+    LMR_TRY(lmr_regularised_image(&w->u, choose(w)));
     r->weight = w->pair.choice.weight;
     w->pair.choice.seconds = lmr_seconds() - start;
     return finish(w, b, r, o, report);
@@ -199,7 +202,7 @@ larmor_status larmor_regularised_choose(larmor_op *A, const larmor_array *b, con
                                         const larmor_solve_opts *opts, larmor_choice *choice, larmor_report *report)
 {
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    search w = {.pair = {.choice = {.noise = 1}}};
+    search w = {.pair = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user}};
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};
     LMR_TRY(lmr_regularised_check(A, b, r, x));
