@@ -416,7 +416,7 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
-        result->interrupted = 1;
+        st = larmor_fail(LARMOR_STOPPED, "stopped by the caller before lambda was chosen");
         goto done;
     }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
