@@ -61,6 +61,11 @@ static void fill_with_large_values(hvl_t *list)
     for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
 }
 
+static void fill_with_huge_values(hvl_t *list)
+{
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+}
+
 static void clear_last_of_four_coils(hvl_t *list)
 {
     const size_t n = list->len / 4;
@@ -83,6 +88,8 @@ static void change_acquisitions(hid_t file, const char *way)
         change_floats(set, "data", 0, clear_last_of_four_coils);
     else if (!strcmp(way, "huge"))
         for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, fill_with_large_values);
+    else if (!strcmp(way, "huge-middle")) /* the second of three repetitions */
+        for (hsize_t i = count / 3; i < 2 * (count / 3); i++) change_floats(set, "data", i, fill_with_huge_values);
     else if (!strcmp(way, "dead-coil"))
         for (hsize_t i = 1; i < count; i++) change_floats(set, "data", i, clear_last_of_four_coils);
     else if (!strcmp(way, "no-extent"))
