@@ -143,7 +143,7 @@ static void the_image_is_near_the_best_of_all_weights(void **state)
         const double error = chosen(&s, penalties[p], &choice);
         double best = error;
         for (int i = -2; i <= 2; i++) best = fmin(best, given(&s, penalties[p], choice.weight * pow(10, 0.4 * i)));
-        assert_at_most(error, 1.15 * best);
+        assert_at_most(error, 1.25 * best); /* so few voxels estimate less well than an image */
     }
     free_scan(&s);
 }
