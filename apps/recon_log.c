@@ -84,7 +84,7 @@ void recon_log_result(const recon_run *r, const char *what, int first)
     if (last->report.end == LARMOR_END_ITERATIONS)
         app_log("%s: the limit of iterations was reached first; --iters allows for more", what);
     if (last->report.end == LARMOR_END_PRECISION)
-        app_log("%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", what);
+        app_log("warning: %s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", what);
     if (r->job.method == RECON_CG)
         app_log("%s: %d iteration%s by %s, residual %.2e, %.2f s", what, last->report.iters,
                 app_s(last->report.iters), last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual,

@@ -38,6 +38,7 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         add_note(n, "LarmorResidual", n->residual);
     }
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
+    if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
 }
 
 /* What holds for all images. */
@@ -118,6 +119,12 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
     json_flag(j, "interrupted", result->interrupted);
 }
 
+static const char *status_of(const recon_result *result)
+{
+    if (result->doubtful) return "doubtful";
+    return result->interrupted ? "interrupted" : "done";
+}
+
 static void report_image(json *j, const recon_run *r, int i)
 {
     const larmor_image_meta *m = &r->image[i].meta;
@@ -128,7 +135,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "phase", m->phase);
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
-    json_text(j, "status", r->result[i].interrupted ? "interrupted" : "done");
+    json_text(j, "status", status_of(&r->result[i]));
     report_solver(j, r, &r->result[i]);
     json_number(j, "seconds", r->result[i].seconds);
     json_close(j, '}');
@@ -146,6 +153,8 @@ void recon_report(const recon_run *r, double seconds)
     json_text(&j, "device", larmor_device_spec(r->job.dev));
     json_text(&j, "trajectory", r->info.traj_report);
     json_integer(&j, "images", r->images);
+    json_integer(&j, "failed", r->failed.count);
+    json_integer(&j, "doubtful", r->doubtful.count);
     report_solver(&j, r, &r->last);
     json_open(&j, "results", '[');
     for (int i = 0; i < r->images; i++) report_image(&j, r, i);
