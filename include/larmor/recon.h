@@ -110,8 +110,8 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
 LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
 
 /* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
- * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
- * smooth. What signal there is makes it too large, never too small. The root of the mean square over coils.
+ * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, or as little as 0.5 if
+ * readouts are short, where signal is least and smooth. What signal there is makes it too large, never too small. The root of the mean square over coils.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.
  * traj       [nd, samples, readouts].

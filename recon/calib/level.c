@@ -5,10 +5,17 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|. */
+/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|. Where readouts
+ * are so short that too few runs lie there it is less. */
 #define OUTER 0.9
+#define OUTER_STEP 0.1
+#define OUTER_LEAST 0.5
 
-enum { TAPS = 4, MOST = 1 << 17 }; /* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil */
+enum {
+    TAPS = 4,
+    ENOUGH = 64,
+    MOST = 1 << 17
+}; /* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil */
 
 static int by_size(const void *a, const void *b)
 {
@@ -24,8 +31,8 @@ static double deviation_of(int64_t count, float *differences)
     return differences[count / 2] / median_of_normal / sqrt(squares);
 }
 
-/* The first samples of runs of four on one readout that all lie outside; their number is returned. */
-static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
+/* The first samples of runs of four on one readout that all lie beyond this part; their number is returned. */
+static int64_t runs_beyond(double outer, const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
 {
     double most = 0;
     const int64_t all = samples * readouts;
@@ -34,7 +41,7 @@ static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t read
         for (int d = 0; d < nd; d++) square += k[i + d] * k[i + d];
         most = fmax(most, square);
     }
-    const double limit = OUTER * OUTER * most;
+    const double limit = outer * outer * most;
     int64_t count = 0, inside = 0;
     for (int64_t i = 0; i < all; i++) {
         double square = 0;
@@ -43,6 +50,14 @@ static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t read
         inside = square >= limit ? inside + 1 : 0;
         if (inside >= TAPS) first[count++] = i - TAPS + 1;
     }
+    return count;
+}
+
+static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
+{
+    int64_t count = 0;
+    for (double outer = OUTER; count < ENOUGH && outer > OUTER_LEAST - 0.5 * OUTER_STEP; outer -= OUTER_STEP)
+        count = runs_beyond(outer, k, nd, samples, readouts, first);
     return count;
 }
 
