@@ -17,6 +17,8 @@ not done again.
   --methods LIST  of cg, tv, wavelet, with blanks between (default: all)
   --jobs N        scenes at a time, with one thread each (default: 1)
   --seed S        of the noise (default: 1)
+  --sweep FLAGS   for recon at the weights of the sweep, like "--iters 100 --tol 1e-3" (default: none, as the program
+                  stops at a given lambda)
   --scene NAME    this scene alone, here and now
 
 LARMOR names the program (default: build/cpu/apps/larmor).
@@ -24,7 +26,7 @@ TEXT
 }
 here=$(cd "$(dirname "$0")" && pwd)
 LARMOR=${LARMOR:-$here/../build/cpu/apps/larmor}
-quick=0 only=. methods='cg tv wavelet' jobs=1 seed=1 scene='' folder='' list=0
+quick=0 only=. methods='cg tv wavelet' jobs=1 seed=1 scene='' folder='' list=0 flags=
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) quick=1 ;;
@@ -33,6 +35,7 @@ while [ $# -gt 0 ]; do
     --methods) methods=$2 && shift ;;
     --jobs) jobs=$2 && shift ;;
     --seed) seed=$2 && shift ;;
+    --sweep) flags=$2 && shift ;;
     --scene) scene=$2 && shift ;;
     -h | --help) usage && exit 0 ;;
     -*) usage >&2 && exit 2 ;;
@@ -97,9 +100,10 @@ simulate() {
         --traj $trajectory $noise -q --force
 }
 
-# recon METHOD LAMBDA, and the error of its image; with maps from the data magnitudes are compared.
+# recon METHOD LAMBDA FLAGS: the error of the image; with maps from the data magnitudes are compared.
 recon() {
-    "$LARMOR" recon scan.h5 -o image.h5 -m "$1" --lambda "$2" --maps "$maps" --threads 1 --json -q --force >report.json 2>log ||
+    # shellcheck disable=SC2086 # words are meant
+    "$LARMOR" recon scan.h5 -o image.h5 -m "$1" --lambda "$2" $3 --maps "$maps" --threads 1 --json -q --force >report.json 2>log ||
         { cat log >&2 && echo "nan" && return; }
     # shellcheck disable=SC2086
     "$LARMOR" compare image.h5 truth.h5 $magnitude 2>/dev/null | cut -d' ' -f2
@@ -113,7 +117,7 @@ sweep() {
         i=$side
         while [ "$i" -le $reach ] && [ "$i" -ge -$reach ]; do
             lambda=$(awk -v l="$2" -v i="$i" -v s=$step 'BEGIN { printf "%.6g", l * 10 ^ (i / s) }')
-            echo "$lambda $(recon "$1" "$lambda")"
+            echo "$lambda $(recon "$1" "$lambda" "$flags")"
             i=$((i + side))
         done
     done
@@ -136,7 +140,7 @@ TEXT
             "$LARMOR" recon scan.h5 -o image.h5 --save-maps own.cfl --lambda 1e-3 -q --force 2>log
             maps=own.cfl magnitude=--magnitude
         fi
-        error=$(recon "$method" auto)
+        error=$(recon "$method" auto "")
         chosen=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' report.json)
         case $trajectory in koosh) solid=3 ;; *) solid=2 ;; esac
         inside=$("$LARMOR" compare image.h5 truth.h5 --inside $solid $magnitude 2>/dev/null | cut -d' ' -f2)
@@ -184,7 +188,7 @@ folder=$(cd "$folder" && pwd)
 if [ -n "$scene" ]; then one_scene "$scene" && exit 0; fi
 if [ $quick -eq 1 ]; then set -- --quick; else set --; fi
 export LARMOR
-scenes | xargs -P "$jobs" -I '{}' sh "$here/validate.sh" "$@" --methods "$methods" --seed "$seed" --scene '{}' "$folder"
+scenes | xargs -P "$jobs" -I '{}' sh "$here/validate.sh" "$@" --methods "$methods" --seed "$seed" --sweep "$flags" --scene '{}' "$folder"
 cat "$folder"/rows/* | table >"$folder/table.md"
 cat "$folder"/rows/* | summary >"$folder/summary.md"
 cat "$folder/summary.md"
