@@ -191,6 +191,7 @@ static int run(const void *given, const app_files *files)
     if (!code && r.images && app_stopped() != 143) code = recon_save(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
+    if (!code) code = recon_series_judge(&r, &list);
     if (app_stopped() && !r.images)
         app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);

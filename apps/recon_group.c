@@ -210,6 +210,22 @@ static larmor_status check_finite(const larmor_array *x, const larmor_group *g)
         g->slice, g->contrast, g->phase, g->repetition, g->set);
 }
 
+/* Each set's image by its own maps. */
+static larmor_status clear_unseen(const recon_job *job, larmor_array *x)
+{
+    if (job->no_maps) return LARMOR_OK;
+    if (!job->sets) return larmor_clear_unseen(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = recon_one_of(job->maps, m, &maps);
+        if (!st) st = recon_one_of(x, m, &image);
+        if (!st) st = larmor_clear_unseen(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
 /* The images of several sets of maps as one: their root sum of squares. */
 static larmor_status join_sets(larmor_array *x, larmor_array **joined)
 {
@@ -224,16 +240,18 @@ static larmor_status finish(const recon_job *job, const recon_frame *frame, larm
                             larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
-    larmor_array *one = NULL, *single = NULL;
+    larmor_array *one = NULL, *single = NULL, *joined;
     larmor_status st;
-    if (job->sets)
-        st = join_sets(x, &one);
-    else if (count > 1)
-        st = recon_one_of(x, i, &one);
+    if (count > 1)
+        OR(done, recon_one_of(x, i, &one));
     else
-        one = larmor_array_ref(x), st = LARMOR_OK;
-    OR(done, st);
+        one = larmor_array_ref(x);
     OR(done, larmor_array_convert(one, LARMOR_C64, &single));
+    OR(done, clear_unseen(job, single));
+    if (job->sets) {
+        OR(done, join_sets(single, &joined));
+        larmor_array_free(single), single = joined;
+    }
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
     if (!st) st = check_finite(*image, &frame->group);
 done:

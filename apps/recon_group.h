@@ -58,7 +58,11 @@ typedef struct recon_result {
     int toeplitz;    /* 1: the normal map was Toeplitz */
     double seconds;  /* for this image, or for the series that it is part of, from its samples on */
     int made_traj;   /* 1: the trajectory was made from the counters */
+    int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
 } recon_result;
+
+/* The deviation of the noise in a sample that the weight was chosen by. */
+double recon_noise(const recon_result *result);
 
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *

@@ -9,12 +9,12 @@
 
 /* ---- provenance ---- */
 
-enum { MOST_NOTES = 5 };
+enum { MOST_NOTES = 7 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32];
+    char lambda[32], iters[32], residual[32], noise[32];
     int count;
 } note;
 
@@ -31,10 +31,14 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         snprintf(n->iters, sizeof n->iters, "%d", result->report.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->report.residual);
         add_note(n, "LarmorLambda", n->lambda);
+        add_note(n, "LarmorLambdaFrom", result->chosen ? "data" : r->job.choose == CHOOSE_AUTO ? "default" : "user");
+        snprintf(n->noise, sizeof n->noise, "%g", recon_noise(result));
+        add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
         add_note(n, "LarmorResidual", n->residual);
     }
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
+    if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
 }
 
 /* What holds for all images. */
@@ -105,12 +109,20 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
         json_flag(j, "preconditioned", r->job.precondition >= 0);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
+        json_flag(j, "lambda_chosen", result->chosen);
+        json_number(j, "noise", recon_noise(result));
         if (r->job.method == RECON_CG)
             json_number(j, "largest_eigenvalue", result->largest);
         else
             json_number(j, "objective", result->report.objective);
     }
     json_flag(j, "interrupted", result->interrupted);
+}
+
+static const char *status_of(const recon_result *result)
+{
+    if (result->doubtful) return "doubtful";
+    return result->interrupted ? "interrupted" : "done";
 }
 
 static void report_image(json *j, const recon_run *r, int i)
@@ -123,7 +135,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "phase", m->phase);
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
-    json_text(j, "status", r->result[i].interrupted ? "interrupted" : "done");
+    json_text(j, "status", status_of(&r->result[i]));
     report_solver(j, r, &r->result[i]);
     json_number(j, "seconds", r->result[i].seconds);
     json_close(j, '}');
@@ -141,6 +153,8 @@ void recon_report(const recon_run *r, double seconds)
     json_text(&j, "device", larmor_device_spec(r->job.dev));
     json_text(&j, "trajectory", r->info.traj_report);
     json_integer(&j, "images", r->images);
+    json_integer(&j, "failed", r->failed.count);
+    json_integer(&j, "doubtful", r->doubtful.count);
     report_solver(&j, r, &r->last);
     json_open(&j, "results", '[');
     for (int i = 0; i < r->images; i++) report_image(&j, r, i);

@@ -17,6 +17,12 @@ typedef struct recon_settings {
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 
+/* Numbers of images as text, the first ones if there are many. */
+typedef struct recon_numbers {
+    char text[128];
+    int count;
+} recon_numbers;
+
 /* All that a run holds, freed in one place. */
 typedef struct recon_run {
     const recon_settings *s;
@@ -25,6 +31,8 @@ typedef struct recon_run {
     larmor_image *image;  /* of every wanted group, in the file's order */
     recon_result *result; /* how each of them came about */
     int images;
+    recon_numbers failed, doubtful; /* images that were not made, and whose solver failed, as the log counts them */
+    char reason[512];               /* of the first of those */
     recon_job job;
     app_progress progress;
     larmor_raw_info info;

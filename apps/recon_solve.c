@@ -2,6 +2,7 @@
  */
 #include "recon_solve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,11 @@ enum {
 int recon_chooses(const recon_job *job)
 {
     return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
+}
+
+double recon_noise(const recon_result *result)
+{
+    return result->noise * (result->chosen ? result->choice.noise : 1);
 }
 
 larmor_shape recon_image_shape(const larmor_grid *grid)
@@ -398,6 +404,16 @@ done:
     return st;
 }
 
+/* An iterate that a failing solver gave back is an image, if there is anything in it. */
+static larmor_status forgive(larmor_status st, const larmor_array *x, recon_result *result)
+{
+    double size;
+    if (st != LARMOR_ERR_NUMERIC || result->report.iters == 0) return st;
+    if (larmor_nrm2(x, &size) || !isfinite(size) || size == 0) return st;
+    result->doubtful = 1;
+    return LARMOR_OK;
+}
+
 static larmor_status iterate(const recon_job *job, const recon_frame *frames, int count, larmor_array **x,
                              recon_result *result)
 {
@@ -410,9 +426,14 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     p.x = *x;
     OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
+    if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
+        st = larmor_fail(LARMOR_STOPPED, "stopped by the caller before lambda was chosen");
+        goto done;
+    }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = recon_chooses(job) && p.C;
+    result->chosen = recon_chooses(job) && p.C && result->choice.weight > 0;
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
+    st = forgive(st, *x, result);
 done:
     larmor_circulant_free(p.C);
     larmor_array_free(p.noise), larmor_array_free(p.b), larmor_op_free(p.A);

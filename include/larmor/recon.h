@@ -110,12 +110,13 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
 LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
 
 /* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
- * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, or as little as 0.5 if
- * readouts are short, where signal is least and smooth. What signal there is makes it too large, never too small. The root of the mean square over coils.
+ * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
+ * smooth; further in where readouts have few samples there. What signal there is makes it too large, never too small.
+ * The root of the mean square over coils.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.
  * traj       [nd, samples, readouts].
- * deviation  0 if no readout has four samples in a row there.
+ * deviation  0 if no readout has four samples.
  * Errors     LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation);
 
@@ -214,6 +215,10 @@ LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, l
 /* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. Errors:
  * LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
+
+/* x <- 0 where all maps [image..., coils] are 0: there the data say nothing, and what a penalty has put there is not
+ * measured. x is of the maps' dtype. Errors: LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x);
 
 /* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
  * surround what was smaller. x is complex. Errors: LARMOR_ERR_SHAPE. */

@@ -5,17 +5,13 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|. Where readouts
- * are so short that too few runs lie there it is less. */
+/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or further in
+ * by this step at a time where readouts have too few of them. */
 #define OUTER 0.9
-#define OUTER_STEP 0.1
-#define OUTER_LEAST 0.5
+#define STEP 0.1
 
-enum {
-    TAPS = 4,
-    ENOUGH = 64,
-    MOST = 1 << 17
-}; /* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil */
+/* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil, and at least about so many. */
+enum { TAPS = 4, MOST = 1 << 17, LEAST = 400 };
 
 static int by_size(const void *a, const void *b)
 {
@@ -31,23 +27,20 @@ static double deviation_of(int64_t count, float *differences)
     return differences[count / 2] / median_of_normal / sqrt(squares);
 }
 
-/* The first samples of runs of four on one readout that all lie beyond this part; their number is returned. */
-static int64_t runs_beyond(double outer, const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
+static double squared_radius(const double *k, int nd)
 {
-    double most = 0;
-    const int64_t all = samples * readouts;
-    for (int64_t i = 0; i < all * nd; i += nd) {
-        double square = 0;
-        for (int d = 0; d < nd; d++) square += k[i + d] * k[i + d];
-        most = fmax(most, square);
-    }
-    const double limit = outer * outer * most;
+    double square = 0;
+    for (int d = 0; d < nd; d++) square += k[d] * k[d];
+    return square;
+}
+
+/* The first samples of runs of four on one readout whose |k|^2 is at least the limit; their number is returned. */
+static int64_t runs_beyond(const double *k, int nd, int64_t samples, int64_t readouts, double limit, int64_t *first)
+{
     int64_t count = 0, inside = 0;
-    for (int64_t i = 0; i < all; i++) {
-        double square = 0;
-        for (int d = 0; d < nd; d++) square += k[i * nd + d] * k[i * nd + d];
+    for (int64_t i = 0; i < samples * readouts; i++) {
         inside = i % samples == 0 ? 0 : inside;
-        inside = square >= limit ? inside + 1 : 0;
+        inside = squared_radius(k + i * nd, nd) >= limit ? inside + 1 : 0;
         if (inside >= TAPS) first[count++] = i - TAPS + 1;
     }
     return count;
@@ -55,9 +48,11 @@ static int64_t runs_beyond(double outer, const double *k, int nd, int64_t sample
 
 static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
 {
+    double most = 0;
+    for (int64_t i = 0; i < samples * readouts; i++) most = fmax(most, squared_radius(k + i * nd, nd));
     int64_t count = 0;
-    for (double outer = OUTER; count < ENOUGH && outer > OUTER_LEAST - 0.5 * OUTER_STEP; outer -= OUTER_STEP)
-        count = runs_beyond(outer, k, nd, samples, readouts, first);
+    for (double part = OUTER; part > -STEP / 2 && count < LEAST; part -= STEP)
+        count = runs_beyond(k, nd, samples, readouts, part * part * most, first);
     return count;
 }
 

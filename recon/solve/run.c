@@ -127,7 +127,8 @@ larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const lar
     LMR_TRY(lmr_real_dot(x, Nx, &quadratic));
     LMR_TRY(lmr_real_dot(x, f->rhs, &linear));
     *value = quadratic / 2 - linear + f->square / 2;
-    if (!(quadratic < 0 || *value < -1e-3 * (f->square + fabs(linear)))) return LARMOR_OK;
+    const double scale = f->square + fabs(linear); /* where x is rounding alone, quadratic may have any sign */
+    if (!(quadratic < -1e-6 * scale || *value < -1e-3 * scale)) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_NUMERIC,
         "%s: x^H A^H A x is %g and |A x - b|^2 / 2 comes out as %g, expected at least 0; A's normal map is "

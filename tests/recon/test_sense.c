@@ -420,7 +420,52 @@ static void unusable_inputs_are_named(void **state)
     free_scan(&s);
 }
 
+static void data_are_weighed_by_the_root_of_the_weights(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    for (int p = 0; p < 2; p++) {
+        scan s = random_scan(dtype[p], LARMOR_SHAPE(10, 7), 1e-5);
+        cplx *values = random_values(M * COILS, 5);
+        larmor_array *b = complex_array(dtype[p], s.kspace_shape, values);
+        assert_ok(larmor_sense_weigh(NULL, b));
+        cplx *same = values_of(b);
+        assert_at_most(difference(same, values, M * COILS), 1e-7);
+        assert_ok(larmor_sense_weigh(s.weights_array, b));
+        for (int i = 0; i < M * COILS; i++) values[i] *= sqrt(s.weights[i % M]);
+        cplx *got = values_of(b);
+        assert_at_most(difference(got, values, M * COILS), p ? 1e-15 : 2e-7);
+        assert_true(got[7] == 0);
+        free(got), free(same), free(values);
+        larmor_array_free(b);
+        free_scan(&s);
+    }
+}
+
+/* Data without noise and off the model have one solution, whatever their weights. */
+static void weights_do_not_move_the_solution_of_data_that_fit(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
+    cplx *truth = random_values(s.voxels, 4);
+    larmor_array *in = complex_array(LARMOR_C128, s.image, truth), *b = zeros(LARMOR_C128, s.kspace_shape);
+    larmor_array *x = zeros(LARMOR_C128, s.image);
+    larmor_op *plain;
+    assert_ok(larmor_op_sense(s.maps_array, &(larmor_sense_opts){.traj = s.traj, .nufft_tol = 1e-10}, &plain));
+    assert_ok(larmor_op_forward(plain, in, b));
+    assert_ok(larmor_sense_weigh(s.weights_array, b));
+    assert_ok(larmor_cg(s.A, b, x, &(larmor_solve_opts){.max_iter = 200, .tol = 1e-10}, NULL));
+    cplx *got = values_of(x);
+    assert_at_most(difference(got, truth, s.voxels), 1e-6);
+    free(got), free(truth);
+    larmor_op_free(plain);
+    larmor_array_free(x), larmor_array_free(b), larmor_array_free(in);
+    free_scan(&s);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(data_are_weighed_by_the_root_of_the_weights),
+    cmocka_unit_test(weights_do_not_move_the_solution_of_data_that_fit),
     cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d),
     cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d),
     cmocka_unit_test(the_adjoint_is_exact),
