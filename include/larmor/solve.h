@@ -335,9 +335,9 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 typedef struct larmor_choice {
     double weight;      /* absolute: of |x|^2 in larmor_cg, of the regulariser in larmor_regularised */
     double image_noise; /* the norm of the noise in the image at that weight */
-    double noise;       /* by what the sample of noise was multiplied, at most 1: there cannot be more than misfit */
-    int tried;          /* weights that were tried */
-    int iters;          /* iterations that it took, those of the second sample of noise included */
+    double noise; /* by what the sample of noise was multiplied to be what the data are off the model, at most 3 */
+    int tried;    /* weights that were tried */
+    int iters;    /* iterations that it took, those of the second sample of noise included */
     double seconds;
 } larmor_choice;
 

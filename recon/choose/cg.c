@@ -9,6 +9,7 @@
 
 #define LEAST 1.5e-3       /* the smallest weight, relative to the mean eigenvalue of A^H A */
 #define NEAR 2.5           /* weights that are near each other */
+#define MOST_OFF 3.        /* how much larger than the noise all that is off the model may be taken to be */
 #define PAIR_ENOUGH 0.03   /* the same of the solutions that are compared */
 #define ENOUGH 0.1         /* error of a solution relative to the noise in it */
 #define WITHOUT_NOISE 1e-4 /* the same relative to the solution, where there is no noise */
@@ -145,9 +146,11 @@ static larmor_status misfit_of(const lmr_pair *s, const larmor_array *x, const l
     return st;
 }
 
-/* The data's misfit beside that of the noise alone: where it is smaller, there cannot be as much noise. Where it is larger
- * that is no noise, but signal that the model does not know, of motion or decay, which is not spread evenly over k-space
- * as noise is. Where the image has almost as many degrees of freedom as there are samples nothing is known. */
+/* The data's misfit beside that of the noise alone says how far the data are off the model. Where it is smaller, there
+ * cannot be as much noise. Where it is larger, something else is off, coil maps for example, and counts as noise, but not
+ * without limit: of motion or decay it is not spread over k-space as noise is, and would blur what is not touched by it.
+ * What a weight near the best leaves of the image is about as much as it leaves of the noise, and is allowed for. Where
+ * the image has almost as many degrees of freedom as there are samples nothing is known. */
 larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
 {
     const double most_free = 0.6;
@@ -158,7 +161,8 @@ larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_arr
     LMR_TRY(larmor_nrm2(noise, &whole));
     const double share = fitted / (whole * whole), ratio = data / own;
     if (!(share < most_free) || !isfinite(ratio) || !(ratio > 0)) return LARMOR_OK;
-    s->choice.noise = sqrt(fmin(1, ratio));
+    const double excess = fmax(1, ratio - share / (1 - share));
+    s->choice.noise = fmin(MOST_OFF, sqrt(ratio > 1 ? excess : ratio));
     LMR_TRY(larmor_axpby(s->choice.noise, s->J, 0, s->J));
     return lmr_risk_scale(&s->risk, s->choice.noise);
 }
@@ -208,6 +212,7 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
         return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b, a sample of the noise and a circulant are needed");
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     larmor_status st = lmr_pair_create(A, b, noise, C, x, &s);
+    s.least = 0;
     if (!st) st = r ? lmr_pair_deviation(&s, noise, weight) : lmr_pair_weight(&s, noise, weight);
     lmr_pair_free(&s);
     larmor_array_free(x);

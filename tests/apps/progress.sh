@@ -8,7 +8,7 @@ expect 0 phantom -o scan.h5 --matrix 64 --coils 4 --repetitions 2 --noise 1e-4 -
 
 # shown COLUMNS: the lines as they were on the terminal, one each, without colours.
 shown() {
-    "$TERMINAL" "$1" "$LARMOR" recon scan.h5 -o image.npy --force >out || fail "recon in a terminal of $1 columns"
+    "$TERMINAL" "$1" "$LARMOR" recon scan.h5 -o image.npy --lambda 1e-6 --tol 1e-6 --force >out || fail "recon in a terminal of $1 columns"
     tr '\r' '\n' <out | sed 's/\x1b\[[0-9;]*[mK]//g' >lines
 }
 for columns in 120 80 60 40; do
