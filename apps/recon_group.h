@@ -61,6 +61,9 @@ typedef struct recon_result {
     int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
 } recon_result;
 
+/* The deviation of the noise in a sample that the weight was chosen by. */
+double recon_noise(const recon_result *result);
+
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *
  * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.

@@ -57,17 +57,17 @@ static void log_noise(const recon_run *r, const char *what)
 {
     const recon_result *last = &r->last;
     const double factor = last->chosen ? last->choice.noise : 1;
-    if (r->job.whitening && factor < 1.2)
+    if (r->job.whitening && factor > 0.8)
         app_log("%s: noise as in the noise scan", what);
     else if (r->job.whitening)
-        app_log("%s: the data are off the model by %.3g times the noise of the noise scan", what, factor);
+        app_log("%s: noise %.3g of that of the noise scan, by what the data are off the model", what, factor);
     else
-        app_log("%s: noise %.3g a sample, measured from %s", what, factor * last->noise,
-                factor != 1 ? "what the data are off the model" : "the rim of k-space");
+        app_log("%s: noise %.3g a sample, measured from %s", what, recon_noise(last),
+                factor < 1 ? "what the data are off the model" : "the rim of k-space");
     if (last->chosen)
         app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
                 last->choice.tried == 1 ? "" : "s", last->choice.seconds);
-    else if (r->job.choose == CHOOSE_AUTO)
+    else if (r->job.choose == CHOOSE_AUTO && !last->interrupted)
         app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
 }
 

@@ -9,12 +9,12 @@
 
 /* ---- provenance ---- */
 
-enum { MOST_NOTES = 5 };
+enum { MOST_NOTES = 7 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32];
+    char lambda[32], iters[32], residual[32], noise[32];
     int count;
 } note;
 
@@ -31,6 +31,9 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         snprintf(n->iters, sizeof n->iters, "%d", result->report.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->report.residual);
         add_note(n, "LarmorLambda", n->lambda);
+        add_note(n, "LarmorLambdaFrom", result->chosen ? "data" : r->job.choose == CHOOSE_AUTO ? "default" : "user");
+        snprintf(n->noise, sizeof n->noise, "%g", recon_noise(result));
+        add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
         add_note(n, "LarmorResidual", n->residual);
     }
@@ -106,6 +109,8 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
         json_flag(j, "preconditioned", r->job.precondition >= 0);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
+        json_flag(j, "lambda_chosen", result->chosen);
+        json_number(j, "noise", recon_noise(result));
         if (r->job.method == RECON_CG)
             json_number(j, "largest_eigenvalue", result->largest);
         else

@@ -22,6 +22,11 @@ int recon_chooses(const recon_job *job)
     return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
 }
 
+double recon_noise(const recon_result *result)
+{
+    return result->noise * (result->chosen ? result->choice.noise : 1);
+}
+
 larmor_shape recon_image_shape(const larmor_grid *grid)
 {
     return larmor_shape_of(grid->ndim, grid->matrix);
@@ -421,8 +426,12 @@ static larmor_status iterate(const recon_job *job, const recon_frame *frames, in
     p.x = *x;
     OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
+    if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
+        st = larmor_fail(LARMOR_STOPPED, "stopped by the caller before lambda was chosen");
+        goto done;
+    }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = recon_chooses(job) && p.C;
+    result->chosen = recon_chooses(job) && p.C && result->choice.weight > 0;
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
     st = forgive(st, *x, result);
 done:

@@ -12,9 +12,9 @@ extern "C" {
 /* ---- what all solvers share ---- */
 
 typedef struct larmor_progress {
-    int iter, max_iter;
-    double residual;  /* relative; each solver says of what */
-    double objective; /* of the problem that the solver minimises; NAN where it does not compute it */
+    int iter, max_iter; /* max_iter is 0 while a weight is chosen: then iter counts towards nothing */
+    double residual;    /* relative; each solver says of what */
+    double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
     const larmor_array *x; /* the iterate; read only */
 } larmor_progress;
@@ -335,7 +335,7 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 typedef struct larmor_choice {
     double weight;      /* absolute: of |x|^2 in larmor_cg, of the regulariser in larmor_regularised */
     double image_noise; /* the norm of the noise in the image at that weight */
-    double noise;       /* by what the sample of noise was multiplied to be what the data are off the model */
+    double noise;       /* by what the sample of noise was multiplied, at most 1: there cannot be more than misfit */
     int tried;          /* weights that were tried */
     int iters;          /* iterations that it took, those of the second sample of noise included */
     double seconds;

@@ -7,7 +7,7 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define LEAST 3e-6         /* the smallest weight, relative to the largest eigenvalue of A^H A */
+#define LEAST 1.5e-3       /* the smallest weight, relative to the mean eigenvalue of A^H A */
 #define NEAR 2.5           /* weights that are near each other */
 #define PAIR_ENOUGH 0.03   /* the same of the solutions that are compared */
 #define ENOUGH 0.1         /* error of a solution relative to the noise in it */
@@ -60,6 +60,15 @@ static larmor_status move_to(lmr_pair *s, double weight)
 
 /* ---- solutions ---- */
 
+int lmr_pair_watch(void *pair, const larmor_progress *progress)
+{
+    const lmr_pair *s = pair;
+    larmor_progress uncounted = *progress;
+    uncounted.max_iter = 0;
+    uncounted.x = s->x;
+    return s->monitor ? s->monitor(s->user, &uncounted) : 0;
+}
+
 /* x, J <- the solutions at a weight, to a small part of the noise in them. */
 larmor_status lmr_pair_solve(lmr_pair *s, double weight)
 {
@@ -68,8 +77,13 @@ larmor_status lmr_pair_solve(lmr_pair *s, double weight)
     larmor_report report;
     LMR_TRY(move_to(s, weight));
     LMR_TRY(larmor_circulant_inverse(s->c, weight, NULL, 0, &M));
-    larmor_solve_opts o = {
-        .max_iter = PAIR_ITERS, .tol = -1, .lambda = weight, .precondition = M, .error = PAIR_ENOUGH * noise};
+    larmor_solve_opts o = {.max_iter = PAIR_ITERS,
+                           .tol = -1,
+                           .lambda = weight,
+                           .precondition = M,
+                           .error = PAIR_ENOUGH * noise,
+                           .monitor = lmr_pair_watch,
+                           .user = s};
     larmor_status st = lmr_cg_normal(s->risk.A, s->risk.rhs, s->risk.square, s->x, &o, &report);
     s->choice.iters += report.iters;
     if (!st) st = lmr_cg_normal(s->risk.A, s->risk.noise, s->risk.square, s->J, &o, &report);
@@ -131,10 +145,9 @@ static larmor_status misfit_of(const lmr_pair *s, const larmor_array *x, const l
     return st;
 }
 
-/* The data's misfit beside that of the noise alone says how far the data are off the model, for whatever reason: the
- * noise is made to be as much. What a weight near the best leaves of the image is about as much as it leaves of the
- * noise, and is allowed for. Where the image has almost as many degrees of freedom as there are samples nothing is known.
- */
+/* The data's misfit beside that of the noise alone: where it is smaller, there cannot be as much noise. Where it is larger
+ * that is no noise, but signal that the model does not know, of motion or decay, which is not spread evenly over k-space
+ * as noise is. Where the image has almost as many degrees of freedom as there are samples nothing is known. */
 larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
 {
     const double most_free = 0.6;
@@ -145,8 +158,7 @@ larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_arr
     LMR_TRY(larmor_nrm2(noise, &whole));
     const double share = fitted / (whole * whole), ratio = data / own;
     if (!(share < most_free) || !isfinite(ratio) || !(ratio > 0)) return LARMOR_OK;
-    const double square = ratio > 1 ? fmax(1, ratio - share / (1 - share)) : ratio;
-    s->choice.noise = sqrt(square);
+    s->choice.noise = sqrt(fmin(1, ratio));
     LMR_TRY(larmor_axpby(s->choice.noise, s->J, 0, s->J));
     return lmr_risk_scale(&s->risk, s->choice.noise);
 }
@@ -225,7 +237,7 @@ larmor_status lmr_pair_create(larmor_op *A, const larmor_array *b, const larmor_
 {
     larmor_array **arrays[] = {&s->J, &s->fx, &s->fJ, &s->t, &s->factors};
     s->c = c, s->x = x;
-    s->least = LEAST * (c->largest > 0 ? c->largest : 1) / c->square;
+    s->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
     LMR_TRY(lmr_risk_create(A, b, noise, c, &s->risk));
     return lmr_arrays_create(A, larmor_op_in_shape(A), 5, arrays);
 }
@@ -263,7 +275,7 @@ larmor_status larmor_cg_choose(larmor_op *A, const larmor_array *b, const larmor
 {
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_pair s = {.choice = {.noise = 1}};
+    lmr_pair s = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user};
     double size;
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};

@@ -29,6 +29,8 @@ typedef struct lmr_pair {
     larmor_array *t;       /* the transform of E twice */
     larmor_array *factors;
     double at, least; /* at: 0 before the first */
+    larmor_monitor monitor;
+    void *user;
     larmor_choice choice;
 } lmr_pair;
 
@@ -36,6 +38,8 @@ typedef struct lmr_pair {
 larmor_status lmr_pair_create(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                               const larmor_circulant *c, larmor_array *x, lmr_pair *s);
 void lmr_pair_free(lmr_pair *s);
+/* A larmor_monitor of an lmr_pair: shows the caller's that no iterations are counted yet, and asks it whether to stop. */
+int lmr_pair_watch(void *pair, const larmor_progress *progress);
 /* The noise's power over the image's, which is the best weight where the image's spectrum is flat. */
 larmor_status lmr_pair_weight(lmr_pair *s, const larmor_array *noise, double *weight);
 /* The deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image. */

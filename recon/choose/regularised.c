@@ -11,7 +11,7 @@
 #define STRIDE 4.    /* and on the way there */
 #define ABOVE 2.     /* times the expected weight, where comparing begins */
 #define START 1e-3   /* relative: where the way begins, for what no sample sees is filled in at large weights */
-#define LEAST 1e-5   /* relative: the smallest weight */
+#define LEAST 2e-4   /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 #define FIRM 0.1     /* the change in an iteration relative to the noise of the image, at which the last run ends */
 #define LOOSEST 5e-3 /* and relative to the image, at most and at least */
 #define TIGHTEST 2e-4
@@ -44,6 +44,9 @@ static larmor_status iterate(search *w, int count)
         LMR_TRY(lmr_admm_balance(&w->s, primal));
         LMR_TRY(lmr_admm_follow(&w->t, &w->s));
         w->pair.choice.iters += 2;
+        const larmor_progress progress = {.iter = w->pair.choice.iters, .residual = primal, .objective = NAN};
+        if (lmr_pair_watch(&w->pair, &progress))
+            return LMR_FAIL(LARMOR_STOPPED, "admm: stopped by the caller while the weight was chosen");
     }
     return LARMOR_OK;
 }
@@ -177,16 +180,18 @@ static larmor_status run(search *w, larmor_op *A, const larmor_array *b, const l
                          const larmor_solve_opts *o, larmor_report *report)
 {
     const double start = lmr_seconds();
+    double size;
     const int series = c->eigenvalues->shape.ndim < larmor_op_in_shape(A).ndim;
     LMR_TRY(lmr_pair_create(A, b, noise, c, x, &w->pair));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 2, (larmor_array * *[]){&w->moved, &w->change}));
     LMR_TRY(larmor_lambda_unit(A, b, &w->unit));
-    w->least = LEAST * w->unit;
     LMR_TRY(begin_images(w, b, noise, series));
+    LMR_TRY(lmr_typical(w->pair.x, &size));
+    w->least = size > 0 ? LEAST * size * c->mean / c->square : 1e-5 * w->unit;
     LMR_TRY(lmr_pair_deviation(&w->pair, noise, &w->expected));
     w->expected *= r->kind->strength;
     LMR_TRY(begin(w, A, r, o));
-    LMR_TRY(choose(w));
+    LMR_TRY(lmr_regularised_image(&w->u, choose(w)));
     r->weight = w->pair.choice.weight;
     w->pair.choice.seconds = lmr_seconds() - start;
     return finish(w, b, r, o, report);
@@ -197,7 +202,7 @@ larmor_status larmor_regularised_choose(larmor_op *A, const larmor_array *b, con
                                         const larmor_solve_opts *opts, larmor_choice *choice, larmor_report *report)
 {
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    search w = {.pair = {.choice = {.noise = 1}}};
+    search w = {.pair = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user}};
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};
     LMR_TRY(lmr_regularised_check(A, b, r, x));

@@ -6,30 +6,40 @@
 
 /* ---- the unit of lambda ---- */
 
+larmor_status lmr_typical(const larmor_array *x, double *magnitude)
+{
+    larmor_array *unit = NULL, *square = NULL;
+    larmor_status st = LARMOR_OK;
+    double norm, fourth;
+    *magnitude = 0;
+    LMR_TRY(larmor_nrm2(x, &norm));
+    if (!isfinite(norm))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
+                        norm);
+    if (norm == 0) return LARMOR_OK;
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &unit));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &square));
+    LMR_OR(done, larmor_axpby(1 / norm, x, 0, unit));
+    LMR_OR(done, larmor_copy(unit, square));
+    LMR_OR(done, larmor_mul(unit, 1, square)); /* |x|^2 */
+    LMR_OR(done, larmor_nrm2(square, &fourth));
+    *magnitude = norm * fourth;
+done:
+    larmor_array_free(square), larmor_array_free(unit);
+    return st;
+}
+
 larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit)
 {
     *unit = 0;
     if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
-    larmor_array *r = NULL, *square = NULL;
+    larmor_array *r = NULL;
     larmor_status st;
-    double norm, fourth;
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
     LMR_OR(done, larmor_op_adjoint(A, b, r));
-    LMR_OR(done, larmor_nrm2(r, &norm));
-    if (!isfinite(norm)) {
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
-                      norm);
-        goto done;
-    }
-    if (norm == 0) goto done;
-    LMR_OR(done, larmor_axpby(1 / norm, r, 0, r));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &square));
-    LMR_OR(done, larmor_copy(r, square));
-    LMR_OR(done, larmor_mul(r, 1, square)); /* |r|^2 */
-    LMR_OR(done, larmor_nrm2(square, &fourth));
-    *unit = norm * fourth;
+    st = lmr_typical(r, unit);
 done:
-    larmor_array_free(square), larmor_array_free(r);
+    larmor_array_free(r);
     return st;
 }
 
