@@ -99,6 +99,32 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
                                                const larmor_array *weights, larmor_shape image,
                                                const larmor_coils_opts *opts, larmor_array **maps);
 
+/* ---- field of view ---- */
+
+typedef struct larmor_extent_opts { /* zero means default */
+    double most;                    /* the largest factor to look for, above 1 and at most 4; default 2 */
+    double threshold; /* signal outside that counts, relative to that inside as amplitudes; default 0.05 */
+} larmor_extent_opts;
+
+typedef struct larmor_extent {
+    double factor[3]; /* of the field of view along each axis that hold the object, from 1 to most */
+    double outside;   /* signal beyond the field of view along the axis that has most, relative to that inside */
+} larmor_extent;
+
+/* How far beyond the field of view the object in the data reaches, as far as the data can tell: an image of low
+ * resolution that is confined to the field of view leaves some of the centre of k-space unexplained, and what it
+ * leaves is localised. Along Cartesian phase encoding, and where the centre is undersampled, data cannot tell and the
+ * factor is 1.
+ *
+ * kspace   [samples, readouts, coils], complex.
+ * traj     [nd, samples, readouts], cycles per field of view.
+ * image    shape of the image on that field of view, [nx, ny(, nz)].
+ * opts     may be NULL.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larmor_array *traj,
+                                                     larmor_shape image, const larmor_extent_opts *opts,
+                                                     larmor_extent *extent);
+
 /* ---- SENSE ---- */
 
 typedef struct larmor_sense_opts { /* zero means default */
