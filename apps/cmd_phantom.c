@@ -18,7 +18,7 @@ typedef struct settings {
     scan_trajectory trajectory;
     const char *output, *truth, *maps, *phantom, *units, *device;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
-    double noise, dwell, noise_dwell;
+    double noise, snr, dwell, noise_dwell;
     int oblique, force;
 } settings;
 
@@ -35,6 +35,10 @@ static const app_option options[] = {
         "standard deviation of the real and of the imaginary part of a sample; the sample at the centre of k-space "
         "is the mean density over the field of view, about 0.1",
         .preset = "0", .low = 0, .high = INFINITY),
+    OPTION(APP_NUMBER, snr, 0, "snr", "X",
+           "the noise by the image's signal-to-noise ratio, instead of --noise: mean signal of the object over the "
+           "noise of a fully sampled Cartesian image at this matrix, coils combined",
+           .low = 1e-6, .high = 1e12),
     OPTION(APP_INTEGER, seed, 0, "seed", "S", "of the noise", .preset = "1", .low = 0, .high = 0x1p53),
     OPTION(APP_INTEGER, noise_samples, 0, "noise-scan", "N", "begin with a noise scan of N samples", .preset = "0",
            .low = 0, .high = 65535),
@@ -43,7 +47,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, noise_dwell, 0, "noise-dwell", "US", "time per sample of the noise scan in us", .preset = "20",
            .low = 1e-3, .high = 1e6),
     OPTION(APP_TEXT, phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan",
-           .choices = "shepp-logan|disc"),
+           .choices = "shepp-logan|texture|disc"),
     OPTION(APP_INTEGER, slices, 0, "slices", "N", "of a 2D scan, 6 mm apart; slice s has density 1 - s / (2 N)",
            .preset = "1", .low = 1, .high = 1000),
     OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N", "the same with fresh noise", .preset = "1", .low = 1,
@@ -69,6 +73,7 @@ typedef struct simulation {
     int coils;      /* channels in the file */
     double unit[3]; /* stored trajectory / (1/FOV) */
     double slice_step;
+    double sigma; /* of the noise */
     larmor_raw_writer *writer;
 } simulation;
 
@@ -136,9 +141,13 @@ static larmor_status prepare(simulation *m)
     m->coils = s->coils ? (int)s->coils : 1;
     fill_encoding(m);
     fill_geometry(m);
+    const larmor_shape image = larmor_shape_of(m->ndim, m->grid);
     st = larmor_phantom_create(s->phantom, m->ndim, &m->phantom);
+    m->sigma = s->noise;
+    if (!st && s->snr > 0)
+        st = larmor_phantom_noise_level(m->phantom, m->dev, image, (int)s->coils, s->snr, &m->sigma);
     if (st || !s->truth) return st;
-    return larmor_phantom_bandlimited(m->phantom, m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), &m->image);
+    return larmor_phantom_bandlimited(m->phantom, m->dev, LARMOR_C64, image, &m->image);
 }
 
 static larmor_status start_file(simulation *m, larmor_output *out)
@@ -165,7 +174,7 @@ static larmor_status append_noise_scan(simulation *m)
     float *host = NULL;
     larmor_status st = larmor_array_create(m->dev, LARMOR_C64, LARMOR_SHAPE(s->noise_samples, m->coils), &noise);
     if (!st)
-        st = larmor_phantom_noise(noise, s->noise * sqrt(s->dwell / s->noise_dwell * NOISE_BANDWIDTH),
+        st = larmor_phantom_noise(noise, m->sigma * sqrt(s->dwell / s->noise_dwell * NOISE_BANDWIDTH),
                                   (uint64_t)s->seed + UINT64_C(0x6e6f697365));
     if (!st) st = scan_to_host(noise, &host);
     larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
@@ -191,8 +200,8 @@ static larmor_status append_group(simulation *m, const larmor_array *exact, cons
     float *host = NULL;
     larmor_status st = larmor_array_create(m->dev, LARMOR_C64, larmor_array_shape(exact), &kspace);
     if (!st) st = larmor_axpby(slice_density(m, slice), exact, 0, kspace);
-    if (!st && s->noise > 0)
-        st = larmor_phantom_noise(kspace, s->noise, (uint64_t)(s->seed + 1 + repetition * s->slices + slice));
+    if (!st && m->sigma > 0)
+        st = larmor_phantom_noise(kspace, m->sigma, (uint64_t)(s->seed + 1 + repetition * s->slices + slice));
     if (!st) st = scan_to_host(kspace, &host);
     scan_source source = {.data = host,
                           .traj = traj,
@@ -274,6 +283,10 @@ static int check(const settings *s)
 {
     if (s->truth && app_same_file(s->truth, s->output)) {
         app_error("%s: is also the scan; choose another name.", s->truth);
+        return APP_USAGE;
+    }
+    if (s->snr > 0 && s->noise > 0) {
+        app_error("--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
         return APP_USAGE;
     }
     if (s->maps && !s->coils) {

@@ -25,7 +25,7 @@ typedef struct scan_trajectory {
         APP_OPTION(settings, APP_NUMBER, trajectory.undersampling, 0, "undersampling", "R",                          \
                    "divides the default number of readouts", .preset = "1", .low = 1, .high = 1000),                 \
         APP_OPTION(settings, APP_NUMBER, trajectory.density, 0, "density", "X",                                      \
-                   "spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1, .high = 10),   \
+                   "spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1, .high = 8),    \
         APP_OPTION(settings, APP_INTEGER, trajectory.tiny, 0, "tiny", "N",                                           \
                    "golden: the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1,             \
                    .high = 100)

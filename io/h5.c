@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/h5_driver.h"
+
 #define MEMORY_STEP ((size_t)16 << 20)
 
 lmr_h5_print lmr_h5_quiet(void)
@@ -46,29 +48,10 @@ larmor_status lmr_h5_create(const larmor_output *out, hid_t *file)
     return *file < 0 ? lmr_h5_failed(out->path, "begin a file in memory") : LARMOR_OK;
 }
 
-/* Open the file behind a descriptor read-only. lock: ask for a shared lock where the file system has locks. */
-static hid_t open_descriptor(int fd, int lock)
-{
-    char name[40];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    H5PLset_loading_state(0);
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    int good = access >= 0 && H5Pset_fapl_sec2(access) >= 0 && /* whatever HDF5_DRIVER says */
-               H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0;
-#if H5_VERSION_GE(1, 10, 7)
-    good = good && H5Pset_file_locking(access, lock != 0, 1) >= 0;
-#else
-    (void)lock;
-#endif
-    const hid_t file = good ? H5Fopen(name, H5F_ACC_RDONLY, access) : -1;
-    lmr_h5_close(access);
-    return file;
-}
-
 /* Open what was written, by its descriptor, and read the dataset. */
 static int verify(const larmor_output *out, const char *path, int elements)
 {
-    const hid_t file = open_descriptor(out->part[0].fd, 0);
+    const hid_t file = lmr_h5_open_descriptor(out->part[0].fd, 0);
     const hid_t data = file < 0 ? -1 : H5Dopen2(file, path, H5P_DEFAULT);
     const hid_t space = data < 0 ? -1 : H5Dget_space(data), type = data < 0 ? -1 : H5Dget_type(data);
     hsize_t dim[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0}, one[H5S_MAX_RANK];
@@ -124,6 +107,17 @@ larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text
 
 /* ---- reading ---- */
 
+/* HDF5 1.12 gave calls that tell of links a second version; which one a bare name means is up to HDF5's build. */
+#if H5_VERSION_GE(1, 12, 0)
+typedef H5L_info2_t link_info;
+#define get_link H5Lget_info2
+#define iterate H5Literate_by_name2
+#else
+typedef H5L_info_t link_info;
+#define get_link H5Lget_info
+#define iterate H5Literate_by_name
+#endif
+
 /* Recognise what is not HDF5, and a file that ends before HDF5's own end-of-file address. */
 static larmor_status check_superblock(const lmr_source *source, const char *needed)
 {
@@ -149,7 +143,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
 {
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
-    const hid_t opened = open_descriptor(source->fd, 1);
+    const hid_t opened = lmr_h5_open_descriptor(source->fd, 1);
     if (opened < 0)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock or root group). Copy it again.");
     hsize_t user = 0;
@@ -179,8 +173,8 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
         snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
         const htri_t there = H5Lexists(file, part, H5P_DEFAULT);
         if (there == 0) return LARMOR_OK;
-        H5L_info_t link;
-        if (there < 0 || H5Lget_info(file, part, &link, H5P_DEFAULT) < 0) return lmr_h5_damaged("link", part);
+        link_info link;
+        if (there < 0 || get_link(file, part, &link, H5P_DEFAULT) < 0) return lmr_h5_damaged("link", part);
         if (link.type != H5L_TYPE_HARD)
             return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is %s link; only data inside the file is read.", part,
                             link.type == H5L_TYPE_SOFT ? "a soft" : "an external");
@@ -189,4 +183,23 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
     if (*id > 0) return LARMOR_OK;
     *id = 0;
     return lmr_h5_damaged("object header", path);
+}
+
+typedef struct listing {
+    void (*visit)(const char *name, void *user);
+    void *user;
+} listing;
+
+static herr_t list_one(hid_t group, const char *name, const link_info *link, void *user)
+{
+    (void)group, (void)link;
+    const listing *l = user;
+    l->visit(name, l->user);
+    return 0;
+}
+
+int lmr_h5_list(hid_t file, const char *group, void (*visit)(const char *name, void *user), void *user)
+{
+    listing l = {visit, user};
+    return iterate(file, group, H5_INDEX_NAME, H5_ITER_INC, NULL, list_one, &l, H5P_DEFAULT) >= 0;
 }

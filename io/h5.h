@@ -43,6 +43,10 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
  * Errors  LARMOR_ERR_FORMAT for soft and external links and for objects that HDF5 cannot open. */
 larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id);
 
+/* Calls `visit` with the name of each link of a group, in alphabetical order: of any kind, so ask lmr_h5_find what it
+ * leads to. Returns 1, or 0 if the group cannot be listed to its end. */
+int lmr_h5_list(hid_t file, const char *group, void (*visit)(const char *name, void *user), void *user);
+
 /* Fails with LARMOR_ERR_FORMAT: "damaged HDF5 structure (WHERE of PATH)." */
 larmor_status lmr_h5_damaged(const char *where, const char *path);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/h5.h"
+#include "io/h5_driver.h"
 #include "io/h5_filter.h"
 #include "io/h5_heap.h"
 
@@ -32,7 +33,7 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
                                lmr_dataset *out)
 {
     memset(out, 0, sizeof *out);
-    out->source = source;
+    out->source = source, out->file = file;
     snprintf(out->path, sizeof out->path, "%s", path);
     LMR_TRY(lmr_h5_find(file, path, &out->id));
     if (!out->id) return LARMOR_OK;
@@ -95,44 +96,30 @@ static larmor_status check_filters(lmr_dataset *d, hid_t list)
     return d->filters < 0 ? lmr_h5_damaged("filters", d->path) : LARMOR_OK;
 }
 
-/* Filters and, for rank 1, the chunk's elements. */
-static larmor_status check_chunks(lmr_dataset *d, hsize_t *elements)
+/* Filters, and the size of a chunk. A chunk of images may be a whole image, as large as the file allows. */
+static larmor_status check_chunks(lmr_dataset *d)
 {
-    hsize_t chunk[H5S_MAX_RANK] = {0};
-    *elements = 0;
     const hid_t list = H5Dget_create_plist(d->id);
     if (list < 0) return lmr_h5_damaged("creation properties", d->path);
     larmor_status st = check_filters(d, list);
-    if (!st && (H5Pget_chunk(list, H5S_MAX_RANK, chunk) != d->rank || !chunk[0]))
-        st = lmr_h5_damaged("chunk layout", d->path);
+    if (!st && H5Pget_chunk(list, H5S_MAX_RANK, d->chunk) != d->rank) st = lmr_h5_damaged("chunk layout", d->path);
     H5Pclose(list);
-    *elements = chunk[0];
-    return st;
-}
-
-larmor_status lmr_dataset_check(lmr_dataset *d)
-{
-    hsize_t chunk;
-    if (d->layout == H5D_CHUNKED) LMR_TRY(check_chunks(d, &chunk));
-    const int64_t stored = (int64_t)H5Dget_storage_size(d->id);
-    if (d->count > 0 && stored <= d->source->size && lmr_could_hold(stored, d->count, (int64_t)d->bytes, d->packed))
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s claims %lld elements but has %lld bytes.", d->path, (long long)d->count,
-                    (long long)stored);
+    LMR_TRY(st);
+    d->per_block = 1;
+    for (int k = 0; k < d->rank; k++)
+        if (!d->chunk[k] || !lmr_mul(d->per_block, (int64_t)d->chunk[k], &d->per_block))
+            return lmr_h5_damaged("chunk layout", d->path);
+    if (d->per_block <= LARGEST_BLOCK / (int64_t)d->bytes) return LARMOR_OK;
+    if (d->rank > 1 && lmr_could_hold(d->source->size, d->per_block, (int64_t)d->bytes, d->packed)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has chunks of %lld elements, at most %d bytes expected. Use h5repack.",
+                    d->path, (long long)d->per_block, LARGEST_BLOCK);
 }
 
 larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
 {
     if (d->bytes > LARGEST_ELEMENT) return lmr_h5_damaged("type", d->path);
     if (d->layout == H5D_CHUNKED) {
-        hsize_t chunk;
-        LMR_TRY(check_chunks(d, &chunk));
-        if (d->rank != 1) return lmr_h5_damaged("chunk layout", d->path);
-        if (chunk > (hsize_t)LARGEST_BLOCK / d->bytes)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "%s has chunks of %llu elements, at most %d bytes expected. Use h5repack.", d->path,
-                            (unsigned long long)chunk, LARGEST_BLOCK);
-        d->per_block = (int64_t)chunk;
+        LMR_TRY(check_chunks(d));
     } else if (d->layout == H5D_CONTIGUOUS) {
         d->address = H5Dget_offset(d->id);
         if (d->address == HADDR_UNDEF) return lmr_h5_damaged("storage", d->path);
@@ -145,7 +132,7 @@ larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "claims %lld %s but has %lld bytes.", (long long)d->count, what,
                         (long long)d->source->size);
     const size_t room = (size_t)d->per_block * d->bytes + LMR_FILTER_ROOM;
-    d->block = malloc(room), d->spare = malloc(room);
+    d->block = malloc(room), d->spare = malloc(d->filters ? room : 1);
     return d->block && d->spare ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -160,26 +147,90 @@ static larmor_status read_contiguous(lmr_dataset *d, int64_t first)
     return got == (int64_t)bytes ? LARMOR_OK : lmr_h5_damaged("storage", d->path);
 }
 
+/* Where chunk b begins: chunks are counted as elements are, the last dimension fastest. */
+static void find_origin(const lmr_dataset *d, int64_t b, hsize_t *origin)
+{
+    hsize_t left = (hsize_t)b;
+    for (int k = d->rank; k-- > 0;) {
+        const hsize_t chunks = (d->dim[k] - 1) / d->chunk[k] + 1;
+        origin[k] = left % chunks * d->chunk[k];
+        left /= chunks;
+    }
+}
+
+static int64_t index_of(const lmr_dataset *d, const hsize_t *place)
+{
+    hsize_t index = 0;
+    for (int k = 0; k < d->rank; k++) index = index * d->dim[k] + place[k];
+    return (int64_t)index;
+}
+
+/* A chunk is as long as its elements unless a filter changed that. */
+static larmor_status read_chunk(lmr_dataset *d, const hsize_t *origin)
+{
+    const size_t bytes = (size_t)d->per_block * d->bytes, room = d->filters ? bytes + LMR_FILTER_ROOM : bytes;
+    uint32_t mask = 0;
+    const size_t stored = lmr_h5_get_chunk(d->file, d->id, origin, d->block, room, &mask);
+    if (!stored) return lmr_h5_damaged("chunk index", d->path);
+    const char *wrong = lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
+    if (!wrong) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged data (%s, element %lld of %s). Copy it again.", wrong,
+                    (long long)index_of(d, origin), d->path);
+}
+
 larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
 {
-    const int64_t first = b * d->per_block;
+    hsize_t origin[H5S_MAX_RANK];
     *elements = NULL;
     if (d->layout == H5D_CONTIGUOUS) {
-        LMR_TRY(read_contiguous(d, first));
+        LMR_TRY(read_contiguous(d, b * d->per_block));
     } else {
-        const hsize_t offset = (hsize_t)first;
-        const size_t bytes = (size_t)d->per_block * d->bytes;
-        hsize_t stored = 0;
-        uint32_t mask = 0;
-        if (H5Dget_chunk_storage_size(d->id, &offset, &stored) < 0 || !stored || stored > bytes + LMR_FILTER_ROOM ||
-            H5Dread_chunk(d->id, H5P_DEFAULT, &offset, &mask, d->block) < 0)
-            return lmr_h5_damaged("chunk index", d->path);
-        const char *wrong =
-            lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
-        if (wrong)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged data (%s, element %lld of %s). Copy it again.", wrong,
-                            (long long)first, d->path);
+        find_origin(d, b, origin);
+        LMR_TRY(read_chunk(d, origin));
     }
     *elements = d->block;
+    return LARMOR_OK;
+}
+
+/* The rows of the chunk in d->block, as far as they are inside the extent. */
+static void each_row(const lmr_dataset *d, const hsize_t *origin, lmr_take take, void *user)
+{
+    hsize_t size[H5S_MAX_RANK], rows = 1;
+    const int last = d->rank - 1;
+    for (int k = 0; k < d->rank; k++) {
+        const hsize_t left = d->dim[k] - origin[k];
+        size[k] = left < d->chunk[k] ? left : d->chunk[k];
+        if (k < last) rows *= size[k];
+    }
+    for (hsize_t row = 0; row < rows; row++) {
+        hsize_t place[H5S_MAX_RANK], left = row, element = 0;
+        place[last] = origin[last];
+        for (int k = last; k-- > 0;) {
+            place[k] = origin[k] + left % size[k];
+            left /= size[k];
+        }
+        for (int k = 0; k < d->rank; k++) element = element * d->chunk[k] + place[k] - origin[k];
+        take(index_of(d, place), (int64_t)size[last], d->block + element * d->bytes, user);
+    }
+}
+
+larmor_status lmr_dataset_each(lmr_dataset *d, lmr_take take, void *user)
+{
+    hsize_t origin[H5S_MAX_RANK], chunks = 1;
+    const unsigned char *elements;
+    if (d->layout == H5D_CONTIGUOUS) {
+        for (int64_t first = 0; first < d->count; first += d->per_block) {
+            const int64_t left = d->count - first;
+            LMR_TRY(lmr_dataset_block(d, first / d->per_block, &elements));
+            take(first, left < d->per_block ? left : d->per_block, elements, user);
+        }
+        return LARMOR_OK;
+    }
+    for (int k = 0; k < d->rank; k++) chunks *= (d->dim[k] - 1) / d->chunk[k] + 1;
+    for (hsize_t b = 0; b < chunks; b++) {
+        LMR_TRY(lmr_dataset_block(d, (int64_t)b, &elements));
+        find_origin(d, (int64_t)b, origin);
+        each_row(d, origin, take, user);
+    }
     return LARMOR_OK;
 }

@@ -9,15 +9,16 @@
 typedef struct lmr_dataset {
     const lmr_source *source;
     char path[288];
-    hid_t id, type;
+    hid_t file, id, type; /* the file is the caller's */
     int rank;
     hsize_t dim[H5S_MAX_RANK];
     int64_t count; /* of elements */
     size_t bytes;  /* of an element in the file */
     H5D_layout_t layout;
-    haddr_t address;     /* contiguous layout */
-    int64_t per_block;   /* elements that are read together: a chunk, or some */
-    int filters, packed; /* packed: 1 if one of them is deflate */
+    haddr_t address;             /* contiguous layout */
+    hsize_t chunk[H5S_MAX_RANK]; /* chunked layout: its size */
+    int64_t per_block;           /* elements that are read together: a chunk, or some */
+    int filters, packed;         /* packed: 1 if one of them is deflate */
     H5Z_filter_t filter[8];
     unsigned char *block, *spare; /* per_block elements, with room for checksums */
 } lmr_dataset;
@@ -32,15 +33,16 @@ void lmr_dataset_close(lmr_dataset *dataset);
 /* "complex[4][2][16][16]". */
 lmr_text lmr_dataset_describe(const lmr_dataset *dataset);
 
-/* Before H5Dread: refuses filters other than deflate, shuffle and fletcher32, no elements, and more than are stored.
- */
-larmor_status lmr_dataset_check(lmr_dataset *dataset);
-
-/* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, the same filters, and more
- * elements than the file can hold. */
+/* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, filters other than deflate,
+ * shuffle and fletcher32, and more elements than the file can hold. what: they are, for the message. */
 larmor_status lmr_dataset_prepare(lmr_dataset *dataset, const char *what);
 
-/* The elements of block b (b * per_block and the following), valid until the next call. */
+/* Block b of per_block elements, valid until the next call: those from b * per_block on, or, in more dimensions and
+ * chunked, those of the b-th chunk, whose elements beyond the extent are undefined. */
 larmor_status lmr_dataset_block(lmr_dataset *dataset, int64_t b, const unsigned char **elements);
+
+/* All elements, each once: `take` gets runs of n, whose indices count on from `first`, the last dimension fastest. */
+typedef void (*lmr_take)(int64_t first, int64_t n, const unsigned char *elements, void *user);
+larmor_status lmr_dataset_each(lmr_dataset *dataset, lmr_take take, void *user);
 
 #endif

@@ -9,10 +9,15 @@
 /* Fletcher's sum over big-endian 16-bit words; a last odd byte is the high half of a word. */
 static uint32_t fletcher32(const unsigned char *p, size_t bytes)
 {
+    enum { UNREDUCED = 1 << 16 }; /* bytes until the sums are taken modulo 65535: they stay below 2^49 */
     uint64_t a = 0, b = 0;
-    for (size_t i = 0; i < bytes; i += 2) {
-        a = (a + ((uint32_t)p[i] << 8 | (i + 1 < bytes ? p[i + 1] : 0))) % 65535;
-        b = (b + a) % 65535;
+    for (size_t from = 0; from < bytes; from += UNREDUCED) {
+        const size_t end = bytes - from < UNREDUCED ? bytes : from + UNREDUCED;
+        for (size_t i = from; i < end; i += 2) {
+            a += (uint32_t)p[i] << 8 | (i + 1 < bytes ? p[i + 1] : 0);
+            b += a;
+        }
+        a %= 65535, b %= 65535;
     }
     return (uint32_t)(b << 16 | a);
 }

@@ -42,33 +42,28 @@ static int before(const char *a, const char *b)
     return m != n ? m < n : strcmp(a, b) < 0;
 }
 
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *user)
+static void visit(const char *name, void *user)
 {
-    (void)group;
     search *s = user;
     char path[256];
-    if (info->type != H5L_TYPE_HARD || snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path ||
-        !has(s->file, path, H5I_GROUP))
-        return 0;
+    if (snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path || !has(s->file, path, H5I_GROUP))
+        return;
     if (is_series(s->file, path)) {
         if (!s->series || before(path, s->path)) snprintf(s->path, sizeof s->path, "%s", path);
         s->series++;
     } else if (s->depth) {
         search inner = {.file = s->file, .group = path};
-        if (H5Literate_by_name(s->file, path, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &inner, H5P_DEFAULT) >= 0 &&
-            inner.series) {
+        if (lmr_h5_list(s->file, path, visit, &inner) && inner.series) {
             if (!s->groups) snprintf(s->group_found, sizeof s->group_found, "%s", inner.path);
             s->groups++;
         }
     }
-    return 0;
 }
 
 static int list(hid_t file, const char *group, int depth, search *found)
 {
     *found = (search){.file = file, .group = strcmp(group, "/") ? group : "", .depth = depth};
-    return has(file, group, H5I_GROUP) &&
-           H5Literate_by_name(file, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, found, H5P_DEFAULT) >= 0;
+    return has(file, group, H5I_GROUP) && lmr_h5_list(file, group, visit, found);
 }
 
 /* The series to read: the one that was asked for, else /dataset/image_0, the first of /dataset, or that of the only
@@ -109,67 +104,78 @@ static larmor_status choose(const lmr_source *source, hid_t file, char path[256]
 typedef struct content { /* of a series */
     int64_t dim[LMR_MRD_RANK];
     int axes;
+    size_t bytes;              /* of an element */
+    lmr_mrd_number real, imag; /* imag: NULL for real images */
+    size_t real_at, imag_at;
     float *values; /* complex, to be freed */
 } content;
 
-/* *is_complex says whether values have a real and an imaginary part. */
-static larmor_status check_data(lmr_dataset *d, int *is_complex)
+/* Where the elements have a member that is a number, and how to read it. */
+static lmr_mrd_number find_part(const lmr_dataset *d, const char *name, size_t *at)
 {
-    LMR_TRY(lmr_dataset_check(d));
+    const int i = H5Tget_member_index(d->type, name);
+    const hid_t type = i < 0 ? -1 : H5Tget_member_type(d->type, (unsigned)i);
+    if (type < 0) return NULL;
+    *at = H5Tget_member_offset(d->type, (unsigned)i);
+    const int fits = *at + H5Tget_size(type) <= d->bytes;
+    const lmr_mrd_number number = fits ? lmr_mrd_find_number(type) : NULL;
+    lmr_h5_close(type);
+    return number;
+}
+
+static larmor_status check_data(const lmr_dataset *d, content *c)
+{
     const H5T_class_t class = H5Tget_class(d->type);
-    *is_complex = class == H5T_COMPOUND;
+    c->bytes = d->bytes;
     if (d->rank != LMR_MRD_RANK)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
-    if (*is_complex && (H5Tget_nmembers(d->type) != 2 || H5Tget_member_index(d->type, "real") < 0 ||
-                        H5Tget_member_index(d->type, "imag") < 0))
+    if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is empty.", d->path);
+    if (class == H5T_COMPOUND) {
+        c->real = find_part(d, "real", &c->real_at), c->imag = find_part(d, "imag", &c->imag_at);
+        if (H5Tget_nmembers(d->type) == 2 && c->real && c->imag) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds records that are not {real, imag}.", d->path);
-    if (!*is_complex && class != H5T_FLOAT && class != H5T_INTEGER)
+    }
+    if (class != H5T_FLOAT && class != H5T_INTEGER)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds no numbers.", d->path);
-    return LARMOR_OK;
+    c->real = lmr_mrd_find_number(d->type);
+    if (c->real) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "%s holds numbers that are not read: integers, float or double, little-endian, expected.",
+                    d->path);
+}
+
+static void take_values(int64_t first, int64_t n, const unsigned char *elements, void *user)
+{
+    content *c = user;
+    float *to = c->values + 2 * first;
+    for (int64_t i = 0; i < n; i++, elements += c->bytes) {
+        to[2 * i] = c->real(elements + c->real_at);
+        to[2 * i + 1] = c->imag ? c->imag(elements + c->imag_at) : 0;
+    }
 }
 
 static larmor_status read_values(lmr_dataset *d, void *result)
 {
     content *c = result;
-    int is_complex = 0;
-    LMR_TRY(check_data(d, &is_complex));
+    LMR_TRY(check_data(d, c));
+    LMR_TRY(lmr_dataset_prepare(d, "voxels"));
     for (int k = 0; k < LMR_MRD_RANK; k++) {
         const int64_t size = (int64_t)d->dim[LMR_MRD_RANK - 1 - k];
         if (k < 2 || size != 1) c->dim[c->axes++] = size;
     }
     c->values = calloc((size_t)d->count, 2 * sizeof *c->values);
-    if (!c->values) return LMR_NO_MEMORY();
-    const hid_t type = is_complex ? lmr_mrd_complex_type() : H5Tcopy(H5T_NATIVE_FLOAT);
-    const int good = type >= 0 && H5Dread(d->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->values) >= 0;
-    lmr_h5_close(type);
-    if (!good)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s cannot be read: damaged, or not numbers. Copy it again.", d->path);
-    if (!is_complex) /* spread out in place, from the back */
-        for (int64_t i = d->count - 1; i >= 0; i--) c->values[2 * i] = c->values[i], c->values[2 * i + 1] = 0;
-    return LARMOR_OK;
+    return c->values ? lmr_dataset_each(d, take_values, c) : LMR_NO_MEMORY();
 }
 
 /* The header of the first image, an lmr_mrd_image. */
 static larmor_status read_first(lmr_dataset *d, void *result)
 {
-    if (H5Tget_class(d->type) != H5T_COMPOUND || d->bytes > 4096 || d->rank != 1)
+    const unsigned char *element;
+    if (H5Tget_class(d->type) != H5T_COMPOUND || d->bytes > 4096 || d->rank != 1 || !d->count)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is no list of image headers.", d->path);
-    LMR_TRY(lmr_dataset_check(d));
-    const hsize_t zero = 0, one = 1;
-    const hid_t type = lmr_mrd_image_type(), space = H5Dget_space(d->id), memory = H5Screate_simple(1, &one, NULL);
-    larmor_status st = LARMOR_OK;
-    for (int i = 0, n = type < 0 ? 0 : H5Tget_nmembers(type); i < n && !st; i++) {
-        char *name = H5Tget_member_name(type, (unsigned)i);
-        if (!name || H5Tget_member_index(d->type, name) < 0)
-            st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s lacks member \"%s\".", d->path, name ? name : "?");
-        H5free_memory(name);
-    }
-    if (!st && (type < 0 || space < 0 || memory < 0 ||
-                H5Sselect_hyperslab(space, H5S_SELECT_SET, &zero, NULL, &one, NULL) < 0 ||
-                H5Dread(d->id, type, memory, space, H5P_DEFAULT, result) < 0))
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s cannot be read. Copy it again.", d->path);
-    lmr_h5_close(memory), lmr_h5_close(space), lmr_h5_close(type);
-    return st;
+    LMR_TRY(lmr_dataset_prepare(d, "images"));
+    LMR_TRY(lmr_dataset_block(d, 0, &element));
+    return lmr_mrd_decode_image(d->type, element, result);
 }
 
 /* Find the series and read its dataset of this name. */

@@ -18,7 +18,7 @@ typedef struct member {
     kind kind;
     int count; /* 0: not an array */
     size_t offset;
-    size_t to; /* in lmr_mrd_head, or UNREAD */
+    size_t to; /* in lmr_mrd_head or lmr_mrd_image, or UNREAD */
 } member;
 
 #define UNREAD SIZE_MAX
@@ -29,36 +29,37 @@ typedef struct member {
 #define ONE(record, name, kind) MEMBER(record, name, kind, 0, UNREAD)
 #define MANY(record, name, kind, count) MEMBER(record, name, kind, count, UNREAD)
 #define READ(name, kind, count, field) MEMBER(lmr_mrd_readout_head, name, kind, count, offsetof(lmr_mrd_head, field))
+#define IMAGE(name, kind, count) MEMBER(lmr_mrd_image, name, kind, count, offsetof(lmr_mrd_image, name))
 #define COUNTER(name, i) MEMBER(lmr_mrd_counters, name, U16, 0, offsetof(lmr_mrd_head, counter[i]))
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
 static const member image_members[] = {
-    ONE(lmr_mrd_image, version, U16),
-    ONE(lmr_mrd_image, data_type, U16),
-    ONE(lmr_mrd_image, flags, U64),
-    ONE(lmr_mrd_image, measurement_uid, U32),
-    MANY(lmr_mrd_image, matrix_size, U16, 3),
-    MANY(lmr_mrd_image, field_of_view, F32, 3),
-    ONE(lmr_mrd_image, channels, U16),
-    MANY(lmr_mrd_image, position, F32, 3),
-    MANY(lmr_mrd_image, read_dir, F32, 3),
-    MANY(lmr_mrd_image, phase_dir, F32, 3),
-    MANY(lmr_mrd_image, slice_dir, F32, 3),
-    MANY(lmr_mrd_image, patient_table_position, F32, 3),
-    ONE(lmr_mrd_image, average, U16),
-    ONE(lmr_mrd_image, slice, U16),
-    ONE(lmr_mrd_image, contrast, U16),
-    ONE(lmr_mrd_image, phase, U16),
-    ONE(lmr_mrd_image, repetition, U16),
-    ONE(lmr_mrd_image, set, U16),
-    ONE(lmr_mrd_image, acquisition_time_stamp, U32),
-    MANY(lmr_mrd_image, physiology_time_stamp, U32, 3),
-    ONE(lmr_mrd_image, image_type, U16),
-    ONE(lmr_mrd_image, image_index, U16),
-    ONE(lmr_mrd_image, image_series_index, U16),
-    MANY(lmr_mrd_image, user_int, I32, 8),
-    MANY(lmr_mrd_image, user_float, F32, 8),
-    ONE(lmr_mrd_image, attribute_string_len, U32),
+    IMAGE(version, U16, 0),
+    IMAGE(data_type, U16, 0),
+    IMAGE(flags, U64, 0),
+    IMAGE(measurement_uid, U32, 0),
+    IMAGE(matrix_size, U16, 3),
+    IMAGE(field_of_view, F32, 3),
+    IMAGE(channels, U16, 0),
+    IMAGE(position, F32, 3),
+    IMAGE(read_dir, F32, 3),
+    IMAGE(phase_dir, F32, 3),
+    IMAGE(slice_dir, F32, 3),
+    IMAGE(patient_table_position, F32, 3),
+    IMAGE(average, U16, 0),
+    IMAGE(slice, U16, 0),
+    IMAGE(contrast, U16, 0),
+    IMAGE(phase, U16, 0),
+    IMAGE(repetition, U16, 0),
+    IMAGE(set, U16, 0),
+    IMAGE(acquisition_time_stamp, U32, 0),
+    IMAGE(physiology_time_stamp, U32, 3),
+    IMAGE(image_type, U16, 0),
+    IMAGE(image_index, U16, 0),
+    IMAGE(image_series_index, U16, 0),
+    IMAGE(user_int, I32, 8),
+    IMAGE(user_float, F32, 8),
+    IMAGE(attribute_string_len, U32, 0),
 };
 
 static const member counter_members[] = {
@@ -207,20 +208,25 @@ static size_t size_of(kind k)
     return k == U16 ? 2 : k == U64 ? 8 : 4;
 }
 
+static const char *name_of(kind k)
+{
+    return k == F32 ? "float" : k == I32 ? "signed" : "unsigned";
+}
+
 static size_t bytes_of(const member *m)
 {
     return size_of(m->kind) * (size_t)(m->count ? m->count : 1);
 }
 
-/* The places of all members that are read in an element that has the record at `start`. */
-static larmor_status find(hid_t record, const char *prefix, size_t start, const member *members, size_t count,
-                          size_t *places)
+/* The places of all members that are read in an element that has the record at `start`. what: the elements are. */
+static larmor_status find(hid_t record, const char *what, const char *prefix, size_t start, const member *members,
+                          size_t count, size_t *places)
 {
     for (size_t k = 0; k < count; k++) {
         const member *m = &members[k];
         if (m->to == UNREAD) continue;
         const int i = H5Tget_member_index(record, m->name);
-        if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"%s%s\".", prefix, m->name);
+        if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s lack member \"%s%s\".", what, prefix, m->name);
         const hid_t type = H5Tget_member_type(record, (unsigned)i);
         const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
         const int fits =
@@ -228,8 +234,8 @@ static larmor_status find(hid_t record, const char *prefix, size_t start, const 
         lmr_h5_close(base), lmr_h5_close(type);
         const size_t at = H5Tget_member_offset(record, (unsigned)i);
         if (!fits || at + bytes_of(m) > H5Tget_size(record))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s%s\" is not %s of %zu bits (little-endian).",
-                            prefix, m->name, m->kind == F32 ? "float" : "unsigned", 8 * size_of(m->kind));
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: member \"%s%s\" is not %s of %zu bits (little-endian).", what,
+                            prefix, m->name, name_of(m->kind), 8 * size_of(m->kind));
         places[k] = start + at;
     }
     return LARMOR_OK;
@@ -268,23 +274,69 @@ larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
     const hid_t head = find_record(type, "head", &at);
     if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
     const hid_t idx = find_record(head, "idx", &inside);
-    larmor_status st = find(head, "head.", at, readout_members, COUNT(readout_members), places->head);
+    larmor_status st = find(head, "acquisitions", "head.", at, readout_members, COUNT(readout_members), places->head);
     if (!st && idx < 0) st = LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head.idx\".");
-    if (!st) st = find(idx, "head.idx.", at + inside, counter_members, COUNT(counter_members), places->counter);
+    if (!st)
+        st = find(idx, "acquisitions", "head.idx.", at + inside, counter_members, COUNT(counter_members),
+                  places->counter);
     lmr_h5_close(idx), lmr_h5_close(head);
     return st;
 }
 
 static void decode(const unsigned char *element, const size_t *places, const member *members, size_t count,
-                   lmr_mrd_head *head)
+                   void *record)
 {
     for (size_t k = 0; k < count; k++)
         if (members[k].to != UNREAD)
-            memcpy((unsigned char *)head + members[k].to, element + places[k], bytes_of(&members[k]));
+            memcpy((unsigned char *)record + members[k].to, element + places[k], bytes_of(&members[k]));
 }
 
 void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head)
 {
     decode(element, places->head, readout_members, COUNT(readout_members), head);
     decode(element, places->counter, counter_members, COUNT(counter_members), head);
+}
+
+larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image)
+{
+    size_t places[COUNT(image_members)];
+    LMR_TRY(find(type, "image headers", "", 0, image_members, COUNT(image_members), places));
+    decode(element, places, image_members, COUNT(image_members), image);
+    return LARMOR_OK;
+}
+
+/* ---- numbers ---- */
+
+#define FROM(type)                                                                                                   \
+    static float from_##type(const unsigned char *from)                                                              \
+    {                                                                                                                \
+        type value;                                                                                                  \
+        memcpy(&value, from, sizeof value);                                                                          \
+        return (float)value;                                                                                         \
+    }
+FROM(float)
+FROM(double)
+FROM(int8_t)
+FROM(int16_t)
+FROM(int32_t)
+FROM(int64_t)
+FROM(uint8_t)
+FROM(uint16_t)
+FROM(uint32_t)
+FROM(uint64_t)
+
+lmr_mrd_number lmr_mrd_find_number(hid_t type)
+{
+    const struct {
+        hid_t type;
+        lmr_mrd_number number;
+    } known[] = {
+        {H5T_NATIVE_FLOAT, from_float},     {H5T_NATIVE_DOUBLE, from_double},   {H5T_NATIVE_INT8, from_int8_t},
+        {H5T_NATIVE_INT16, from_int16_t},   {H5T_NATIVE_INT32, from_int32_t},   {H5T_NATIVE_INT64, from_int64_t},
+        {H5T_NATIVE_UINT8, from_uint8_t},   {H5T_NATIVE_UINT16, from_uint16_t}, {H5T_NATIVE_UINT32, from_uint32_t},
+        {H5T_NATIVE_UINT64, from_uint64_t},
+    };
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (H5Tequal(type, known[i].type) > 0) return known[i].number;
+    return NULL;
 }

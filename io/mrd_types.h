@@ -65,6 +65,10 @@ hid_t lmr_mrd_complex_type(void);
 void lmr_mrd_set_floats(void *to, const double from[3]);
 void lmr_mrd_get_floats(double to[3], const void *from);
 
+/* A number of a file, read as a float; NULL for types other than integers of 8 to 64 bits, float and double. */
+typedef float (*lmr_mrd_number)(const unsigned char *from);
+lmr_mrd_number lmr_mrd_find_number(hid_t type);
+
 /* Where the members of a head are in a file's element of "data". */
 enum { LMR_MRD_HEAD_MEMBERS = 21, LMR_MRD_COUNTER_MEMBERS = LMR_COUNTERS + 1 };
 typedef struct lmr_mrd_places {
@@ -75,5 +79,8 @@ typedef struct lmr_mrd_places {
  * ISMRMRD's types. Errors: LARMOR_ERR_FORMAT `acquisitions ...`. */
 larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places);
 void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head);
+
+/* The same for an element of "header", the header of an image. Errors: LARMOR_ERR_FORMAT `image headers ...`. */
+larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image);
 
 #endif

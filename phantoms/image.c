@@ -60,24 +60,29 @@ static double half_diagonal(const lmr_ellipsoid *e, const grid *g)
     return sqrt(sum) / least;
 }
 
-static void draw(const larmor_phantom *phantom, const grid *g, int threads, larmor_dtype dtype, void *host)
+static void draw_line(const larmor_phantom *phantom, const grid *g, const double *half, int64_t y, int64_t z,
+                      double *line)
+{
+    const double at[3] = {0, lmr_voxel(y, g->n[1]), g->ndim == 3 ? lmr_voxel(z, g->n[2]) : 0};
+    for (int64_t x = 0; x < g->n[0]; x++) {
+        line[x] = 0;
+        for (int i = 0; i < phantom->parts; i++) {
+            const lmr_ellipsoid *e = &phantom->part[i];
+            const double r[3] = {lmr_voxel(x, g->n[0]) - e->centre[0], at[1] - e->centre[1], at[2] - e->centre[2]};
+            line[x] += e->density * share(e, g, r, half[i]);
+        }
+    }
+    lmr_blobs_add_line(phantom, g->n, y, z, SUB, line);
+}
+
+/* picture: the density of each voxel */
+static void draw(const larmor_phantom *phantom, const grid *g, int threads, double *picture)
 {
     double half[LMR_PHANTOM_PARTS];
     for (int i = 0; i < phantom->parts; i++) half[i] = half_diagonal(&phantom->part[i], g);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++) {
-        const double y = lmr_voxel(line % g->n[1], g->n[1]);
-        const double z = g->ndim == 3 ? lmr_voxel(line / g->n[1], g->n[2]) : 0;
-        for (int64_t x = 0; x < g->n[0]; x++) {
-            double sum = 0;
-            for (int i = 0; i < phantom->parts; i++) {
-                const lmr_ellipsoid *e = &phantom->part[i];
-                const double r[3] = {lmr_voxel(x, g->n[0]) - e->centre[0], y - e->centre[1], z - e->centre[2]};
-                sum += e->density * share(e, g, r, half[i]);
-            }
-            lmr_put(host, dtype, x + g->n[0] * line, sum, 0);
-        }
-    }
+    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++)
+        draw_line(phantom, g, half, line % g->n[1], line / g->n[1], picture + g->n[0] * line);
 }
 
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
@@ -87,14 +92,17 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     larmor_array *out;
     LMR_TRY(larmor_array_create(dev, dtype, shape, &out));
+    const int64_t count = larmor_array_count(out);
+    double *picture = malloc((size_t)count * sizeof *picture);
     void *host = malloc(larmor_array_bytes(out));
-    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
-    if (host) {
+    larmor_status st = host && picture ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) {
         const grid g = grid_of(shape);
-        draw(phantom, &g, lmr_device_threads(dev), dtype, host);
+        draw(phantom, &g, lmr_device_threads(dev), picture);
+        for (int64_t i = 0; i < count; i++) lmr_put(host, dtype, i, picture[i], 0);
         st = larmor_array_write(out, host, larmor_array_bytes(out));
     }
-    free(host);
+    free(host), free(picture);
     if (st)
         larmor_array_free(out);
     else
@@ -141,7 +149,7 @@ larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_d
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const grid g = grid_of(shape);
     lmr_coils set;
-    lmr_spectrum spectrum;
+    lmr_spectrum spectrum = {0};
     larmor_array *out = NULL;
     void *host = NULL;
     larmor_status st;
@@ -152,13 +160,14 @@ larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_d
         st = LMR_NO_MEMORY();
         goto done;
     }
-    lmr_spectrum_make(phantom, &set, &spectrum);
+    LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     coefficients(&spectrum, &g, lmr_device_threads(dev), dtype, host);
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     LMR_OR(done, transform(out, &g));
     *image = out, out = NULL;
 done:
     free(host);
+    lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
     larmor_array_free(out);
     return st;

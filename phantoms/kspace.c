@@ -5,39 +5,47 @@
 #include <math.h>
 #include <stdlib.h>
 
-void lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *s)
+larmor_status lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *s)
 {
-    s->ndim = phantom->ndim, s->parts = phantom->parts, s->modes = coils->modes;
-    for (int i = 0; i < s->parts; i++) {
+    s->phantom = phantom, s->coils = coils, s->blob_waves = NULL;
+    for (int i = 0; i < phantom->parts; i++) {
         const lmr_ellipsoid *e = &phantom->part[i];
-        s->part[i] = *e;
-        s->amplitude[i] = e->density * lmr_ellipsoid_volume(e, s->ndim);
-        for (int m = 0; m < s->modes; m++) {
+        s->amplitude[i] = e->density * lmr_ellipsoid_volume(e, phantom->ndim);
+        for (int m = 0; m < coils->modes; m++) {
             const double *f = coils->frequency[m];
             const double angle = 2 * M_PI * (f[0] * e->centre[0] + f[1] * e->centre[1] + f[2] * e->centre[2]);
-            lmr_ellipsoid_frequency(e, s->ndim, f, s->shift[i][m]);
+            lmr_ellipsoid_frequency(e, phantom->ndim, f, s->shift[i][m]);
             s->phase[i][m][0] = cos(angle), s->phase[i][m][1] = sin(angle);
         }
     }
+    return lmr_blob_waves(phantom, coils, &s->blob_waves);
+}
+
+void lmr_spectrum_free(lmr_spectrum *s)
+{
+    free(s->blob_waves);
+    s->blob_waves = NULL;
 }
 
 void lmr_spectrum_at(const lmr_spectrum *s, const double k[3], double out[LMR_COIL_MODES][2])
 {
-    for (int m = 0; m < s->modes; m++) out[m][0] = out[m][1] = 0;
-    for (int i = 0; i < s->parts; i++) {
-        const lmr_ellipsoid *e = &s->part[i];
+    const int ndim = s->phantom->ndim, modes = s->coils->modes;
+    for (int m = 0; m < modes; m++) out[m][0] = out[m][1] = 0;
+    for (int i = 0; i < s->phantom->parts; i++) {
+        const lmr_ellipsoid *e = &s->phantom->part[i];
         double q[3];
-        lmr_ellipsoid_frequency(e, s->ndim, k, q);
+        lmr_ellipsoid_frequency(e, ndim, k, q);
         const double angle = -2 * M_PI * (k[0] * e->centre[0] + k[1] * e->centre[1] + k[2] * e->centre[2]);
         const double re = s->amplitude[i] * cos(angle), im = s->amplitude[i] * sin(angle);
-        for (int m = 0; m < s->modes; m++) {
+        for (int m = 0; m < modes; m++) {
             const double *b = s->shift[i][m], *p = s->phase[i][m];
             const double x = q[0] - b[0], y = q[1] - b[1], z = q[2] - b[2];
-            const double f = lmr_ball_transform(s->ndim, 2 * M_PI * sqrt(x * x + y * y + z * z));
+            const double f = lmr_ball_transform(ndim, 2 * M_PI * sqrt(x * x + y * y + z * z));
             out[m][0] += f * (re * p[0] - im * p[1]);
             out[m][1] += f * (re * p[1] + im * p[0]);
         }
     }
+    lmr_blobs_add_transform(s, k, out);
 }
 
 /* A host copy of traj in double. */
@@ -54,7 +62,7 @@ static larmor_status read_points(const larmor_array *traj, double **points)
 static void sample(const lmr_spectrum *spectrum, const lmr_coils *coils, int64_t count, const double *points,
                    int threads, larmor_dtype dtype, void *host)
 {
-    const int64_t nd = spectrum->ndim;
+    const int64_t nd = spectrum->phantom->ndim;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 256)
     for (int64_t j = 0; j < count; j++) {
         const double k[3] = {points[nd * j], points[nd * j + 1], nd == 3 ? points[nd * j + 2] : 0};
@@ -94,7 +102,7 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     lmr_coils set;
-    lmr_spectrum spectrum;
+    lmr_spectrum spectrum = {0};
     larmor_array *out = NULL;
     double *points = NULL;
     void *host = NULL;
@@ -108,12 +116,13 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
         st = LMR_NO_MEMORY();
         goto done;
     }
-    lmr_spectrum_make(phantom, &set, &spectrum);
+    LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     sample(&spectrum, &set, shape.dim[0] * shape.dim[1], points, lmr_device_threads(dev), dtype, host);
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     *kspace = out, out = NULL;
 done:
     free(host), free(points);
+    lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
     larmor_array_free(out);
     return st;

@@ -18,7 +18,7 @@ static void disc(larmor_phantom *phantom)
 static const struct {
     const char *name;
     void (*fill)(larmor_phantom *phantom);
-} kinds[] = {{"shepp-logan", lmr_shepp_logan}, {"disc", disc}};
+} kinds[] = {{"shepp-logan", lmr_shepp_logan}, {"texture", lmr_texture}, {"disc", disc}};
 
 larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom)
 {
@@ -33,7 +33,8 @@ larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom *
         *phantom = p;
         return LARMOR_OK;
     }
-    return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got \"%s\", expected shepp-logan or disc", name ? name : "(null)");
+    return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got \"%s\", expected shepp-logan, texture or disc",
+                    name ? name : "(null)");
 }
 
 void larmor_phantom_free(larmor_phantom *phantom)

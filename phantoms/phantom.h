@@ -1,4 +1,4 @@
-/* Inside of a phantom: ellipsoids, their Fourier transforms, and the coils around them.
+/* Inside of a phantom: ellipsoids and Gaussians, their Fourier transforms, and the coils around them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PHANTOM_H
 #define LMR_PHANTOM_H
@@ -14,13 +14,21 @@ typedef struct lmr_ellipsoid {
     double cosine, sine; /* of the angle about z from x to the first half axis */
 } lmr_ellipsoid;
 
-enum { LMR_PHANTOM_PARTS = 10 };
+/* A Gaussian, density exp(-|r - centre|^2 / (2 sigma^2)); blobs of one sigma are neighbours in a phantom. */
+typedef struct lmr_blob {
+    double density, centre[3], sigma;
+} lmr_blob;
+
+enum { LMR_PHANTOM_PARTS = 10, LMR_PHANTOM_BLOBS = 1024 };
 struct larmor_phantom {
-    int ndim, parts;
+    int ndim, parts, blobs;
     lmr_ellipsoid part[LMR_PHANTOM_PARTS];
+    lmr_blob blob[LMR_PHANTOM_BLOBS];
 };
 
-void lmr_shepp_logan(larmor_phantom *phantom); /* fills the parts for phantom->ndim */
+/* Fill the parts and blobs for phantom->ndim. */
+void lmr_shepp_logan(larmor_phantom *phantom);
+void lmr_texture(larmor_phantom *phantom);
 
 /* v in the coordinates in which e, centred, is the unit ball: for points, and for spatial frequencies. */
 void lmr_ellipsoid_point(const lmr_ellipsoid *e, int ndim, const double v[3], double out[3]);
@@ -49,18 +57,35 @@ void lmr_coils_free(lmr_coils *coils);
 
 /* ---- k-space ---- */
 
-/* A phantom's transform, shifted by the frequencies of the coils: all that does not depend on k, worked out. */
+/* A phantom's transform, shifted by the frequencies of the coils: all that does not depend on k, worked out. Phantom
+ * and coils must outlive it. */
 typedef struct lmr_spectrum {
-    int ndim, parts, modes;
-    double amplitude[LMR_PHANTOM_PARTS], centre[LMR_PHANTOM_PARTS][3];
-    lmr_ellipsoid part[LMR_PHANTOM_PARTS];
+    const larmor_phantom *phantom;
+    const lmr_coils *coils;
+    double amplitude[LMR_PHANTOM_PARTS];
     double shift[LMR_PHANTOM_PARTS][LMR_COIL_MODES][3], phase[LMR_PHANTOM_PARTS][LMR_COIL_MODES][2];
+    double *blob_waves; /* see lmr_blob_waves */
 } lmr_spectrum;
 
-void lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *spectrum);
+/* Errors: LARMOR_ERR_MEMORY. Free in any case. */
+larmor_status lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *spectrum);
+void lmr_spectrum_free(lmr_spectrum *spectrum);
 
 /* out[m] = re, im of the density's transform at k - frequency(m); k [3], its last entry 0 in 2D. */
 void lmr_spectrum_at(const lmr_spectrum *spectrum, const double k[3], double out[LMR_COIL_MODES][2]);
+
+/* ---- Gaussians ---- */
+
+/* For each blob and mode, area or volume times density times exp(2 pi i frequency . centre): the real parts of a
+ * blob's modes, LMR_COIL_MODES apart from its imaginary ones. NULL for no blobs; free() it. Errors: MEMORY. */
+larmor_status lmr_blob_waves(const larmor_phantom *phantom, const lmr_coils *coils, double **waves);
+
+/* out[m] += the blobs' transform at k - frequency(m). */
+void lmr_blobs_add_transform(const lmr_spectrum *spectrum, const double k[3], double out[LMR_COIL_MODES][2]);
+
+/* line[x] += the blobs along one line of voxels, at y and z, averaged over sub x sub (x sub) points of each voxel. */
+void lmr_blobs_add_line(const larmor_phantom *phantom, const int64_t n[3], int64_t y, int64_t z, int sub,
+                        double *line);
 
 /* ---- host memory ---- */
 

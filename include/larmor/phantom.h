@@ -10,8 +10,8 @@ extern "C" {
 
 typedef struct larmor_phantom larmor_phantom; /* immutable once made */
 
-/* A phantom by name: "shepp-logan" (ndim 2 or 3, the modified contrast of Toft), "disc" (one ellipse or ellipsoid off
- * the centre).
+/* A phantom by name, for ndim 2 or 3: "shepp-logan" (the modified contrast of Toft), "texture" (a body with smooth
+ * shading and fine texture, made of Gaussians), "disc" (one ellipse or ellipsoid off the centre).
  *
  * Space is in units of the field of view, [-1/2, 1/2) in each direction; voxel i of N sits at (i - floor(N/2)) / N.
  * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or ndim.
@@ -51,6 +51,20 @@ LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype d
  * k-space. */
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
+
+/* The noise of a scan by the signal-to-noise ratio of its image:
+ *
+ *   sigma = mean of rho sqrt(sum_c |s_c|^2) over the object / (snr sqrt(prod N)).
+ *
+ * An image of fully sampled Cartesian k-space, combined with the true sensitivities, has noise of standard deviation
+ * sigma sqrt(prod N / sum_c |s_c|^2) in its real part; snr is the mean over the object of the density over that. The
+ * object is where the density is above 5 % of its largest.
+ *
+ * shape   of the image, as in larmor_phantom_image; coils as in larmor_phantom_kspace; snr > 0.
+ * sigma   for larmor_phantom_noise on the k-space of larmor_phantom_kspace, of any trajectory for that image.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_device *dev,
+                                                    larmor_shape shape, int coils, double snr, double *sigma);
 
 /* x <- x + complex Gaussian noise with standard deviation sigma in the real and in the imaginary part; the same seed
  * gives the same noise on every device and for every number of threads.

@@ -37,7 +37,7 @@ static void change_floats(hid_t set, const char *member, hsize_t index, void (*f
     check(H5Dread(set, type, memory, space, H5P_DEFAULT, &value) >= 0, "reading");
     f(&value);
     check(H5Dwrite(set, type, memory, space, H5P_DEFAULT, &value) >= 0, "writing");
-    check(H5Dvlen_reclaim(type, memory, H5P_DEFAULT, &value) >= 0, "freeing");
+    free(value.p); /* HDF5 takes the memory of lists from malloc */
     H5Sclose(memory), H5Sclose(space), H5Tclose(type), H5Tclose(list);
 }
 

@@ -134,4 +134,13 @@ static inline larmor_status write_image(const char *path, int force, const larmo
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
+/* Where an HDF5 file keeps the length of its first chunk: in a leaf of a version 1 B-tree of chunks. */
+static inline size_t first_chunk_length(const unsigned char *file, size_t bytes)
+{
+    for (size_t i = 0; i + 32 < bytes; i++)
+        if (!memcmp(file + i, "TREE\1\0", 6)) return i + 24;
+    fail_msg("no index of chunks");
+    return 0;
+}
+
 #endif

@@ -258,8 +258,8 @@ static inline void write_scan(const scan *s)
 /* Everything that HDF5 holds open. */
 static inline int64_t open_objects(void)
 {
-    static const H5I_type_t types[] = {H5I_FILE,      H5I_GROUP,   H5I_DATATYPE,
-                                       H5I_DATASPACE, H5I_DATASET, H5I_GENPROP_LST};
+    static const H5I_type_t types[] = {H5I_FILE,    H5I_GROUP,       H5I_DATATYPE, H5I_DATASPACE,
+                                       H5I_DATASET, H5I_GENPROP_LST, H5I_VFL};
     int64_t total = 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         hsize_t n = 0;

@@ -238,11 +238,41 @@ static void h5_that_claims_more_than_it_has_is_refused(void **state)
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(plan, 5, chunk);
     put_series(H5T_NATIVE_FLOAT, 5, huge, plan);
-    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "data claims 100000000000 elements but has 0 bytes.");
+    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "claims 100000000000 voxels but has ");
     H5Pset_deflate(plan, 1);
     put_series(H5T_NATIVE_FLOAT, 5, huge, plan);
-    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "data claims 100000000000 elements but has 0 bytes.");
+    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "claims 100000000000 voxels but has ");
     H5Pclose(plan);
+}
+
+/* Two images, a chunk each; the index says that the first chunk is longer and the second shorter than they are. */
+static void h5_chunks_shorter_than_their_images_are_refused(void **state)
+{
+    (void)state;
+    enum { SIDE = 64, LENGTH = SIDE * SIDE * 4 };
+    enum { KEY = 64 }; /* bytes: a length, a mask, six offsets, an address */
+    const hsize_t dim[5] = {2, 1, 1, SIDE, SIDE}, chunk[5] = {1, 1, 1, SIDE, SIDE};
+    const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(plan, 5, chunk), H5Pset_alloc_time(plan, H5D_ALLOC_TIME_EARLY);
+    put_series(H5T_NATIVE_FLOAT, 5, dim, plan);
+    H5Pclose(plan);
+    larmor_array *x;
+    assert_ok(larmor_image_read(in_folder("s.h5"), dev, &x));
+    larmor_array_free(x);
+    size_t bytes;
+    unsigned char *file = get_file(in_folder("s.h5"), &bytes);
+    unsigned char *length = file + first_chunk_length(file, bytes);
+    static const int more[] = {LENGTH - 16, 1, -1, 16 - LENGTH};
+    for (int i = 0; i < 4; i++) {
+        const uint32_t usual = LENGTH, first = usual + (uint32_t)more[i], second = usual - (uint32_t)more[i];
+        assert_true(i || (!memcmp(length, &usual, 4) && !memcmp(length + KEY, &usual, 4)));
+        memcpy(length, &first, 4), memcpy(length + KEY, &second, 4);
+        put_file(in_folder("s.h5"), file, bytes);
+        refused(in_folder("s.h5"), LARMOR_ERR_FORMAT,
+                more[i] > 0 ? "damaged HDF5 structure (chunk index of /dataset/image_0/data). Copy it again."
+                            : "damaged data (wrong size, element 0 of /dataset/image_0/data). Copy it again.");
+    }
+    free(file);
 }
 
 static void h5_data_outside_the_file_is_not_read(void **state)
@@ -337,6 +367,7 @@ int main(void)
         IN_FOLDER(h5_that_is_none_or_holds_no_images_is_refused),
         IN_FOLDER(h5_data_of_another_kind_is_refused),
         IN_FOLDER(h5_that_claims_more_than_it_has_is_refused),
+        IN_FOLDER(h5_chunks_shorter_than_their_images_are_refused),
         IN_FOLDER(h5_data_outside_the_file_is_not_read),
         IN_FOLDER(every_cut_of_a_file_is_refused),
         IN_FOLDER(changed_bytes_in_headers_do_no_harm),

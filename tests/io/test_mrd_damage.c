@@ -174,13 +174,54 @@ static void checksums_are_verified(void **state)
     free(p);
 }
 
+/* Lengths in the index of chunks that are not those of the chunks. Elements without filters have 376 bytes each. */
+static void forged_chunk_lengths_are_refused(void **state)
+{
+    (void)state;
+    static const layout layouts[] = {{0}, {.chunk = 4}, {.filters = 1, .chunk = 4}};
+    static const struct {
+        int more[2]; /* for the first two chunks */
+        const char *line;
+    } forged[] = {{{16000, 0}, "HDF5 structure (chunk index of /dataset/data)"},
+                  {{1, 0}, "HDF5 structure (chunk index of /dataset/data)"},
+                  {{1 << 30, 0}, "HDF5 structure (chunk index of /dataset/data)"},
+                  {{-1, 1}, "data (wrong size, element 0 of /dataset/data)"},
+                  {{64, -64}, "HDF5 structure (chunk index of /dataset/data)"}};
+    enum { KEY = 32 }; /* bytes: a length, a mask, two offsets, an address */
+    for (int l = 0; l < 3; l++) {
+        scan *s = radial_scan(60, 2); /* all in one leaf */
+        write_scan_as(s, &layouts[l]);
+        free_scan(s);
+        size_t bytes;
+        unsigned char *good = get_file(path, &bytes), *bad = malloc(bytes);
+        const size_t at = first_chunk_length(good, bytes);
+        for (size_t k = 0; k < sizeof forged / sizeof *forged; k++) {
+            char line[128];
+            memcpy(bad, good, bytes);
+            for (int i = 0; i < 2; i++) {
+                uint32_t length;
+                memcpy(&length, good + at + i * KEY, 4);
+                if (!layouts[l].filters) assert_int_equal(length, layouts[l].chunk ? 4 * 376 : 376);
+                length += (uint32_t)forged[k].more[i];
+                memcpy(bad + at + i * KEY, &length, 4);
+            }
+            put_file(path, bad, bytes);
+            snprintf(line, sizeof line, "damaged %s. Copy it again.", forged[k].line);
+            if (layouts[l].filters)
+                assert_int_equal(survives(), 0);
+            else
+                refused(line);
+        }
+        free(good), free(bad);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        WITH_SCAN(every_cut_is_refused_as_cut),
-        WITH_SCAN(flipped_bits_never_crash),
-        WITH_SCAN(forged_references_are_refused),
-        WITH_SCAN(checksums_are_verified),
+        WITH_SCAN(every_cut_is_refused_as_cut),      WITH_SCAN(flipped_bits_never_crash),
+        WITH_SCAN(forged_references_are_refused),    WITH_SCAN(checksums_are_verified),
+        WITH_SCAN(forged_chunk_lengths_are_refused),
     };
     RUN_TESTS(tests);
 }

@@ -235,6 +235,65 @@ static void files_of_the_reference_library_are_read(void **state)
     assert_read(in_folder("other.h5"), LARMOR_SHAPE(4, 3), 71, 0);
 }
 
+/* The numbers 0, 1, ... as images of a type in the file, in chunks (or contiguous) and with all filters. */
+static void write_numbers(hid_t type, const hsize_t *chunk, int filters)
+{
+    const hsize_t dim[5] = {2, 1, 3, 7, 8};
+    float numbers[336];
+    for (int i = 0; i < 336; i++) numbers[i] = (float)(i % 100);
+    const hid_t f = H5Fcreate(in_folder("n.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(H5Gcreate2(f, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(f, "/dataset/image_0", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const hid_t space = H5Screate_simple(5, dim, NULL), none = H5Screate(H5S_NULL);
+    const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
+    if (chunk) H5Pset_chunk(plan, 5, chunk);
+    if (filters) H5Pset_shuffle(plan), H5Pset_deflate(plan, 6), H5Pset_fletcher32(plan);
+    const hid_t d = H5Dcreate2(f, "/dataset/image_0/data", type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
+    const hid_t h = H5Dcreate2(f, "/dataset/image_0/header", type, none, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(h >= 0 && H5Dwrite(d, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+    H5Dclose(d), H5Dclose(h), H5Pclose(plan), H5Sclose(space), H5Sclose(none), H5Fclose(f);
+}
+
+static void assert_numbers(void)
+{
+    larmor_array *x;
+    assert_ok(larmor_image_read(in_folder("n.h5"), dev, &x));
+    assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
+    float *v = values_of(x);
+    for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);
+    free(v), larmor_array_free(x);
+}
+
+static void images_in_chunks_of_every_shape_are_read(void **state)
+{
+    (void)state;
+    static const hsize_t chunks[][5] = {{2, 1, 3, 7, 8}, {1, 1, 1, 7, 8}, {1, 1, 2, 3, 5}, {2, 1, 1, 1, 1}};
+    write_numbers(H5T_NATIVE_FLOAT, NULL, 0);
+    assert_numbers();
+    for (int i = 0; i < 4; i++) {
+        for (int filters = 0; filters < 2; filters++) {
+            write_numbers(H5T_NATIVE_FLOAT, chunks[i], filters);
+            assert_numbers();
+        }
+    }
+}
+
+static void images_of_every_type_of_number_are_read(void **state)
+{
+    (void)state;
+    const hid_t types[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_INT8,   H5T_NATIVE_INT16,
+                           H5T_NATIVE_INT32,  H5T_NATIVE_INT64,  H5T_NATIVE_UINT8,
+                           H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_UINT64};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        write_numbers(types[i], NULL, 0);
+        assert_numbers();
+    }
+    larmor_array *x;
+    write_numbers(H5T_IEEE_F32BE, NULL, 0);
+    assert_refused(larmor_image_read(in_folder("n.h5"), dev, &x), LARMOR_ERR_FORMAT,
+                   "/dataset/image_0/data holds numbers that are not read: integers, float or double,");
+}
+
 static void reading_does_not_change_the_file(void **state)
 {
     (void)state;
@@ -267,7 +326,7 @@ static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
     at[512] ^= 1;
     put_file(in_folder("flip.h5"), f, n);
     assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
-                   "image_0/data cannot be read");
+                   "damaged data (checksum wrong, element 0 of /dataset/image_0/data). Copy it again.");
     free(f), free(v), larmor_array_free(x);
 }
 
@@ -309,6 +368,8 @@ int main(void)
         IN_FOLDER(magnitude_and_real_images_are_marked_as_such),
         IN_FOLDER(larmor_reads_its_own_images_bit_for_bit),
         IN_FOLDER(files_of_the_reference_library_are_read),
+        IN_FOLDER(images_in_chunks_of_every_shape_are_read),
+        IN_FOLDER(images_of_every_type_of_number_are_read),
         IN_FOLDER(reading_does_not_change_the_file),
         IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum),
         IN_FOLDER(counters_that_do_not_fit_are_refused),

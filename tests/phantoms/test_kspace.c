@@ -108,6 +108,7 @@ static void kspace_in_the_plane_is_the_integral_of_the_picture(void **state)
     (void)state;
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 384), 0, 30), 3e-5);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(255, 320), 0, 30), 3e-5);
+    assert_at_most(raster_error("texture", LARMOR_SHAPE(512, 384), 0, 30), 3e-5);
 }
 
 static void kspace_in_space_is_the_integral_of_the_picture(void **state)
@@ -115,6 +116,7 @@ static void kspace_in_space_is_the_integral_of_the_picture(void **state)
     (void)state;
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(64, 63, 48), 0, 6), 1e-4);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(33, 64, 48), 0, 6), 1e-4);
+    assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 63, 48), 0, 6), 1e-4);
 }
 
 static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
@@ -123,6 +125,8 @@ static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 5, 6), 3e-5);
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 1, 6), 3e-5);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(64, 64, 64), 3, 3), 1e-4);
+    assert_at_most(raster_error("texture", LARMOR_SHAPE(256, 256), 3, 6), 3e-5);
+    assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 64, 64), 2, 3), 1e-4);
 }
 
 static void a_real_density_has_a_conjugate_symmetric_kspace(void **state)

@@ -101,6 +101,82 @@ static void noise_that_makes_no_sense_is_refused(void **state)
     larmor_array_free(x), larmor_array_free(real);
 }
 
+/* x <- the image of Cartesian k-space y [n, n], by a direct sum */
+static void image_of(const double complex *y, int n, double complex *x)
+{
+    double complex wave[64];
+    for (int j = 0; j < n; j++) wave[j] = cexp(2 * M_PI * I * j / n);
+    for (int i = 0; i < n * n; i++) {
+        x[i] = 0;
+        for (int j = 0; j < n * n; j++) {
+            const int turns = (i % n - n / 2) * (j % n - n / 2) + (i / n - n / 2) * (j / n - n / 2);
+            x[i] += y[j] * wave[((turns % n) + n) % n];
+        }
+    }
+}
+
+static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **state)
+{
+    (void)state;
+    enum { N = 24, COILS = 3, ROUNDS = 4 };
+    const double snr = 7;
+    larmor_phantom *p;
+    larmor_array *picture, *maps;
+    double sigma;
+    assert_ok(larmor_phantom_create("texture", 2, &p));
+    assert_ok(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(N, N), COILS, snr, &sigma));
+    assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &picture));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C128, LARMOR_SHAPE(N, N), COILS, &maps));
+    double complex *rho = values_of(picture), *s = values_of(maps), x[COILS][N * N];
+    double square[N * N] = {0}, ratio = 0, largest = 0;
+    int inside = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) { /* of noise alone, combined with the true maps */
+        larmor_array *noise;
+        assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
+        assert_ok(larmor_phantom_noise(noise, sigma, round));
+        double complex *y = values_of(noise);
+        for (int c = 0; c < COILS; c++) image_of(y + N * N * c, N, x[c]);
+        for (int i = 0; i < N * N; i++) {
+            double complex sum = 0;
+            double energy = 0;
+            for (int c = 0; c < COILS; c++) {
+                sum += conj(s[i + N * N * c]) * x[c][i];
+                energy += pow(cabs(s[i + N * N * c]), 2);
+            }
+            square[i] += pow(creal(sum / energy), 2) * energy / ROUNDS;
+        }
+        free(y);
+        larmor_array_free(noise);
+    }
+    double variance =
+        0; /* of the combined image's real part, times sum_c |s_c|^2, which makes it the same everywhere */
+    for (int i = 0; i < N * N; i++) variance += square[i] / (N * N), largest = fmax(largest, creal(rho[i]));
+    for (int i = 0; i < N * N; i++) {
+        if (creal(rho[i]) <= 0.05 * largest) continue;
+        double energy = 0;
+        for (int c = 0; c < COILS; c++) energy += pow(cabs(s[i + N * N * c]), 2);
+        ratio += creal(rho[i]) * sqrt(energy / variance);
+        inside++;
+    }
+    assert_at_most(fabs(ratio / inside / snr - 1), 0.05);
+    free(s), free(rho);
+    larmor_array_free(maps), larmor_array_free(picture);
+    larmor_phantom_free(p);
+}
+
+static void a_ratio_of_signal_to_noise_is_above_zero(void **state)
+{
+    (void)state;
+    larmor_phantom *p;
+    double sigma = 1;
+    assert_ok(larmor_phantom_create("disc", 2, &p));
+    assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8), 0, 0, &sigma), LARMOR_ERR_ARG,
+                   "phantom noise: got a signal-to-noise ratio of 0, expected a number > 0");
+    assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8, 8), 0, 5, &sigma), LARMOR_ERR_SHAPE,
+                   "expected 2");
+    larmor_phantom_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +185,8 @@ int main(void)
         cmocka_unit_test(different_seeds_give_unrelated_noise),
         cmocka_unit_test(noise_is_added_in_proportion_to_sigma),
         cmocka_unit_test(noise_that_makes_no_sense_is_refused),
+        cmocka_unit_test(an_image_has_the_signal_to_noise_ratio_that_was_asked_for),
+        cmocka_unit_test(a_ratio_of_signal_to_noise_is_above_zero),
     };
     RUN_TESTS(tests);
 }

@@ -1,11 +1,11 @@
 /* Phantoms by name. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/phantoms/support.h"
 
-static void both_phantoms_exist_in_two_and_three_dimensions(void **state)
+static void all_phantoms_exist_in_two_and_three_dimensions(void **state)
 {
     (void)state;
-    const char *names[] = {"shepp-logan", "disc"};
-    for (int i = 0; i < 4; i++) {
+    const char *names[] = {"shepp-logan", "texture", "disc"};
+    for (int i = 0; i < 6; i++) {
         larmor_phantom *p;
         assert_ok(larmor_phantom_create(names[i / 2], 2 + i % 2, &p));
         assert_int_equal(p->ndim, 2 + i % 2);
@@ -27,9 +27,9 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
     (void)state;
     larmor_phantom *p = (larmor_phantom *)&p;
     assert_refused(larmor_phantom_create("brain", 2, &p), LARMOR_ERR_ARG,
-                   "phantom: got \"brain\", expected shepp-logan or disc");
+                   "phantom: got \"brain\", expected shepp-logan, texture or disc");
     assert_null(p);
-    assert_refused(larmor_phantom_create(NULL, 2, &p), LARMOR_ERR_ARG, "expected shepp-logan or disc");
+    assert_refused(larmor_phantom_create(NULL, 2, &p), LARMOR_ERR_ARG, "expected shepp-logan, texture or disc");
     assert_refused(larmor_phantom_create("disc", 4, &p), LARMOR_ERR_ARG,
                    "phantom: got 4 dimensions, expected 2 or 3");
 }
@@ -37,7 +37,7 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_phantoms_exist_in_two_and_three_dimensions),
+        cmocka_unit_test(all_phantoms_exist_in_two_and_three_dimensions),
         cmocka_unit_test(an_unknown_name_is_answered_with_the_known_ones),
     };
     RUN_TESTS(tests);

@@ -1,0 +1,18 @@
+/* How HDF5 gets the bytes of a file that larmor has opened: through larmor's own descriptor, never more than there
+ * is room for. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_H5_DRIVER_H
+#define LMR_H5_DRIVER_H
+
+#include <hdf5.h>
+
+/* HDF5's read-only file of a descriptor, which stays the caller's. lock: hold a shared lock while it is open, where
+ * the file system has locks. Negative if HDF5 cannot open it. */
+hid_t lmr_h5_open_descriptor(int fd, int lock);
+
+/* H5Dread_chunk into a buffer of `room` bytes: a chunk that its index calls longer is not read.
+ *
+ * file    from lmr_h5_open_descriptor, dataset is in it; mask: filters that were not applied.
+ * Returns the chunk's length in its index, 0 if there is none or it does not fit. */
+size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask);
+
+#endif
