@@ -118,7 +118,7 @@ static int read_list(const app_option *o, const char *text, app_list *list)
         if (list->count == 3 || !read_number(text, end, o->type == APP_SIZES, &value) || !in_range(o, value))
             return 0;
         list->value[list->count++] = value;
-        if (!*end) return 1;
+        if (!*end) return !o->count || list->count == o->count;
         text = end + 1;
     }
 }
@@ -207,8 +207,42 @@ static const app_option *find_option(const app_command *command, const char *arg
     return NULL;
 }
 
+/* Whether the option's value is a file to read or to write. */
+static int names_file(const app_option *o)
+{
+    return (o->type == APP_TEXT || o->type == APP_TEXTS) && (strstr(o->metavar, "FILE") || strchr(o->metavar, '.'));
+}
+
+/* "-" as a file, of an option or, if that is NULL, as an argument. */
+static int refuse_stream(const app_command *command, const app_option *o)
+{
+    app_error("%s: %s%s%s\"-\": standard input and output are not supported yet; name a file.", command->name,
+              o ? "--" : "", o ? o->name : "", o ? " " : "");
+    return APP_USAGE;
+}
+
+/* Keep an argument that is no option: -1, or the exit code of its refusal. */
+static int take_file(const app_command *command, const char *argument, app_files *files)
+{
+    if (!strcmp(argument, "-")) return refuse_stream(command, NULL);
+    if (files->count < command->max_files) {
+        files->name[files->count++] = argument;
+        return -1;
+    }
+    if (command->surplus)
+        app_error("%s: unexpected argument \"%s\": %s.", command->name, argument, command->surplus);
+    else
+        app_error("%s: unexpected argument \"%s\"; usage: larmor %s %s", command->name, argument, command->name,
+                  command->usage);
+    return APP_USAGE;
+}
+
 static int check_completeness(const app_command *command, const app_files *files, const char *given)
 {
+    if (command->lacking && files->count < command->min_files) {
+        app_error("%s: %s", command->name, command->lacking);
+        return APP_USAGE;
+    }
     for (const app_option *o = command->options; o->name; o++) {
         if (!o->needed || given[o - command->options]) continue;
         app_error("%s: --%s %s is needed; 'larmor %s --help' says more.", command->name, o->name, o->metavar,
@@ -217,7 +251,7 @@ static int check_completeness(const app_command *command, const app_files *files
     }
     if (files->count >= command->min_files) return -1;
     app_error("%s: %d file name%s expected, got %d; usage: larmor %s %s", command->name, command->min_files,
-              command->min_files == 1 ? "" : "s", files->count, command->name, command->usage);
+              app_s(command->min_files), files->count, command->name, command->usage);
     return APP_USAGE;
 }
 
@@ -234,12 +268,8 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
         if (!only_files && !strcmp(argument, "--")) {
             only_files = 1;
         } else if (only_files || argument[0] != '-' || !argument[1]) {
-            if (files->count == command->max_files) {
-                app_error("%s: unexpected argument \"%s\"; usage: larmor %s %s", command->name, argument,
-                          command->name, command->usage);
-                return APP_USAGE;
-            }
-            files->name[files->count++] = argument;
+            const int code = take_file(command, argument, files);
+            if (code >= 0) return code;
         } else if (!strcmp(argument, "--help") || !strcmp(argument, "-h")) {
             app_help(command, stdout);
             return APP_DONE;
@@ -257,11 +287,61 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
                 value = argv[++i];
             }
             if (!read_value(o, value, settings)) return refuse_value(o, value);
+            if (names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
             given[o - command->options] = 1;
         }
     }
     return check_completeness(command, files, given);
 }
+
+/* ---- after reading ---- */
+
+static int same_list(const app_list *a, const app_list *b)
+{
+    int same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++) same = a->value[i] == b->value[i];
+    return same;
+}
+
+int app_differs(const app_command *command, const void *settings, const char *option)
+{
+    const app_option *o = command->options;
+    while (o->name && strcmp(o->name, option) != 0) o++;
+    if (!o->name) return 0;
+    union {
+        int flag;
+        int64_t integer;
+        double number;
+        const char *text;
+        app_texts texts;
+        app_list list;
+    } preset = {.texts = {0}};
+    app_option alone = *o;
+    alone.at = 0;
+    if (o->preset) read_value(&alone, o->preset, &preset);
+    const void *at = (const char *)settings + o->at;
+    switch (o->type) {
+    case APP_FLAG:
+        return *(const int *)at != preset.flag;
+    case APP_INTEGER:
+    case APP_BYTES:
+        return *(const int64_t *)at != preset.integer;
+    case APP_NUMBER:
+        return o->absent ? !isnan(*(const double *)at) : *(const double *)at != preset.number;
+    case APP_TEXT: {
+        const char *text = *(const char *const *)at;
+        return text && (!preset.text || strcmp(text, preset.text) != 0);
+    }
+    case APP_TEXTS:
+        return ((const app_texts *)at)->count != preset.texts.count;
+    case APP_SIZES:
+    case APP_NUMBERS:
+        return !same_list(at, &preset.list);
+    }
+    return 0;
+}
+
+/* ---- help ---- */
 
 /* Words from column HELP_COLUMN on, wrapped. */
 static void print_wrapped(FILE *out, const char *text, int column)

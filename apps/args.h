@@ -40,6 +40,7 @@ typedef struct app_option {
     const char *choices; /* of a text: "radial|golden" */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
+    int count;  /* of a list: how many numbers, 0 for one to three */
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
@@ -59,8 +60,10 @@ typedef struct app_files {
 typedef struct app_command {
     const char *name, *usage, *summary; /* "phantom", "-o SCAN.h5 [options]", one line without a full stop */
     const char *details;                /* more lines of help, or NULL */
+    const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     const app_option *options;
+    int computes;                                             /* 1: with all cores, whose idle threads should sleep */
     size_t settings;                                          /* bytes of the struct that run gets */
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
 } app_command;
@@ -70,6 +73,9 @@ typedef struct app_command {
  * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (said in one line on
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
+
+/* 1 if the settings hold another value of the option than its default. */
+int app_differs(const app_command *command, const void *settings, const char *option);
 
 void app_help(const app_command *command, FILE *out);
 

@@ -185,8 +185,8 @@ static void print_summary(const planner_result *results, int count)
             sum += log(ratio), n++, least = fmin(least, ratio), most = fmax(most, ratio);
         }
         if (n)
-            printf("%-22s geometric mean %5.3f, least %5.3f, most %5.3f over %d cases\n", ratio_names[k],
-                   exp(sum / n), least, most, n);
+            printf("%-22s geometric mean %5.3f, least %5.3f, most %5.3f over %d case%s\n", ratio_names[k],
+                   exp(sum / n), least, most, n, app_s(n));
     }
 }
 

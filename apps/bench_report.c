@@ -125,8 +125,8 @@ bench_summary bench_summarise(const bench_report *report, int ratio)
 static void print_summary(const char *text, const bench_summary *s)
 {
     if (s->count)
-        printf("against %s: geometric mean %.3f, least %.3f (%s), %d cases\n", text, s->mean, s->least,
-               s->least_result->label, s->count);
+        printf("against %s: geometric mean %.3f, least %.3f (%s), %d case%s\n", text, s->mean, s->least,
+               s->least_result->label, s->count, app_s(s->count));
     else
         printf("against %s: no case ran\n", text);
 }

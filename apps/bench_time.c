@@ -5,20 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common.h"
 
 #define REPEAT_SECONDS 0.02
 #define LEAST_REPEATS 3
 #define MOST_CALLS 100000
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static larmor_status call(bench_subject *s, bench_stage stage)
 {
@@ -38,10 +30,10 @@ static larmor_status time_plan(bench_subject *s, double *seconds)
 {
     s->destroy(s);
     larmor_status st = s->sync(s);
-    const double start = now();
+    const double start = app_now();
     if (!st) st = s->create(s);
     if (!st) st = s->sync(s);
-    *seconds = now() - start;
+    *seconds = app_now() - start;
     return st;
 }
 
@@ -94,10 +86,10 @@ static larmor_status measure_stage(bench_subject *const *subjects, int count, be
 {
     larmor_status st = LARMOR_OK;
     int done = 0;
-    const double start = now();
+    const double start = app_now();
     for (int i = 0; i < count && !st; i++)
         if (!subjects[i]->failure[0]) st = judge(subjects[i], choose_calls(subjects[i], stage, warm[i]));
-    while (!st && done < l.repeats && (done < l.least || now() - start < l.seconds)) {
+    while (!st && done < l.repeats && (done < l.least || app_now() - start < l.seconds)) {
         for (int i = 0; i < count && !st; i++) {
             bench_subject *s = subjects[i];
             if (s->failure[0]) continue;
@@ -117,11 +109,11 @@ static larmor_status warm_up(bench_subject *const *subjects, int count, double *
         for (int i = 0; i < count && !st; i++) {
             bench_subject *s = subjects[i];
             if (s->failure[0]) continue;
-            const double start = now();
+            const double start = app_now();
             st = app_stopped() ? LARMOR_STOPPED : call(s, stage);
             if (!st) st = s->sync(s);
             st = judge(s, st);
-            warm[stage * count + i] = now() - start;
+            warm[stage * count + i] = app_now() - start;
         }
     return st;
 }
@@ -131,10 +123,10 @@ larmor_status bench_measure(bench_subject *const *subjects, int count, int repea
     static const double part[BENCH_STAGES] = {0.1, 0.3, 0.6};
     double *seconds = calloc((size_t)count * (size_t)repeats, sizeof *seconds);
     double *warm = calloc((size_t)count * BENCH_STAGES, sizeof *warm);
-    const double start = now();
+    const double start = app_now();
     larmor_status st = seconds && warm ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     if (!st) st = warm_up(subjects, count, warm);
-    const double rest = budget - (now() - start);
+    const double rest = budget - (app_now() - start);
     for (int stage = 0; stage < BENCH_STAGES && !st; stage++) {
         const limits l = {repeats, rest > budget / 2 ? LEAST_REPEATS : 1, part[stage] * rest};
         st = measure_stage(subjects, count, stage, l, warm + stage * count, seconds);

@@ -84,7 +84,7 @@ larmor_status canvas_write(const canvas *c, larmor_output *out)
     if (!st) st = larmor_array_create(cpu, LARMOR_F32, LARMOR_SHAPE(c->width, c->height), &picture);
     if (!st) st = larmor_array_write(picture, c->pixel, larmor_array_bytes(picture));
     const larmor_image image = {.data = picture};
-    if (!st) st = larmor_image_write(out, &image, 1, NULL);
+    if (!st) st = larmor_image_write(out, &image, 1, &(larmor_write_opts){.window = {CANVAS_INK, CANVAS_PAPER}});
     larmor_array_free(picture);
     larmor_device_free(cpu);
     return st;

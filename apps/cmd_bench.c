@@ -230,7 +230,7 @@ static int run_cases(work *w)
         if (st) return app_fail(APP_RUN, st);
     }
     bench_print_summary(&w->report);
-    if (failed) app_error("bench: %d of %d cases failed.", failed, w->count);
+    if (failed) app_error("bench: %d of %d case%s failed.", failed, w->count, app_s(w->count));
     return failed ? APP_FAILED : APP_DONE;
 }
 
@@ -362,6 +362,7 @@ const app_command cmd_bench = {
         "other options it heeds the device, --repeats, --calibrate and the files.",
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(settings),
     .run = run,
 };

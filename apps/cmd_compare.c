@@ -14,8 +14,8 @@ typedef struct settings {
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .preset = "-1",
-           .low = -1, .high = INFINITY),
+    OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .low = 0,
+           .high = INFINITY, .absent = 1),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "compare magnitudes, up to a real factor"),
     OPTION(APP_FLAG, transpose, 0, "transpose", "", "swap the first two dimensions of A first"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),

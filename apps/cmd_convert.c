@@ -10,7 +10,7 @@
 
 typedef struct settings {
     const char *output, *traj, *kspace;
-    app_list matrix, fov;
+    app_list matrix, fov, window;
     int magnitude, force;
 } settings;
 
@@ -24,26 +24,28 @@ static const app_option options[] = {
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the scan in mm (default: voxels of 1 mm)",
            .low = 1e-3, .high = 1e6),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
+    APP_WINDOW_OPTION(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
     {0},
 };
 
 /* An image of two or three dimensions goes with its geometry, larger arrays only where the format knows none. */
-static larmor_status write_any(const settings *s, larmor_output *out, larmor_array *x, const larmor_image_meta *meta)
+static larmor_status write_any(const settings *s, larmor_output *out, larmor_array *x, const larmor_image_meta *meta,
+                               app_window_text *shown)
 {
-    const char *suffix = app_suffix(larmor_output_path(out));
-    const int ndim = larmor_array_shape(x).ndim;
+    const char *path = larmor_output_path(out), *suffix = app_suffix(path);
+    const larmor_shape shape = larmor_array_shape(x);
+    const larmor_write_opts opts = {.magnitude = s->magnitude, .window = {s->window.value[0], s->window.value[1]}};
     if (!s->magnitude && (!strcasecmp(suffix, ".cfl") || !strcasecmp(suffix, ".npy")))
         return larmor_array_save(out, x);
-    const larmor_image image = {x, *meta};
-    if (ndim > 1) return larmor_image_write(out, &image, 1, &(larmor_write_opts){.magnitude = s->magnitude});
-    larmor_array *line;
-    larmor_status st = larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x), 1), &line);
-    if (!st) {
-        const larmor_image row = {line, *meta};
-        st = larmor_image_write(out, &row, 1, &(larmor_write_opts){.magnitude = s->magnitude});
-    }
-    larmor_array_free(line);
+    larmor_array *picture;
+    larmor_status st =
+        larmor_array_reshape(x, shape.ndim > 1 ? shape : LARMOR_SHAPE(larmor_array_count(x), 1), &picture);
+    if (st) return st;
+    const larmor_image image = {.data = picture, .meta = *meta};
+    st = larmor_image_write(out, &image, 1, &opts);
+    *shown = app_describe_window(path, &image, 1, &s->window);
+    larmor_array_free(picture);
     return st;
 }
 
@@ -53,13 +55,14 @@ static int convert_image(const settings *s, const char *from, const char *to)
     larmor_output *out = NULL;
     larmor_array *x = NULL;
     larmor_image_meta meta;
+    app_window_text shown = {""};
     int code = APP_DONE;
     APP_OR(done, APP_RUN, larmor_output_open(to, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, larmor_image_read(from, dev, &x));
     APP_OR(done, APP_INPUT, larmor_image_read_meta(from, &meta));
-    APP_OR(done, APP_RUN, write_any(s, out, x, &meta));
-    app_log("wrote %s", to);
+    APP_OR(done, APP_RUN, write_any(s, out, x, &meta, &shown));
+    app_log("wrote %s%s", to, shown.s);
 done:
     larmor_array_free(x);
     larmor_device_free(dev);
@@ -195,10 +198,10 @@ static int convert_pair(const settings *s)
     if (!code) code = fill_matrix(s, &p);
     if (code) goto done;
     APP_OR(done, APP_RUN, write_scan(&p, out));
-    app_log("wrote %s: %lld readouts x %lld samples, %lld coil%s, matrix %lld x %lld x %lld, %g x %g x %g mm",
-            s->output, (long long)p.readouts, (long long)p.samples, (long long)p.coils, p.coils == 1 ? "" : "s",
-            (long long)p.matrix[0], (long long)p.matrix[1], (long long)p.matrix[2], p.fov_mm[0], p.fov_mm[1],
-            p.fov_mm[2]);
+    app_log("wrote %s: %lld readout%s x %lld sample%s, %lld coil%s, matrix %lld x %lld x %lld, %g x %g x %g mm",
+            s->output, (long long)p.readouts, app_s(p.readouts), (long long)p.samples, app_s(p.samples),
+            (long long)p.coils, app_s(p.coils), (long long)p.matrix[0], (long long)p.matrix[1],
+            (long long)p.matrix[2], p.fov_mm[0], p.fov_mm[1], p.fov_mm[2]);
 done:
     free(p.k);
     free(p.data);
@@ -213,6 +216,11 @@ static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const char *to = s->output ? s->output : files->count > 1 ? files->name[1] : NULL;
+    if (app_check_window(&s->window)) return APP_USAGE;
+    if (s->window.count && to && !app_is_picture(to)) {
+        app_error("--window: has no effect with %s; it is an option of a .png.", to);
+        return APP_USAGE;
+    }
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) {
         if (!app_same_file(files->name[0], to)) return convert_image(s, files->name[0], to);
         app_error("%s: is also the output; choose another name.", to);

@@ -24,7 +24,7 @@ static void print_text(const larmor_device_info *infos, int count)
             continue;
         }
         printf("%-8s %s", d->spec, d->name);
-        if (d->threads) printf(", %d thread%s", d->threads, d->threads == 1 ? "" : "s");
+        if (d->threads) printf(", %d thread%s", d->threads, app_s(d->threads));
         if (d->memory) printf(", %.1f GiB free", (double)d->memory * 0x1p-30);
         putchar('\n');
     }

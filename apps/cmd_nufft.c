@@ -137,7 +137,8 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
     const int64_t each = larmor_shape_count(from), count = larmor_array_count(x);
     *out = (s->type == 3 ? !s->adjoint : forward) ? other : at->shape;
     if (each < 1 || count % each) {
-        app_error("%s: %lld values, expected a multiple of the %lld %s.", path, (long long)count, (long long)each,
+        app_error("%s: %lld value%s, expected a multiple of the %lld %s.", path, (long long)count, app_s(count),
+                  (long long)each,
                   (s->type == 3 ? !s->adjoint : forward) ? "points"
                   : s->type == 3                         ? "targets"
                                                          : "modes");
@@ -177,11 +178,12 @@ static void report(const settings *s, const larmor_nufft_opts *o, const larmor_d
 {
     static const char *const sources[] = {"the model", "timing", "wisdom"};
     if (s->plan)
-        app_log("plan: by %s, %d timed; %lld transforms together, tiles %d, about %.3g ms", sources[info.source],
-                info.tried, (long long)info.together, info.tiles, 1e3 * info.seconds);
-    app_log("wrote %s: type %d%s on %s, %lld points, grid %lld x %lld x %lld, window %d, expected error %.1e",
+        app_log("plan: by %s, %d timed; %lld transform%s together, tiles %d, about %.3g ms", sources[info.source],
+                info.tried, (long long)info.together, app_s(info.together), info.tiles, 1e3 * info.seconds);
+    app_log("wrote %s: type %d%s on %s, %lld point%s, grid %lld x %lld x %lld, window %d, expected error %.1e",
             s->output, o->type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)count,
-            (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width, info.error);
+            app_s(count), (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width,
+            info.error);
 }
 
 static int run(const void *given, const app_files *files)
@@ -246,6 +248,7 @@ const app_command cmd_nufft = {
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(settings),
     .run = run,
 };

@@ -350,6 +350,7 @@ const app_command cmd_phantom = {
         "coil's profile. A Cartesian scan stores counters instead of a trajectory.\n"
         "The truth is the phantom's Fourier series cut at the matrix, one image for each slice and repetition.",
     .options = options,
+    .computes = 1,
     .settings = sizeof(settings),
     .run = run,
 };

@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
+#include "recon_options.h"
 #include "recon_prepare.h"
 #include "recon_report.h"
+#include "recon_save.h"
 #include "recon_series.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
@@ -43,11 +44,15 @@ static const app_option options[] = {
            .preset = "auto"),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
+    OPTION(APP_TEXT, save_maps, 0, "save-maps", "FILE",
+           "also write the coil maps, for --maps or BART: .cfl and .npy [x, y, z, coils], .h5 an image of each coil"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
            "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
+    OPTION(APP_TEXT, save_density, 0, "save-density", "FILE",
+           "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
     OPTION(
@@ -76,6 +81,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
+    APP_WINDOW_OPTION(recon_settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
@@ -84,13 +90,6 @@ static const app_option options[] = {
     APP_DEVICE_OPTIONS(recon_settings),
     {0},
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static recon_density density_of(const char *name)
 {
@@ -104,7 +103,8 @@ static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
     for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
-    free(r->image);
+    larmor_output_free(r->maps_output), larmor_output_free(r->density_output);
+    free(r->image), free(r->result);
     recon_job_clear(&r->job);
     larmor_array_free(r->job.given), larmor_array_free(r->job.whitening);
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
@@ -140,7 +140,9 @@ static recon_job job_of(const recon_settings *s)
                                                                : 0,
                      .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
                      .calibration = s->calibration,
-                     .monitor = app_monitor};
+                     .keep_weights = s->save_density != NULL,
+                     .monitor = app_monitor,
+                     .stage = app_stage};
     defaults(&job);
     if (s->iters) job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
@@ -149,29 +151,38 @@ static recon_job job_of(const recon_settings *s)
     return job;
 }
 
+/* All that comes before the first image. */
+static int prepare(recon_run *r, recon_series *list)
+{
+    app_progress_begin(&r->progress, "preparation");
+    int code = recon_open_outputs(r);
+    if (!code) code = recon_prepare(r);
+    if (!code) code = recon_series_gather(r, list);
+    if (!code) code = recon_series_check(r, list);
+    if (!code) code = recon_save_check(r, list);
+    if (!code) code = recon_plan_memory(r);
+    app_progress_end(&r->progress);
+    return code;
+}
+
 static int run(const void *given, const app_files *files)
 {
     const recon_settings *s = given;
-    const double began = now();
+    const double began = app_now();
     recon_run r = {.s = s, .input = files->name[0], .job = job_of(s)};
     r.job.user = &r.progress;
     recon_series list = {NULL, NULL, 0, 0};
-    int code = APP_DONE;
-    if (s->joint && strcmp(s->method, "tv") != 0 && strcmp(s->method, "llr") != 0) {
-        app_error("--joint: frames are reconstructed together by --method tv and llr, not by %s.", s->method);
-        return APP_USAGE;
-    }
-    code = recon_open_outputs(&r);
-    if (!code) code = recon_prepare(&r);
-    if (!code) code = recon_series_gather(&r, &list);
-    if (!code) code = recon_series_check(&r, &list);
-    if (!code) code = recon_plan_memory(&r);
+    int code = recon_check_options(&cmd_recon, s);
+    if (!code) code = prepare(&r, &list);
     if (!code) code = recon_series_run(&r, &list);
-    if (!code && app_stopped() != 143) code = recon_write(&r);
-    if (!code && s->json && r.images) recon_report(&r, now() - began);
+    if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
+    if (!code && r.images && app_stopped() != 143) code = recon_save(&r);
+    if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
+    if (app_stopped() && !r.images)
+        app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
-    if (!code) app_log("done in %.2f s", now() - began);
+    if (!code) app_log("done in %.2f s", app_now() - began);
     recon_series_free(&list);
     clear(&r);
     return code;
@@ -184,9 +195,12 @@ const app_command cmd_recon = {
     .details =
         "Slices, contrasts, phases, repetitions and sets become one image each; averages add data. Images are on\n"
         "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached.",
+    .lacking = "a scan is needed; for example: larmor recon scan.h5 -o image.nii",
+    .surplus = "one scan at a time, several in one call are not supported yet; an image is named by -o",
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .computes = 1,
     .settings = sizeof(recon_settings),
     .run = run,
 };

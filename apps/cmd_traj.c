@@ -63,8 +63,8 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_RUN, with_three_components(traj, &padded));
     APP_OR(done, APP_RUN, larmor_array_save(out, padded));
     const larmor_shape shape = larmor_array_shape(padded);
-    app_log("wrote %s: %s, 3 x %lld samples x %lld readouts, in 1/FOV", s->output, s->trajectory.name,
-            (long long)shape.dim[1], (long long)shape.dim[2]);
+    app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s, in 1/FOV", s->output, s->trajectory.name,
+            (long long)shape.dim[1], app_s(shape.dim[1]), (long long)shape.dim[2], app_s(shape.dim[2]));
 done:
     larmor_array_free(padded);
     larmor_array_free(traj);

@@ -38,7 +38,13 @@ int app_is_quiet(void);
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
-/* Catch SIGINT and SIGTERM (the second one ends the program at once), ignore SIGPIPE and SIGXFSZ. */
+/* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
+ * environment before main, so the program starts itself once more, with the variables set that the user has not; where
+ * that is not possible, or there is one core only, all stays as it is. */
+void app_sleep_when_idle(char **argv);
+
+/* Catch SIGINT and SIGTERM, which are acknowledged in a line, the second of which ends the program at once; ignore
+ * SIGPIPE and SIGXFSZ. */
 void app_catch_signals(void);
 
 /* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */
@@ -66,8 +72,32 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 
-/* 1 if the paths name the same existing file, or are equal. */
+/* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
+ * exit code, having said what is wrong. */
+#define APP_WINDOW_OPTION(settings)                                                                                  \
+    APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
+               ".png: the magnitudes that are black and white (default: from 0 to what shows the object, which the " \
+               "log says)",                                                                                          \
+               .count = 2)
+int app_check_window(const app_list *window);
+
+/* ", black 0, white 0.23" for the log if the path is a picture's, else "". */
+typedef struct app_window_text {
+    char s[64];
+} app_window_text;
+app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
+
+/* 1 if the path is that of a picture. */
+int app_is_picture(const char *path);
+
+/* 1 if the paths name the same file, which need not be there yet. */
 int app_same_file(const char *a, const char *b);
+
+/* Seconds since some moment. */
+double app_now(void);
+
+/* What is printed behind the word for so many things: "" for 1, else "s". */
+const char *app_s(int64_t count);
 
 /* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
 const char *app_suffix(const char *path);

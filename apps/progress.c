@@ -1,72 +1,167 @@
-/* Progress on stderr: a bar on a terminal, plain lines elsewhere. SPDX-License-Identifier: Apache-2.0 */
+/* Progress on stderr: a thread of its own redraws the line, so that it lives while the library works.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "progress.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common.h"
 
-#define BAR 24
 #define LINE_SECONDS 2.0
-#define REDRAW_SECONDS 0.05
+#define REDRAW_SECONDS 0.1
+#define ERASE "\r\033[K"
 
-static double now(void)
+enum { WIDEST = 200 }; /* columns; a longer line says no more */
+
+/* One lock for whatever is written to stderr, and what is on the terminal's last line. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static app_progress *shown;
+static double last_line; /* of all tasks: many short ones do not make many lines */
+
+static void init(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    last_line = app_now();
+}
+
+static int columns(void)
+{
+    struct winsize size;
+    const char *said = getenv("COLUMNS");
+    long number = said ? strtol(said, NULL, 10) : 0;
+    if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 0) number = size.ws_col;
+    return number <= 0 ? 80 : number < WIDEST ? (int)number : WIDEST;
+}
+
+/* With the lock held: draw the line, unless that was done just now. */
+static void draw(app_progress *p, int at_once)
+{
+    char line[APP_LINE];
+    const double now = app_now();
+    if (p->quiet) return;
+    if (p->terminal) {
+        if (!at_once && now - p->printed < REDRAW_SECONDS) return;
+        /* the last column stays free: some terminals wrap as soon as it is written */
+        app_progress_line(&p->state, now, columns() - 1, p->colour, line);
+        fprintf(stderr, ERASE "%s", line);
+        fflush(stderr);
+        p->open = 1, p->printed = now;
+    } else if (now - last_line >= LINE_SECONDS) {
+        app_progress_line(&p->state, now, WIDEST, 0, line);
+        fprintf(stderr, "%s\n", line);
+        last_line = now;
+    }
+}
+
+static void erase(app_progress *p)
+{
+    if (p->open) fputs(ERASE, stderr);
+    p->open = 0;
+}
+
+static void *redraw(void *progress)
+{
+    app_progress *p = progress;
+    pthread_mutex_lock(&lock);
+    while (!p->over) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += (long)(1e9 * REDRAW_SECONDS);
+        if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+        pthread_cond_timedwait(&wake, &lock, &until);
+        if (!p->over) draw(p, 0);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
 }
 
 void app_progress_begin(app_progress *p, const char *what)
 {
     const char *terminal = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    *p = (app_progress){.began = now(), .quiet = app_is_quiet()};
-    snprintf(p->what, sizeof p->what, "%s", what);
+    pthread_once(&once, init);
+    *p = (app_progress){.quiet = app_is_quiet()};
+    p->state = (app_progress_state){.began = app_now(), .residual = -1, .objective = NAN};
+    snprintf(p->state.what, sizeof p->state.what, "%s", what);
     p->terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb");
     p->colour = p->terminal && !(no_colour && *no_colour);
+    if (p->quiet) return;
+    pthread_mutex_lock(&lock);
+    shown = p;
+    draw(p, 1);
+    pthread_mutex_unlock(&lock);
+    p->running = !pthread_create(&p->thread, NULL, redraw, p); /* without it, steps alone draw */
 }
 
-static void draw_bar(app_progress *p, int step, int steps, const char *residual, double left)
+void app_progress_stage(app_progress *p, const char *stage)
 {
-    char bar[BAR + 1];
-    const int filled = (int)((int64_t)BAR * step / steps);
-    for (int i = 0; i < BAR; i++) bar[i] = i < filled ? '#' : '.';
-    bar[BAR] = 0;
-    fprintf(stderr, "\r\033[K%s [%s%s%s] %d/%d%s, %.1f s left", p->what, p->colour ? "\033[32m" : "", bar,
-            p->colour ? "\033[0m" : "", step, steps, residual, left);
-    fflush(stderr);
-    p->open = 1;
+    pthread_mutex_lock(&lock);
+    snprintf(p->state.stage, sizeof p->state.stage, "%s", stage);
+    p->state.step = p->state.steps = 0;
+    draw(p, 1);
+    pthread_mutex_unlock(&lock);
 }
 
-void app_progress_step(app_progress *p, int step, int steps, double residual, double objective)
+/* name: whether the stage's name stays */
+static void step(app_progress *p, int name, int at, int steps, double residual, double objective)
 {
-    if (p->quiet || steps < 1 || step < 1) return;
-    const double time = now(), passed = time - p->began, left = passed * (steps - step) / step;
-    const int ends = step == 1 || step == steps;
-    if (!ends && time - p->printed < (p->terminal ? REDRAW_SECONDS : LINE_SECONDS)) return;
-    p->printed = time;
-    char text[80] = "";
-    int used = 0;
-    if (residual >= 0) used = snprintf(text, sizeof text, ", residual %.1e", residual);
-    if (!isnan(objective)) snprintf(text + used, sizeof text - (size_t)used, ", objective %.5g", objective);
-    if (p->terminal)
-        draw_bar(p, step, steps, text, left);
-    else
-        fprintf(stderr, "%s: %d/%d%s, %.1f s\n", p->what, step, steps, text, passed);
+    if (steps < 1 || at < 1) return;
+    pthread_mutex_lock(&lock);
+    app_progress_state *s = &p->state;
+    if (!name) s->stage[0] = 0;
+    s->last_step = app_now();
+    if (at == 1) s->first_step = s->last_step;
+    s->step = at, s->steps = steps, s->residual = residual, s->objective = objective;
+    draw(p, at == 1 || at == steps);
+    pthread_mutex_unlock(&lock);
+}
+
+void app_progress_step(app_progress *p, int at, int steps, double residual, double objective)
+{
+    step(p, 1, at, steps, residual, objective);
 }
 
 void app_progress_end(app_progress *p)
 {
-    if (p->open) fputc('\n', stderr);
-    p->open = 0;
+    pthread_mutex_lock(&lock);
+    p->over = 1;
+    if (shown == p) shown = NULL;
+    erase(p);
+    pthread_cond_broadcast(&wake);
+    pthread_mutex_unlock(&lock);
+    if (p->running) pthread_join(p->thread, NULL);
+    p->running = 0;
+}
+
+void app_progress_lift(void)
+{
+    pthread_mutex_lock(&lock);
+    if (shown) erase(shown);
+}
+
+void app_progress_lower(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+int app_stage(void *user, const char *name)
+{
+    app_progress_stage(user, name);
+    return app_stopped() != 0;
 }
 
 int app_monitor(void *user, const larmor_progress *progress)
 {
-    app_progress_step(user, progress->iter, progress->max_iter, progress->residual, progress->objective);
+    step(user, 0, progress->iter, progress->max_iter, progress->residual, progress->objective);
     return app_stopped() != 0;
 }

@@ -1,27 +1,56 @@
-/* Progress on stderr: a bar on a terminal, plain lines elsewhere. SPDX-License-Identifier: Apache-2.0 */
+/* Progress on stderr: a line that is redrawn on a terminal, plain lines elsewhere. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_PROGRESS_H
 #define APP_PROGRESS_H
 
+#include <pthread.h>
+
 #include "larmor/recon.h"
 
+/* What a line of progress says; step, residual and objective only once there are steps. */
+typedef struct app_progress_state {
+    char what[64];                       /* e.g. "image 3 of 8" */
+    char stage[64];                      /* e.g. "coil maps", or "" */
+    int step, steps;                     /* steps 0: how long it takes is not known */
+    double residual, objective;          /* residual < 0 and objective NAN: there is none */
+    double began, first_step, last_step; /* moments of app_now */
+} app_progress_state;
+
 typedef struct app_progress {
-    char what[64]; /* e.g. "slice 3 of 8" */
-    double began, printed;
+    app_progress_state state;
+    double printed; /* when a line was last written */
     int terminal, colour, quiet;
-    int open; /* whether a line without its end is on the terminal */
+    int open;    /* whether a line without its end is on the terminal */
+    int running; /* whether the thread that redraws it is */
+    int over;    /* asks it to end */
+    pthread_t thread;
 } app_progress;
 
-/* Begin a task; a terminal's bar starts again. */
+/* Begin a task. Other than on a terminal, a line at most every two seconds is written of it. */
 void app_progress_begin(app_progress *p, const char *what);
 
-/* step of steps is done; residual < 0 if there is none, objective NAN if there is none. Other than on a terminal, a line at most every two seconds,
- * and always for the first and the last step. */
+/* What is being done now, before there are steps or between them. */
+void app_progress_stage(app_progress *p, const char *stage);
+
+/* step of steps is done; residual < 0 if there is none, objective NAN if there is none. */
 void app_progress_step(app_progress *p, int step, int steps, double residual, double objective);
 
-/* Leave the terminal's line. */
+/* End the task, and take its line off the terminal. */
 void app_progress_end(app_progress *p);
+
+/* Between these two anybody may write to stderr: the line is away, and comes back later. */
+void app_progress_lift(void);
+void app_progress_lower(void);
+
+/* The same as a function for recon_job: not 0 when a signal was caught. */
+int app_stage(void *user, const char *name);
 
 /* A larmor_monitor: user is an app_progress; stops when a signal was caught. */
 int app_monitor(void *user, const larmor_progress *progress);
+
+enum { APP_LINE = 512 };
+
+/* The line at the moment `now`, of at most `columns` characters beside the codes of colours: what there is no room for is
+ * left out, the least important first. */
+void app_progress_line(const app_progress_state *s, double now, int columns, int colour, char line[APP_LINE]);
 
 #endif

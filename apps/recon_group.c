@@ -7,6 +7,13 @@
 #include "recon_solve.h"
 #include "try.h"
 
+/* Say what begins, unless the caller wants no more. */
+static larmor_status enter(const recon_job *job, const char *stage)
+{
+    if (!job->stage || !job->stage(job->user, stage)) return LARMOR_OK;
+    return larmor_fail(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
+}
+
 /* ---- trajectory ---- */
 
 /* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
@@ -105,6 +112,7 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
         TRY(larmor_fill(job->maps, 1));
     } else {
         larmor_samples calibration;
+        TRY(enter(job, "coil maps"));
         TRY(larmor_raw_samples(job->raw, index, grid, 1, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
@@ -141,6 +149,7 @@ static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, r
     larmor_samples *samples = &frame->samples;
     const int weights_needed = job->method == RECON_GRID || job->weighted;
     larmor_status st;
+    TRY(enter(job, "samples"));
     TRY(larmor_raw_group(job->raw, index, &frame->group));
     TRY(larmor_raw_encoding(job->raw, frame->group.encoding, &frame->encoding));
     TRY(larmor_raw_grid(job->raw, frame->group.encoding, &frame->grid));
@@ -152,6 +161,7 @@ static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, r
     }
     if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
     if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    if (weights_needed) OR(fail, enter(job, "density"));
     if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
     return LARMOR_OK;
 fail:
@@ -184,6 +194,11 @@ larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_a
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return NO_MEMORY();
     for (; opened < count; opened++) OR(done, open_frame(job, index[opened], &frame[opened], result));
+    OR(done, enter(job, job->method == RECON_GRID ? "gridding" : "operator"));
+    if (job->keep_weights) {
+        larmor_array_free(job->weights);
+        job->weights = larmor_array_ref(frame[0].weights);
+    }
     OR(done, recon_solve(job, frame, count, &x, result));
     for (int i = 0; i < count; i++) OR(done, finish(&frame[i], x, i, count, &image[i]));
 done:
@@ -202,6 +217,6 @@ int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group 
 
 void recon_job_clear(recon_job *job)
 {
-    larmor_array_free(job->maps);
-    job->maps = NULL;
+    larmor_array_free(job->maps), larmor_array_free(job->weights);
+    job->maps = job->weights = NULL;
 }

@@ -26,6 +26,7 @@ typedef struct recon_job {
     int toeplitz;              /* as in larmor_sense_opts */
     int precondition;          /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
     larmor_monitor monitor;
+    int (*stage)(void *user, const char *name); /* is told what begins; not 0: stop. May be NULL */
     void *user;
 
     larmor_raw *raw;
@@ -36,6 +37,8 @@ typedef struct recon_job {
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice;
+    int keep_weights; /* 1: the density weights of the last group stay in `weights` */
+    larmor_array *weights;
 } recon_job;
 
 typedef struct recon_result {
@@ -45,6 +48,7 @@ typedef struct recon_result {
     int64_t outside;       /* samples beyond the grid's k-space */
     int interrupted;       /* 1: stopped by the monitor, the image is the iterate reached */
     int toeplitz;          /* 1: the normal map was Toeplitz */
+    double seconds;        /* for this image, or for the series that it is part of, from its samples on */
     int made_traj;         /* 1: the trajectory was made from the counters */
 } recon_result;
 

@@ -13,9 +13,9 @@ void recon_log_input(const recon_run *r)
     if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc) ||
         larmor_raw_grid(r->job.raw, first.encoding, &grid))
         return;
-    app_log("%s: %lld %s readouts x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts, enc.trajectory,
-            (long long)first.samples, info->coils, info->coils == 1 ? "" : "s", info->groups,
-            info->groups == 1 ? "" : "s");
+    app_log("%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts,
+            enc.trajectory, app_s(first.readouts), (long long)first.samples, info->coils, app_s(info->coils),
+            info->groups, app_s(info->groups));
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
         app_log("readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
@@ -44,9 +44,10 @@ void recon_log_method(const recon_run *r)
     if (r->job.method == RECON_GRID)
         app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
     else
-        app_log("%s on %s: at most %d iterations, tolerance %.1e, lambda %.1e of the %s; %s",
-                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, fmax(r->job.tol, 0),
-                r->job.lambda, r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
+        app_log("%s on %s: at most %d iteration%s, tolerance %.1e, lambda %.1e of the %s; %s",
+                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, app_s(r->job.iters),
+                fmax(r->job.tol, 0), r->job.lambda,
+                r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
 }
 
 void recon_log_result(const recon_run *r, const char *what, int first)
@@ -55,12 +56,14 @@ void recon_log_result(const recon_run *r, const char *what, int first)
     if (last->made_traj && first)
         app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
     if (last->outside)
-        app_log("%s: %lld samples beyond the resolution of reconSpace left out", what, (long long)last->outside);
+        app_log("%s: %lld sample%s beyond the resolution of reconSpace left out", what, (long long)last->outside,
+                app_s(last->outside));
     if (r->job.method == RECON_CG)
-        app_log("%s: %d iterations by %s, residual %.2e, %.2f s", what, last->report.iters,
-                last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual, last->report.seconds);
-    if (r->job.method == RECON_REGULARISED)
-        app_log("%s: %d iterations, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
-                last->report.iters, last->report.residual, last->report.objective, last->weight,
+        app_log("%s: %d iteration%s by %s, residual %.2e, %.2f s", what, last->report.iters,
+                app_s(last->report.iters), last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual,
                 last->report.seconds);
+    if (r->job.method == RECON_REGULARISED)
+        app_log("%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", what,
+                last->report.iters, app_s(last->report.iters), last->report.residual, last->report.objective,
+                last->weight, last->report.seconds);
 }

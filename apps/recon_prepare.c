@@ -9,18 +9,35 @@
 #include "recon_plan.h"
 #include "recon_series.h"
 
+/* An output whose path is neither the scan's nor one of those before it. */
+static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)
+{
+    const char *path = paths[at];
+    if (app_same_file(path, r->input)) {
+        app_error("%s: is also the output; choose another name.", path);
+        return APP_USAGE;
+    }
+    for (int j = 0; j < at; j++) {
+        if (!app_same_file(path, paths[j])) continue;
+        app_error("%s: is given twice as an output; once is enough.", path);
+        return APP_USAGE;
+    }
+    const larmor_status st = larmor_output_open(path, r->s->force, out);
+    return st ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
 int recon_open_outputs(recon_run *r)
 {
-    for (int i = 0; i < r->s->outputs.count; i++) {
-        const char *path = r->s->outputs.text[i];
-        if (app_same_file(path, r->input)) {
-            app_error("%s: is also the output; choose another name.", path);
-            return APP_USAGE;
-        }
-        const larmor_status st = larmor_output_open(path, r->s->force, &r->output[i]);
-        if (st) return app_fail(APP_RUN, st);
-    }
-    return APP_DONE;
+    const recon_settings *s = r->s;
+    const char *paths[APP_MAX_TEXTS + 2];
+    larmor_output **outputs[APP_MAX_TEXTS + 2];
+    int count = 0, code = APP_DONE;
+    for (; count < s->outputs.count; count++)
+        paths[count] = s->outputs.text[count], outputs[count] = &r->output[count];
+    if (s->save_maps) paths[count] = s->save_maps, outputs[count++] = &r->maps_output;
+    if (s->save_density) paths[count] = s->save_density, outputs[count++] = &r->density_output;
+    for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
+    return code;
 }
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
@@ -35,8 +52,9 @@ static larmor_status make_whitening(recon_run *r)
     const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
     const larmor_status st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
     if (!st)
-        app_log("whitening: %lld noise samples, dwell %.3g/%.3g us, bandwidth ratio %.3g",
-                (long long)info->noise_samples, info->noise_dwell_us, info->dwell_us, info->noise_bandwidth);
+        app_log("whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g",
+                (long long)info->noise_samples, app_s(info->noise_samples), info->noise_dwell_us, info->dwell_us,
+                info->noise_bandwidth);
     larmor_array_free(noise);
     return st;
 }
@@ -79,25 +97,36 @@ static int read_maps(recon_run *r)
     return APP_DONE;
 }
 
+/* Say what begins, or go to done with the code of a signal that was caught. */
+#define ENTER(stage)                                                                                                 \
+    do {                                                                                                             \
+        if (app_stage(&r->progress, stage)) {                                                                        \
+            code = app_stopped();                                                                                    \
+            goto done;                                                                                               \
+        }                                                                                                            \
+    } while (0)
+
 int recon_prepare(recon_run *r)
 {
     const recon_settings *s = r->s;
     const larmor_raw_opts raw = {
         .group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite, .conjugate = s->conjugate};
     int code = APP_DONE;
+    ENTER("reading");
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->job.raw));
     r->info = larmor_raw_describe(r->job.raw);
+    ENTER("opening the device");
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->job.dev));
     recon_log_input(r);
     if (!strncmp(larmor_device_reason(r->job.dev), "auto:", 5))
         app_log("device %s", larmor_device_reason(r->job.dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
+    if (r->info.noise) ENTER("whitening");
     APP_OR(done, APP_INPUT, make_whitening(r));
-    if (r->job.no_maps && r->job.method != RECON_GRID) {
-        app_error("--maps none: only --method grid works without coil maps.");
-        return APP_USAGE;
+    if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) {
+        ENTER("reading the maps");
+        code = read_maps(r);
     }
-    if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) code = read_maps(r);
     if (!code) recon_log_method(r);
 done:
     return code;

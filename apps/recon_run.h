@@ -9,9 +9,10 @@
 /* The options as they were typed. */
 typedef struct recon_settings {
     app_texts outputs;
+    app_list window;
     const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
-    const char *plan;
+    const char *plan, *save_maps, *save_density;
     double tol, lambda, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
@@ -20,8 +21,9 @@ typedef struct recon_settings {
 typedef struct recon_run {
     const recon_settings *s;
     const char *input;
-    larmor_output *output[APP_MAX_TEXTS];
-    larmor_image *image; /* of every wanted group, in the file's order */
+    larmor_output *output[APP_MAX_TEXTS], *maps_output, *density_output;
+    larmor_image *image;  /* of every wanted group, in the file's order */
+    recon_result *result; /* how each of them came about */
     int images;
     recon_job job;
     app_progress progress;

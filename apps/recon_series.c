@@ -75,16 +75,25 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
     if (!image) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     int code = APP_DONE;
     if (count > 1)
-        snprintf(what, sizeof what, "series %d of %d, %d images", s + 1, l->series, count);
+        snprintf(what, sizeof what, "series %d of %d, %d image%s", s + 1, l->series, count, app_s(count));
     else
         snprintf(what, sizeof what, "image %d of %d", s + 1, l->series);
     app_progress_begin(&r->progress, what);
-    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &r->last);
+    const double began = app_now();
+    recon_result result;
+    const larmor_status st = recon_groups(&r->job, l->group + first, count, image, &result);
     app_progress_end(&r->progress);
+    if (st == LARMOR_STOPPED) { /* before there was an iterate */
+        r->last.interrupted = 1;
+        free(image);
+        return APP_DONE;
+    }
+    r->last = result;
+    r->last.seconds = app_now() - began;
     for (int i = 0; i < count && !st; i++) {
-        larmor_image *to = &r->image[place[l->group[first + i]]];
-        to->data = image[i];
-        const larmor_status described = larmor_raw_image_meta(r->job.raw, l->group[first + i], &to->meta);
+        const int group = l->group[first + i], to = place[group];
+        r->image[to].data = image[i], r->result[to] = r->last;
+        const larmor_status described = larmor_raw_image_meta(r->job.raw, group, &r->image[to].meta);
         if (described && !code) code = app_fail(APP_RUN, described);
     }
     free(image);
@@ -100,16 +109,20 @@ int recon_series_run(recon_run *r, const recon_series *l)
 {
     int *place = calloc((size_t)r->info.groups + 1, sizeof *place), code = APP_DONE, kept = 0, before = 0;
     r->image = calloc((size_t)l->groups, sizeof *r->image);
-    if (place && r->image) {
+    r->result = calloc((size_t)l->groups, sizeof *r->result);
+    if (place && r->image && r->result) {
         for (int i = 0; i < l->groups; i++) place[l->group[i]] = 1;
         for (int i = 0; i < r->info.groups; i++) { /* from which are wanted to how many are before */
             const int here = place[i];
             place[i] = before, before += here;
         }
         r->images = l->groups;
-        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) code = reconstruct(r, l, s, place);
+        for (int s = 0; s < l->series && !r->last.interrupted && !code; s++) {
+            code = reconstruct(r, l, s, place);
+            if (app_stopped() && s + 1 < l->series) r->last.interrupted = 1;
+        }
         for (int i = 0; i < l->groups; i++) /* what an interruption left out */
-            if (r->image[i].data) r->image[kept++] = r->image[i];
+            if (r->image[i].data) r->image[kept] = r->image[i], r->result[kept++] = r->result[i];
         r->images = kept;
     } else {
         code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));

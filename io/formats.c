@@ -120,23 +120,30 @@ larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shap
 
 /* ---- writing ---- */
 
-static larmor_status check_images(const larmor_output *out, const larmor_image *images, int count,
-                                  const larmor_write_opts *opts, lmr_images *set)
+larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
+                               lmr_images *set)
 {
-    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", out->path);
-    if (opts->count < 0 || (opts->count && (!opts->keys || !opts->values)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", out->path);
+    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", what);
+    for (int i = -1; i < (opts->each ? count : 0); i++) {
+        const larmor_notes *n = i < 0 ? &opts->notes : &opts->each[i];
+        if (n->count < 0 || (n->count && (!n->keys || !n->values)))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+    }
+    const double *window = opts->window;
+    if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",
+                        what, window[0], window[1]);
     const larmor_array *first = images[0].data;
     const larmor_shape shape = larmor_array_shape(first);
     if (shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", out->path,
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", what,
                         lmr_describe(first).s);
     for (int i = 1; i < count; i++) {
         const larmor_array *x = images[i].data;
-        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", out->path, i + 1);
+        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", what, i + 1);
         if (!larmor_shape_equal(shape, larmor_array_shape(x)) || larmor_array_dtype(x) != larmor_array_dtype(first))
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", out->path, i + 1,
-                            lmr_describe(x).s, lmr_describe(first).s);
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", what, i + 1, lmr_describe(x).s,
+                            lmr_describe(first).s);
     }
     *set = (lmr_images){.image = images,
                         .count = count,
@@ -161,7 +168,7 @@ larmor_status larmor_image_write(larmor_output *out, const larmor_image *images,
     static const larmor_write_opts none = {0};
     lmr_images set;
     LMR_TRY(lmr_output_ready(out));
-    LMR_TRY(check_images(out, images, count, opts ? opts : &none, &set));
+    LMR_TRY(lmr_images_check(out->path, images, count, opts ? opts : &none, &set));
     return finish(out, out->format->write(out, &set));
 }
 

@@ -28,6 +28,10 @@ larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
 
 typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL } lmr_as;
 
+/* What all writers rely on; what: begins the message. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE. */
+larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
+                               lmr_images *set);
+
 /* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
 

@@ -17,17 +17,23 @@ static larmor_status hdf5_failed(const larmor_output *out)
     return lmr_h5_failed(out->path, "compose the images");
 }
 
-/* The keys and values as <ismrmrdMeta>. */
-static larmor_status make_attributes(const larmor_write_opts *opts, lmr_bytes *xml)
+static void add_notes(const larmor_notes *notes, lmr_bytes *xml)
 {
-    lmr_bytes_print(xml, "<?xml version=\"1.0\"?>\n<ismrmrdMeta>\n");
-    for (int i = 0; i < opts->count; i++) {
+    for (int i = 0; i < notes->count; i++) {
         lmr_bytes_print(xml, "  <meta><name>");
-        lmr_bytes_xml(xml, opts->keys[i] ? opts->keys[i] : "");
+        lmr_bytes_xml(xml, notes->keys[i] ? notes->keys[i] : "");
         lmr_bytes_print(xml, "</name><value>");
-        lmr_bytes_xml(xml, opts->values[i] ? opts->values[i] : "");
+        lmr_bytes_xml(xml, notes->values[i] ? notes->values[i] : "");
         lmr_bytes_print(xml, "</value></meta>\n");
     }
+}
+
+/* The notes of image i as <ismrmrdMeta>. */
+static larmor_status make_attributes(const larmor_write_opts *opts, int i, lmr_bytes *xml)
+{
+    lmr_bytes_print(xml, "<?xml version=\"1.0\"?>\n<ismrmrdMeta>\n");
+    add_notes(&opts->notes, xml);
+    if (opts->each) add_notes(&opts->each[i], xml);
     lmr_bytes_print(xml, "</ismrmrdMeta>\n");
     return lmr_bytes_end(xml);
 }
@@ -139,16 +145,17 @@ static larmor_status write_records(const larmor_output *out, hid_t file, const c
     return good ? LARMOR_OK : hdf5_failed(out);
 }
 
-static larmor_status write_headers(const larmor_output *out, hid_t file, const lmr_images *images, int is_complex,
-                                   const lmr_bytes *attributes)
+static larmor_status write_headers(const larmor_output *out, hid_t file, const lmr_images *images, int is_complex)
 {
     const int count = images->count;
     lmr_mrd_image *headers = calloc((size_t)count, sizeof *headers);
     const char **texts = calloc((size_t)count, sizeof *texts);
-    larmor_status st = headers && texts ? LARMOR_OK : LMR_NO_MEMORY();
+    lmr_bytes *attributes = calloc((size_t)count, sizeof *attributes);
+    larmor_status st = headers && texts && attributes ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < count && !st; i++) {
-        headers[i] = header_of(images, i, is_complex, attributes->size);
-        texts[i] = (const char *)attributes->data;
+        st = make_attributes(images->opts, i, &attributes[i]);
+        headers[i] = header_of(images, i, is_complex, attributes[i].size);
+        texts[i] = (const char *)attributes[i].data;
     }
     if (!st) st = write_records(out, file, LMR_MRD_SERIES "/header", lmr_mrd_image_type(), count, headers);
     const hid_t string = H5Tcopy(H5T_C_S1);
@@ -157,7 +164,8 @@ static larmor_status write_headers(const larmor_output *out, hid_t file, const l
         st = write_records(out, file, LMR_MRD_SERIES "/attributes", string, count, texts);
     else
         lmr_h5_close(string);
-    free(headers), free(texts);
+    for (int i = 0; attributes && i < count; i++) lmr_bytes_free(&attributes[i]);
+    free(attributes), free(headers), free(texts);
     return st;
 }
 
@@ -169,12 +177,9 @@ static larmor_status write_all(const larmor_output *out, hid_t file, const lmr_i
     lmr_h5_close(series), lmr_h5_close(group);
     if (!good) return hdf5_failed(out);
     const int is_complex = images->is_complex && !images->opts->magnitude;
-    lmr_bytes attributes = {0};
-    larmor_status st = make_attributes(images->opts, &attributes);
-    if (!st) st = write_headers(out, file, images, is_complex, &attributes);
+    larmor_status st = write_headers(out, file, images, is_complex);
     if (!st) st = write_data(out, file, images, is_complex);
     if (!st && images->opts->header) st = lmr_h5_write_string(file, "/dataset/xml", images->opts->header);
-    lmr_bytes_free(&attributes);
     return st;
 }
 

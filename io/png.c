@@ -1,6 +1,5 @@
 /* PNG for a quick look: magnitude, 8-bit grey, x to the right and y down, slices and images tiled row by row in a
- * mosaic as near to a square as possible. Black is 0, white the 99.8th percentile of all voxels (the maximum if that
- * is 0), so that single bright voxels do not darken the picture. SPDX-License-Identifier: Apache-2.0 */
+ * mosaic as near to a square as possible, each with its name. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
 #include <png.h>
@@ -8,9 +7,8 @@
 #include <string.h>
 
 #include "io/bytes.h"
-#include "io/formats.h"
+#include "io/png.h"
 
-#define WHITE_PERCENTILE 0.998
 #define MAX_SIDE 1000000 /* what readers of PNG accept by default */
 
 typedef struct mosaic {
@@ -18,36 +16,12 @@ typedef struct mosaic {
     unsigned char *pixel; /* [columns nx, rows ny] */
 } mosaic;
 
-/* The value that becomes white, to 1 %: floats that are not negative are in the order of their bits, so the upper
- * half of the bits makes a histogram of fine relative steps. Non-finite voxels do not count. */
-static larmor_status white_of(const float *voxels, int64_t count, float *white)
-{
-    int64_t *histogram = calloc(65536, sizeof *histogram);
-    if (!histogram) return LMR_NO_MEMORY();
-    int64_t finite = 0, below = 0;
-    float most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(voxels[i])) continue;
-        uint32_t bits;
-        memcpy(&bits, &voxels[i], sizeof bits);
-        histogram[bits >> 16]++, finite++;
-        most = fmaxf(most, voxels[i]);
-    }
-    uint32_t bin = 0;
-    while (bin < 65535 && (double)(below += histogram[bin]) < WHITE_PERCENTILE * (double)finite) bin++;
-    free(histogram);
-    const uint32_t bits = bin << 16 | 0xffff;
-    float edge;
-    memcpy(&edge, &bits, sizeof edge);
-    *white = bin && edge < most ? edge : most;
-    return LARMOR_OK;
-}
-
 /* Rounded and clipped; NaN is black. */
-static unsigned char grey(float value, float white)
+static unsigned char grey(float value, const double window[2])
 {
-    if (!(value > 0) || !(white > 0)) return 0;
-    return value >= white ? 255 : (unsigned char)lrintf(255 * (value / white));
+    if (!(value > window[0])) return 0;
+    if (value >= window[1]) return 255;
+    return (unsigned char)lrint(255 * (value - window[0]) / (window[1] - window[0]));
 }
 
 static larmor_status lay_out(const larmor_output *out, const lmr_images *images, mosaic *m)
@@ -69,18 +43,18 @@ static larmor_status lay_out(const larmor_output *out, const lmr_images *images,
 static larmor_status paint(const lmr_images *images, mosaic *m)
 {
     const int64_t plane = m->nx * m->ny, width = m->columns * m->nx;
-    float *voxels = malloc((size_t)(plane * m->tiles) * sizeof *voxels);
-    if (!voxels) return LMR_NO_MEMORY();
+    double window[2] = {images->opts->window[0], images->opts->window[1]};
+    float *voxels;
+    LMR_TRY(lmr_magnitudes(images, &voxels));
     larmor_status st = LARMOR_OK;
-    for (int i = 0; i < images->count && !st; i++)
-        st = lmr_values(images->image[i].data, LMR_AS_MAGNITUDE, voxels + i * images->voxels);
-    float white = 0;
-    if (!st) st = white_of(voxels, plane * m->tiles, &white);
+    if (window[0] == 0 && window[1] == 0) st = lmr_window(voxels, plane * m->tiles, window);
     for (int64_t t = 0; t < m->tiles && !st; t++) {
         unsigned char *corner = m->pixel + t / m->columns * m->ny * width + t % m->columns * m->nx;
         for (int64_t y = 0; y < m->ny; y++)
             for (int64_t x = 0; x < m->nx; x++)
-                corner[y * width + x] = grey(voxels[t * plane + y * m->nx + x], white);
+                corner[y * width + x] = grey(voxels[t * plane + y * m->nx + x], window);
+        const lmr_label label = lmr_label_of(images, (int)(t / images->dim[2]), t % images->dim[2]);
+        lmr_label_draw(&label, m->nx, m->ny, width, corner);
     }
     free(voxels);
     return st;

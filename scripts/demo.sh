@@ -8,7 +8,6 @@ cmake --preset cpu -DLARMOR_TESTS=OFF >/dev/null
 cmake --build --preset cpu
 larmor=build/cpu/apps/larmor
 mkdir -p demo
-export OMP_WAIT_POLICY=passive # waiting threads must not take the cores from others
 
 run() {
     echo "\$ larmor $*"

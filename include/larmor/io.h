@@ -127,17 +127,31 @@ typedef struct larmor_image {
     larmor_image_meta meta;
 } larmor_image;
 
+typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
+    const char *const *keys;
+    const char *const *values;
+    int count;
+} larmor_notes;
+
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
     const char *header;            /* XML header to copy into an ISMRMRD image file */
-    const char *const *keys;       /* provenance: `count` pairs of keys and values */
-    const char *const *values;
-    int count;
+    larmor_notes notes;            /* of all images of an ISMRMRD image file */
+    const larmor_notes *each;      /* one for each image, said after those of all; or NULL */
+    double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
 } larmor_write_opts;
 
+/* The window with which images are shown if nobody names one: from 0 to the 99.5th percentile of the object's
+ * magnitudes, but at most to three times their median, so that a bright rim does not hide what it surrounds. The object
+ * is what has at least a tenth of the 99.8th percentile of all.
+ *
+ * images  as for larmor_image_write; voxels that are not finite do not count.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
+
 /* Write images in the format of the output's suffix and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
- * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices
- * tiled), .cfl (with .hdr), .npy.
+ * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices and
+ * images tiled, each with the numbers that distinguish it), .cfl (with .hdr), .npy.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.

@@ -78,6 +78,14 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
+/* The inverse of a whitening matrix, with which larmor_whiten takes back what W has done: that gives coils their own
+ * noise, and maps of whitened coils become those of the coils themselves.
+ *
+ * W       [coils, coils] complex, as larmor_noise_whitening makes it.
+ * C       as W.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if W has no inverse. */
+LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
+
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window; /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */

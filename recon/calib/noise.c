@@ -79,6 +79,34 @@ done:
     return st;
 }
 
+larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
+{
+    *C = NULL;
+    const int64_t coils = W && W->shape.ndim == 2 ? W->shape.dim[0] : 0;
+    if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
+                        W ? lmr_describe(W).s : "missing");
+    const lapack_int n = (lapack_int)coils;
+    larmor_array *wide = NULL;
+    larmor_status st = LARMOR_OK;
+    double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
+    lapack_int *pivots = malloc((size_t)coils * sizeof *pivots);
+    if (!inverse || !pivots) st = LMR_NO_MEMORY();
+    if (!st) st = larmor_array_convert((larmor_array *)(uintptr_t)W, LARMOR_C128, &wide);
+    if (!st) st = larmor_array_read(wide, inverse, larmor_array_bytes(wide));
+    larmor_array_free(wide), wide = NULL;
+    if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||
+                LAPACKE_zgetri(LAPACK_COL_MAJOR, n, inverse, n, pivots)))
+        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
+                      (long long)coils);
+    if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &wide);
+    if (!st) st = larmor_array_write(wide, inverse, larmor_array_bytes(wide));
+    if (!st) st = larmor_array_convert(wide, W->dtype, C);
+    larmor_array_free(wide);
+    free(pivots), free(inverse);
+    return st;
+}
+
 enum { ROWS = 1 << 16 };
 
 /* Samples first .. first+rows-1 of all coils <- themselves times W^T, by way of mixed [rows, coils]. */

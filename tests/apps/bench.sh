@@ -61,7 +61,7 @@ expect 0 bench --device cpu --threads 1 --repeats 1 --matrix gnufftw --scale 1e-
     --distribution cones --tol 1e-2 --type 2 --upsample 1.25,2 --json a.jsonl -o a.png
 [ "$(grep -c '^3D 62x62x62 cones M=15 type 2 single 1e-02' out)" -eq 3 ] || fail "$last: three cases expected"
 printed '^3D 62x62x62 cones M=15 type 2 single 1e-02 at 1.25 '
-printed '^against a fixed upsampling of 1.25: geometric mean .* 1 cases$'
+printed '^against a fixed upsampling of 1.25: geometric mean .* 1 case$'
 [ "$(head -c 4 a.png | tail -c 3)" = PNG ] || fail "$last: a.png is no PNG"
 rm a.png a.jsonl
 
@@ -132,7 +132,7 @@ small="--device cpu --threads 1 --repeats 1 --scale 0.002"
 # shellcheck disable=SC2086
 expect 0 bench planner $small --dims 1 --type 2 --precision double --json a.json -o a.png
 [ "$(grep -c '^1D 100 ' out)" -eq 1 ] || fail "$last: one case expected"
-printed '^measure / exhaustive .* over 1 cases$'
+printed '^measure / exhaustive .* over 1 case$'
 if command -v python3 >/dev/null; then python3 -m json.tool a.json >/dev/null || fail "$last: a.json is no JSON"; fi
 for ratio in estimate_over_exhaustive measure_over_exhaustive 1.25_over_measure 2_over_measure; do
     awk -v key="\"$ratio\":" '$1 == key { found = $2 + 0 > 0 } END { exit !found }' a.json ||

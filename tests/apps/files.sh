@@ -60,6 +60,23 @@ expect 0 phantom -o e.h5 --matrix 16,32 --truth tall.npy -q --force
 expect 1 compare flat.npy tall.npy --transpose --tol 1e-9
 expect 3 compare missing.npy truth.h5
 
+# A picture shows what a bright rim surrounds, and says what is black and white; --window says so itself.
+expect 0 convert truth.h5 shown.png
+said_like '^wrote shown.png, black 0, white 0\.[0-9]+$'
+expect 0 convert truth.h5 asked.png --window 0.1,0.3
+said_like '^wrote asked.png, black 0.1, white 0.3$'
+! cmp -s shown.png asked.png || fail "--window changes nothing"
+expect 2 convert truth.h5 x.png --window 0.3,0.1
+said 'larmor: --window 0.3,0.1: the smaller value first expected.'
+expect 2 convert truth.h5 x.png --window 0.3
+said 'larmor: --window "0.3": LOW,HIGH of numbers expected.'
+expect 2 convert truth.h5 x.nii --window 0,1
+said 'larmor: --window: has no effect with x.nii; it is an option of a .png.'
+expect 0 recon a.h5 -o same.npy -o same.png --window 0.05,0.2
+grep -q '^wrote same.png (1 image, black 0.05, white 0.2)$' err || fail "$last: the window is not said: $(cat err)"
+expect 2 recon a.h5 -o same.npy --window 0,1
+said 'larmor: --window: has no effect with --output same.npy; it is an option of a .png.'
+
 # A BART pair becomes a scan with the matrix that the trajectory spans.
 expect 0 traj -o t.cfl --traj radial --matrix 32 --readouts 21 --samples 48
 [ "$(sed -n 2p t.hdr | awk '{ print $1, $2, $3 }')" = "3 48 21" ] || fail "t.hdr: $(cat t.hdr)"

@@ -45,6 +45,18 @@ for method in llr "tv --joint" "tv --joint --time-weight 4" "llr --block 4"; do
     expect 0 compare together.h5 series-truth.h5
     echo "$method: $(cat out)"
 done
+# The report and the file's provenance tell of each image, in the order of the images.
+expect 0 recon series.h5 -o each.h5 --maps series-maps.cfl --tol 1e-3 --json -q
+printed '^  "images": 6,$'
+[ "$(awk '/^    \{/ { n = 0 } /"(slice|repetition)":/ { printf "%s", $2 } /"repetition":/ { print "" }' out | tr '\n' ' ')" = \
+    "0,0, 0,1, 0,2, 1,0, 1,1, 1,2, " ] || fail "the report does not tell of each image"
+[ "$(grep -c '^      "status": "done",$' out)" -eq 6 ] || fail "six images that are done expected"
+[ "$(grep -c '^      "seconds": 0*[.0-9e-]*[1-9]' out)" -eq 6 ] || fail "the time of each image expected"
+sed -n 's/^      "iterations": \([0-9]*\),$/\1/p' out >reported
+grep -ao 'LarmorIterations</name><value>[0-9]*' each.h5 | grep -o '[0-9]*$' >noted
+[ "$(wc -l <reported)" -eq 6 ] || fail "the iterations of each image expected"
+cmp -s reported noted || fail "reported $(tr '\n' ' ' <reported), in the file $(tr '\n' ' ' <noted)"
+
 expect 0 recon series.h5 -o one.h5 --maps series-maps.cfl --method tv --repetition 1 --slice 1 -q
 expect 0 recon series.h5 -o joint.h5 --maps series-maps.cfl --method tv --joint --repetition 1 --slice 1 -q
 expect 0 compare one.h5 joint.h5 --tol 1e-6
@@ -54,5 +66,5 @@ expect 2 recon scan.h5 -o llr.h5 --maps maps.cfl --method llr -q
 said 'larmor: --method llr: scan.h5 has one frame of a slice, llr needs several repetitions, phases or contrasts; use tv or wavelet.'
 [ ! -e llr.h5 ] || fail "llr.h5 is there"
 expect 2 recon scan.h5 -o llr.h5 --method wavelet --joint -q
-said 'larmor: --joint: frames are reconstructed together by --method tv and llr, not by wavelet.'
+said 'larmor: --joint: has no effect with --method wavelet; it is an option of --method tv and llr.'
 expect 2 recon scan.h5 -o llr.h5 --method tvv

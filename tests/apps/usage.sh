@@ -11,7 +11,18 @@ for command in recon phantom traj info compare convert nufft devices bench versi
     printed "^usage: larmor $command "
     printed '^  -q, --quiet '
     expect 0 "$command" -h
+    # A default is said once.
+    awk '/^ *--?[a-z]/ { n = 0 } { n += gsub(/\(default: /, "") } n > 1 { exit 1 }' out ||
+        fail "larmor $command --help says a default twice"
+    mv out asked
+    expect 0 help "$command"
+    cmp -s out asked || fail "larmor help $command differs from larmor $command --help"
+    rm asked
 done
+expect 0 help
+printed '^  recon '
+expect 2 help recno
+said "larmor: unknown command \"recno\", did you mean recon; 'larmor --help' lists them."
 expect 0 phantom --help
 printed '--coils C .*\(default: 8\)$'
 printed '-o, --output SCAN.h5 .*\(needed\)$'
@@ -34,6 +45,60 @@ expect 2 phantom -o x.h5 y.h5
 said 'larmor: phantom: unexpected argument "y.h5"; usage: larmor phantom -o SCAN.h5 [options]'
 expect 2 compare a.h5
 said 'larmor: compare: 2 file names expected, got 1; usage: larmor compare A B [options]'
+
+# recon asks for its scan, takes one, and reads and writes files alone.
+expect 2 recon
+said 'larmor: recon: a scan is needed; for example: larmor recon scan.h5 -o image.nii'
+expect 2 recon -o y.h5
+said 'larmor: recon: a scan is needed; for example: larmor recon scan.h5 -o image.nii'
+expect 2 recon x.h5
+said "larmor: recon: --output FILE is needed; 'larmor recon --help' says more."
+expect 2 recon x.h5 y.h5 -o z.h5
+said 'larmor: recon: unexpected argument "y.h5": one scan at a time, several in one call are not supported yet; an image is named by -o.'
+expect 2 recon - -o y.h5
+said 'larmor: recon: "-": standard input and output are not supported yet; name a file.'
+expect 2 recon x.h5 -o -
+said 'larmor: recon: --output "-": standard input and output are not supported yet; name a file.'
+expect 2 recon x.h5 -o y.h5 --maps -
+said 'larmor: recon: --maps "-": standard input and output are not supported yet; name a file.'
+expect 2 convert - y.npy
+said 'larmor: convert: "-": standard input and output are not supported yet; name a file.'
+mkdir here
+for again in y.h5 ./y.h5 here/../y.h5 "$folder/y.h5"; do
+    expect 2 recon x.h5 -o y.h5 -o "$again"
+    said "larmor: $again: is given twice as an output; once is enough."
+done
+rmdir here
+
+# What the method would ignore is refused, and named with what it is for; what has its default is not.
+ignored() {
+    option=$1 with=$2 of=$3
+    shift 3
+    expect 2 recon x.h5 -o y.h5 "$@"
+    said "larmor: --$option: has no effect with $with; it is an option of $of."
+}
+iterative='--method cg, tv, tgv, wavelet and llr'
+for option in "iters 20" "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
+    # shellcheck disable=SC2086 # words are meant
+    ignored "${option% *}" "--method grid" "$iterative" --method grid --$option
+done
+ignored joint "--method wavelet" "--method tv and llr" --method wavelet --joint
+ignored time-weight "--method tv" "--method tv --joint" --method tv --time-weight 2
+ignored time-weight "--method cg" "--method tv --joint" --time-weight 2
+ignored block "--method tv" "--method llr" --method tv --block 4
+for method in cg tv tgv wavelet llr; do
+    ignored dcf "--method $method" "--method grid and of --weighted" --method $method --dcf pipe
+done
+ignored calibration "--maps m.cfl" "--maps auto" --maps m.cfl --calibration 24
+ignored calibration "--maps none" "--maps auto" --method grid --maps none --calibration 24
+expect 2 recon x.h5 -o y.h5 --maps none
+said 'larmor: --maps none: only --method grid works without coil maps.'
+for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe --time-weight 1" "--dcf auto" "--dcf none" \
+    "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 3 recon x.h5 -o y.h5 $fine
+    said 'larmor: x.h5: no such file.'
+done
 
 expect 2 recon x.h5 -o y.h5 --lambda abc
 said 'larmor: --lambda "abc": a number >= 0 expected.'

@@ -60,7 +60,9 @@ static void reference_library_reads_every_header_field_and_value(void **state)
     larmor_array *x[2];
     for (int i = 0; i < 2; i++) x[i] = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 7 + (uint64_t)i);
     const char *const keys[] = {"DataRole", "a<b>&\"c\""}, *const values[] = {"Image", "1 < 2 & \x01 \"quoted\""};
-    const larmor_write_opts opts = {.header = "<ismrmrdHeader/>", .keys = keys, .values = values, .count = 2};
+    const char *const own_key[] = {"Iterations"}, *const own_value[2][1] = {{"7"}, {"12"}};
+    const larmor_notes each[2] = {{own_key, own_value[0], 1}, {own_key, own_value[1], 1}};
+    const larmor_write_opts opts = {.header = "<ismrmrdHeader/>", .notes = {keys, values, 2}, .each = each};
     write_two(in_folder("x.h5"), (const larmor_array *const *)x, &opts);
 
     ISMRMRD_Dataset dataset;
@@ -104,6 +106,8 @@ static void reference_library_reads_every_header_field_and_value(void **state)
         assert_non_null(strstr(image.attribute_string, "<meta><name>DataRole</name><value>Image</value></meta>"));
         assert_non_null(strstr(image.attribute_string, "<name>a&lt;b&gt;&amp;&quot;c&quot;</name>"
                                                        "<value>1 &lt; 2 &amp; ? &quot;quoted&quot;</value>"));
+        assert_non_null(strstr(image.attribute_string, i ? "<name>Iterations</name><value>12</value>"
+                                                         : "<name>Iterations</name><value>7</value>"));
         void *v = values_of(x[i]);
         assert_memory_equal(image.data, v, larmor_array_bytes(x[i]));
         free(v);

@@ -137,6 +137,36 @@ static void noise_that_cannot_be_used_is_named(void **state)
     free(noise);
 }
 
+static void colouring_takes_whitening_back(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    const double limit[] = {1e-5, 1e-13};
+    cplx *noise = coupled_noise(M, COILS, 1);
+    for (int i = 0; i < 2; i++) {
+        larmor_array *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W, *C;
+        assert_ok(larmor_noise_whitening(n, 0.3, &W));
+        assert_ok(larmor_noise_colouring(W, &C));
+        assert_ok(larmor_whiten(W, n));
+        assert_ok(larmor_whiten(C, n));
+        cplx *back = values_of(n);
+        double rest = 0, all = 0;
+        for (int j = 0; j < M * COILS; j++) rest += pow(cabs(back[j] - noise[j]), 2), all += pow(cabs(noise[j]), 2);
+        assert_at_most(sqrt(rest / all), limit[i]);
+        free(back);
+        larmor_array_free(C), larmor_array_free(W), larmor_array_free(n);
+    }
+    free(noise);
+    const cplx singular[4] = {1, 2, 2, 4};
+    larmor_array *W = complex_array(LARMOR_C64, LARMOR_SHAPE(2, 2), singular), *C;
+    assert_refused(larmor_noise_colouring(W, &C), LARMOR_ERR_NUMERIC, "has no inverse");
+    assert_null(C);
+    larmor_array_free(W);
+    W = complex_array(LARMOR_C64, LARMOR_SHAPE(4, 1), singular);
+    assert_refused(larmor_noise_colouring(W, &C), LARMOR_ERR_SHAPE, "expected complex [coils, coils]");
+    larmor_array_free(W);
+}
+
 static void whitening_mixes_the_coils_of_every_sample(void **state)
 {
     (void)state;
@@ -162,6 +192,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(data_with_another_dwell_time_have_unit_noise_after_scaling),
     cmocka_unit_test(few_samples_keep_the_variances_and_shrink_the_correlations),
     cmocka_unit_test(noise_that_cannot_be_used_is_named),
+    cmocka_unit_test(colouring_takes_whitening_back),
     cmocka_unit_test(whitening_mixes_the_coils_of_every_sample),
 };
 

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Idle threads sleep unless the user wants them otherwise. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME OPENBLAS_THREAD_TIMEOUT
+export OMP_DISPLAY_ENV=verbose
+
+# How long OpenMP says that a thread spins before it sleeps; the last word counts, for the program may have started
+# itself anew.
+spin() {
+    sed -n "s/.*\(GOMP_SPINCOUNT\|KMP_BLOCKTIME\) *= *'\([A-Za-z0-9]*\)'.*/\2/p" err | tail -n 1
+}
+if [ "$(nproc)" -gt 1 ]; then
+    expect 0 phantom -o 'a name.h5' --matrix 16 --coils 2 -q
+    [ "$(spin)" = 0 ] || fail "idle threads spin: $(spin)"
+    expect 0 recon 'a name.h5' -o image.npy -q
+    [ "$(spin)" = 0 ] || fail "idle threads spin: $(spin)"
+fi
+export OMP_WAIT_POLICY=active
+expect 0 phantom -o b.h5 --matrix 16 --coils 2 -q
+[ "$(spin)" != 0 ] || fail "the user's own policy was overruled"
+unset OMP_WAIT_POLICY
+export GOMP_SPINCOUNT=100 KMP_BLOCKTIME=100
+expect 0 phantom -o c.h5 --matrix 16 --coils 2 -q
+case $(spin) in 100*) ;; *) fail "the user's own spin count was overruled: $(spin)" ;; esac
