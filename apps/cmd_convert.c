@@ -18,7 +18,7 @@ typedef struct settings {
 static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "FILE", "the file to write (or give it as second argument)"),
     OPTION(APP_TEXT, traj, 0, "traj", "T.cfl", "a trajectory [3, samples, readouts] in 1/FOV, to make a scan"),
-    OPTION(APP_TEXT, kspace, 0, "kspace", "K.cfl", "its samples [1, samples, readouts, coils]"),
+    OPTION(APP_TEXT, kspace, 0, "kspace", "K.cfl", "its samples, [1, samples, readouts, coils] or without the 1"),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]", "voxels of the scan (default: twice the trajectory's extent)",
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the scan in mm (default: voxels of 1 mm)",
@@ -83,6 +83,20 @@ static int64_t size_of(const larmor_array *x, int d)
 {
     const larmor_shape shape = larmor_array_shape(x);
     return d < shape.ndim ? shape.dim[d] : 1;
+}
+
+/* BART's [1, samples, readouts, coils] for [samples, readouts, coils], too, as larmor nufft writes .npy. */
+static larmor_status with_leading_one(larmor_array **x, int64_t samples)
+{
+    const larmor_shape shape = larmor_array_shape(*x);
+    if (shape.ndim > 3 || shape.dim[0] == 1 || shape.dim[0] != samples) return LARMOR_OK;
+    larmor_array *view;
+    const larmor_shape wide = {shape.ndim + 1, {1, shape.dim[0], size_of(*x, 1), size_of(*x, 2)}};
+    const larmor_status st = larmor_array_reshape(*x, wide, &view);
+    if (st) return st;
+    larmor_array_free(*x);
+    *x = view;
+    return LARMOR_OK;
 }
 
 /* The two arrays fit together and into ISMRMRD's counters; else says why and returns the exit code. */
@@ -170,6 +184,7 @@ static larmor_status write_scan(const pair *p, larmor_output *out)
                                 .traj = traj,
                                 .ndim = p->ndim,
                                 .samples = p->samples,
+                                .centre = p->samples / 2,
                                 .readouts = p->readouts,
                                 .coils = (int)p->coils,
                                 .unit = unit,
@@ -194,6 +209,7 @@ static int convert_pair(const settings *s)
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, read_complex(s->traj, dev, &p.traj, &p.k));
     APP_OR(done, APP_INPUT, read_complex(s->kspace, dev, &p.kspace, &p.data));
+    APP_OR(done, APP_INPUT, with_leading_one(&p.kspace, size_of(p.traj, 1)));
     code = check_pair(s, &p);
     if (!code) code = fill_matrix(s, &p);
     if (code) goto done;

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "try.h"
 
 typedef struct settings {
     int64_t type, sign;
@@ -153,6 +154,23 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
     return APP_DONE;
 }
 
+/* A .cfl has the dimensions of BART: modes [x, y, z, batch], points [1, samples, readouts, batch]. */
+static larmor_status save(const settings *s, const larmor_nufft_opts *o, larmor_output *out, larmor_array *y)
+{
+    const larmor_shape shape = larmor_array_shape(y);
+    const int modes = s->type == 1 ? !s->adjoint : s->adjoint, batched = o->batch > 1;
+    const int own = shape.ndim - batched; /* dimensions of one transform */
+    if (s->type == 3 || strcasecmp(app_suffix(s->output), ".cfl") || own > (modes ? 3 : 2))
+        return larmor_array_save(out, y);
+    larmor_shape padded = LARMOR_SHAPE(1, 1, 1, o->batch);
+    for (int d = 0; d < own; d++) padded.dim[d + !modes] = shape.dim[d];
+    larmor_array *view;
+    TRY(larmor_array_reshape(y, padded, &view));
+    const larmor_status st = larmor_array_save(out, view);
+    larmor_array_free(view);
+    return st;
+}
+
 static int check_usage(const settings *s)
 {
     const char *suffix = app_suffix(s->output), *wrong = NULL;
@@ -221,7 +239,7 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
     APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
     APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
-    APP_OR(done, APP_RUN, larmor_array_save(out, y));
+    APP_OR(done, APP_RUN, save(s, &o, out, y));
     app_keep_wisdom(dev, s->plan, 0);
     report(s, &o, dev, at.count, larmor_nufft_describe(plan));
 done:
@@ -244,7 +262,8 @@ const app_command cmd_nufft = {
         "r runs from -N/2 up; TRAJ is [nd, points...], k in cycles per field of view (1/FOV, as larmor traj writes\n"
         "it). For type 3 x has any unit and the targets S, [nd, targets...], are in cycles per it. The batch "
         "follows\n"
-        "from the size of IN; its dimension is left out if it is 1. Nothing is scaled.",
+        "from the size of IN; its dimension is left out if it is 1. A .cfl gets BART's dimensions, [x, y, z, batch]\n"
+        "and [1, samples, readouts, batch]. Nothing is scaled.",
     .min_files = 1,
     .max_files = 1,
     .options = options,

@@ -5,31 +5,26 @@
 
 #include "commands.h"
 #include "common.h"
-#include "progress.h"
-#include "scan.h"
+#include "simulate.h"
 
-#define PI 3.14159265358979323846
-#define FOV_MM 256.0
-#define SLICE_MM 5.0
-#define SLICE_STEP_MM 6.0
-#define NOISE_BANDWIDTH 0.793
-
-typedef struct settings {
-    scan_trajectory trajectory;
-    const char *output, *truth, *maps, *phantom, *units, *device;
-    int64_t coils, seed, slices, repetitions, noise_samples, threads;
-    double noise, snr, dwell, noise_dwell;
-    int oblique, force;
-} settings;
-
-#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+#define OPTION(...) APP_OPTION(simulation_settings, __VA_ARGS__)
 static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
-    OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the image to expect; the format follows the suffix"),
+    OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the images to expect; the format follows the suffix"),
     OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl or .npy"),
-    SCAN_TRAJECTORY_OPTIONS(settings),
+    OPTION(APP_SIZES, maps_matrix, 0, "maps-matrix", "X[,Y[,Z]]",
+           "voxels of the maps, as large as the image's: more of them reach beyond the field of view (default: the "
+           "image's)",
+           .low = 1, .high = 65535),
+    OPTION(APP_TEXT, field_map, 0, "field-map", "FILE", "also write the off-resonance in Hz; any format of images"),
+    SCAN_TRAJECTORY_OPTIONS(simulation_settings),
+    OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
+           "calibration lines embedded in the others (flags 20 and 21), or separate before them (flag 20)",
+           .preset = "embedded", .choices = "embedded|separate"),
     OPTION(APP_INTEGER, coils, 0, "coils", "C", "receive coils; 0: a single one without any profile", .preset = "8",
-           .low = 0, .high = 1024),
+           .low = 0, .high = SIMULATION_COILS),
+    OPTION(APP_TEXT, dead_coils, 0, "dead-coils", "C[,C...]", "coils without signal, counted from 0"),
+    OPTION(APP_TEXT, noiseless_coils, 0, "noiseless-coils", "C[,C...]", "coils without noise, counted from 0"),
     OPTION(
         APP_NUMBER, noise, 0, "noise", "SIGMA",
         "standard deviation of the real and of the imaginary part of a sample; the sample at the centre of k-space "
@@ -48,239 +43,84 @@ static const app_option options[] = {
            .low = 1e-3, .high = 1e6),
     OPTION(APP_TEXT, phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan",
            .choices = "shepp-logan|texture|disc"),
+    OPTION(APP_NUMBER, object_size, 0, "object-size", "X",
+           "enlarge the object, which fills 9/10 of the field of view, and the ring of coils with it", .preset = "1",
+           .low = 0.1, .high = 10),
     OPTION(APP_INTEGER, slices, 0, "slices", "N", "of a 2D scan, 6 mm apart; slice s has density 1 - s / (2 N)",
            .preset = "1", .low = 1, .high = 1000),
-    OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N", "the same with fresh noise", .preset = "1", .low = 1,
+    OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N",
+           "a series: fresh noise, and angles that go on from one repetition to the next", .preset = "1", .low = 1,
            .high = 1000),
+    OPTION(APP_FLAG, same_angles, 0, "same-angles", "", "every repetition has the angles of the first"),
+    OPTION(APP_NUMBERS, drift, 0, "drift", "X[,Y[,Z]]",
+           "the object moves by so many mm from the first repetition to the last", .low = -1e4, .high = 1e4),
+    OPTION(APP_NUMBER, rotation, 0, "rotation", "DEG",
+           "the object turns about z from the first repetition to the last", .preset = "0", .low = -3600,
+           .high = 3600),
+    OPTION(APP_NUMBER, breathing, 0, "breathing", "MM", "the object moves to and fro along y, by so much in a breath",
+           .preset = "0", .low = -1e4, .high = 1e4),
+    OPTION(APP_NUMBER, breathing_period, 0, "breathing-period", "N", "repetitions of a breath", .preset = "8",
+           .low = 1e-3, .high = 1e6),
+    OPTION(APP_NUMBER, contrast, 0, "contrast", "DENSITY",
+           "contrast agent: density that a part of the object gains, and loses again, over the series", .preset = "0",
+           .low = -1e3, .high = 1e3),
+    OPTION(APP_NUMBER, off_resonance, 0, "off-resonance", "HZ",
+           "in the centre of the field of view; phase exp(+2 pi i f t), t = 0 in the centre of k-space",
+           .preset = "0", .low = -1e6, .high = 1e6),
+    OPTION(APP_NUMBERS, gradient, 0, "field-gradient", "X[,Y[,Z]]",
+           "by how many Hz the off-resonance rises across the field of view", .low = -1e6, .high = 1e6),
+    OPTION(APP_NUMBERS, delay, 0, "delay", "X[,Y[,Z]]",
+           "gradients are late by so many samples, and the stored trajectory does not know", .low = -100,
+           .high = 100),
     OPTION(APP_FLAG, oblique, 0, "oblique", "", "turn and shift the volume, as an oblique scan has it"),
     OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choices = "1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
-    APP_DEVICE_OPTIONS(settings),
+    APP_DEVICE_OPTIONS(simulation_settings),
     {0},
 };
 
-typedef struct simulation {
-    const settings *s;
-    larmor_device *dev;
-    larmor_array *traj, *image;
-    larmor_phantom *phantom;
-    larmor_encoding encoding;
-    larmor_image_meta geometry; /* of slice 0 */
-    int64_t grid[3];            /* of the image, 1 in dimensions that it has not */
-    int ndim;
-    int64_t samples, readouts;
-    int coils;      /* channels in the file */
-    double unit[3]; /* stored trajectory / (1/FOV) */
-    double slice_step;
-    double sigma; /* of the noise */
-    larmor_raw_writer *writer;
-} simulation;
-
-/* Matrix, field of view, trajectory's name and units as the header will have them. */
-static void fill_encoding(simulation *m)
+/* "0,3" to 1 at listed[0] and listed[3]; else says what is wrong. */
+static int read_coils(const char *option, const char *text, int64_t coils, unsigned char *listed)
 {
-    larmor_encoding *e = &m->encoding;
-    const int cartesian = !strcmp(m->s->trajectory.name, "cartesian");
-    for (int d = 0; d < 3; d++) {
-        e->matrix[d] = e->recon_matrix[d] = m->grid[d];
-        const double voxel = FOV_MM / (double)m->grid[0];
-        e->fov_mm[d] = e->recon_fov_mm[d] = d < m->ndim ? voxel * (double)m->grid[d] : SLICE_MM;
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        char *end;
+        const long c = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : -1;
+        if (!coils) {
+            app_error("--%s \"%s\": --coils 0 has none.", option, text);
+            return APP_USAGE;
+        }
+        if (c < 0 || c >= coils || (*end && *end != ',')) {
+            app_error("--%s \"%s\": numbers of coils from 0 to %lld expected, like 0,2.", option, text,
+                      (long long)coils - 1);
+            return APP_USAGE;
+        }
+        listed[c] = 1;
+        p = end;
     }
-    if (cartesian) { /* lines that are sampled more densely see a longer field of view */
-        e->matrix[0] = m->samples;
-        e->fov_mm[0] *= (double)m->samples / (double)m->grid[0];
+    return APP_DONE;
+}
+
+static int check_coils(simulation *m)
+{
+    const simulation_settings *s = m->s;
+    if (s->maps && !s->coils) {
+        app_error("--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
+        return APP_USAGE;
     }
-    const char *name = m->s->trajectory.name;
-    const int golden = !strcmp(name, "golden") || !strcmp(name, "stars");
-    snprintf(e->trajectory, sizeof e->trajectory, "%s",
-             golden                   ? "goldenangle"
-             : !strcmp(name, "koosh") ? "radial"
-                                      : name);
-    e->ndim = m->ndim;
-    for (int d = 0; d < 3; d++) m->unit[d] = scan_unit(m->s->units, (double)m->grid[d], e->fov_mm[d]);
-}
-
-static void fill_geometry(simulation *m)
-{
-    larmor_image_meta *g = &m->geometry;
-    *g = (larmor_image_meta){.read_dir = {1, 0, 0}, .phase_dir = {0, 1, 0}, .slice_dir = {0, 0, 1}};
-    memcpy(g->fov_mm, m->encoding.recon_fov_mm, sizeof g->fov_mm);
-    if (m->s->oblique) {
-        const double a = 20 * PI / 180, b = 35 * PI / 180; /* about x, then about z */
-        const larmor_image_meta turned = {.read_dir = {cos(b), sin(b), 0},
-                                          .phase_dir = {-sin(b) * cos(a), cos(b) * cos(a), sin(a)},
-                                          .slice_dir = {sin(b) * sin(a), -cos(b) * sin(a), cos(a)},
-                                          .position_mm = {12.5, -20, 31.25}};
-        memcpy(g->read_dir, turned.read_dir, sizeof g->read_dir);
-        memcpy(g->phase_dir, turned.phase_dir, sizeof g->phase_dir);
-        memcpy(g->slice_dir, turned.slice_dir, sizeof g->slice_dir);
-        memcpy(g->position_mm, turned.position_mm, sizeof g->position_mm);
+    int code = read_coils("dead-coils", s->dead_coils, s->coils, m->dead);
+    if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->coils, m->noiseless);
+    if (!code && s->coils && !memchr(m->dead, 0, (size_t)s->coils)) {
+        app_error("--dead-coils \"%s\": these are all coils; leave one of them out.", s->dead_coils);
+        return APP_USAGE;
     }
-    m->slice_step = SLICE_STEP_MM;
-}
-
-static void slice_position(const simulation *m, int slice, double position[3])
-{
-    const double offset = m->slice_step * (slice - 0.5 * (double)(m->s->slices - 1));
-    for (int d = 0; d < 3; d++) position[d] = m->geometry.position_mm[d] + offset * m->geometry.slice_dir[d];
-}
-
-static double slice_density(const simulation *m, int slice)
-{
-    return 1 - 0.5 * slice / (double)m->s->slices;
-}
-
-static larmor_status prepare(simulation *m)
-{
-    const settings *s = m->s;
-    larmor_status st = scan_trajectory_create(&s->trajectory, m->dev, m->grid, &m->traj);
-    if (st) return st;
-    const larmor_shape shape = larmor_array_shape(m->traj);
-    m->ndim = (int)shape.dim[0], m->samples = shape.dim[1], m->readouts = shape.dim[2];
-    m->coils = s->coils ? (int)s->coils : 1;
-    fill_encoding(m);
-    fill_geometry(m);
-    const larmor_shape image = larmor_shape_of(m->ndim, m->grid);
-    st = larmor_phantom_create(s->phantom, m->ndim, &m->phantom);
-    m->sigma = s->noise;
-    if (!st && s->snr > 0)
-        st = larmor_phantom_noise_level(m->phantom, m->dev, image, (int)s->coils, s->snr, &m->sigma);
-    if (st || !s->truth) return st;
-    return larmor_phantom_bandlimited(m->phantom, m->dev, LARMOR_C64, image, &m->image);
-}
-
-static larmor_status start_file(simulation *m, larmor_output *out)
-{
-    const settings *s = m->s;
-    const int cartesian = !strcmp(s->trajectory.name, "cartesian");
-    const larmor_scan scan = {.encoding = m->encoding,
-                              .coils = m->coils,
-                              .readouts = cartesian ? m->grid[1] : m->readouts,
-                              .partitions = cartesian ? m->grid[2] : 1,
-                              .slices = s->slices,
-                              .repetitions = s->repetitions,
-                              .noise_bandwidth = s->noise_samples ? NOISE_BANDWIDTH : 0,
-                              .description = s->phantom};
-    return larmor_raw_create(out, &scan, &m->writer);
-}
-
-/* Noise whose power is that of the readouts' noise, seen through another dwell time and the receiver's filter. */
-static larmor_status append_noise_scan(simulation *m)
-{
-    const settings *s = m->s;
-    if (!s->noise_samples) return LARMOR_OK;
-    larmor_array *noise = NULL;
-    float *host = NULL;
-    larmor_status st = larmor_array_create(m->dev, LARMOR_C64, LARMOR_SHAPE(s->noise_samples, m->coils), &noise);
-    if (!st)
-        st = larmor_phantom_noise(noise, m->sigma * sqrt(s->dwell / s->noise_dwell * NOISE_BANDWIDTH),
-                                  (uint64_t)s->seed + UINT64_C(0x6e6f697365));
-    if (!st) st = scan_to_host(noise, &host);
-    larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
-                            .samples = (int)s->noise_samples,
-                            .coils = m->coils,
-                            .dwell_us = s->noise_dwell,
-                            .data = host};
-    memcpy(a.read_dir, m->geometry.read_dir, sizeof a.read_dir);
-    memcpy(a.phase_dir, m->geometry.phase_dir, sizeof a.phase_dir);
-    memcpy(a.slice_dir, m->geometry.slice_dir, sizeof a.slice_dir);
-    if (!st) st = larmor_raw_append(m->writer, &a);
-    free(host);
-    larmor_array_free(noise);
-    return st;
-}
-
-/* Exact k-space on the host, [samples, readouts, coils] and without noise. */
-static larmor_status append_group(simulation *m, const larmor_array *exact, const double *traj, int slice,
-                                  int repetition)
-{
-    const settings *s = m->s;
-    larmor_array *kspace = NULL;
-    float *host = NULL;
-    larmor_status st = larmor_array_create(m->dev, LARMOR_C64, larmor_array_shape(exact), &kspace);
-    if (!st) st = larmor_axpby(slice_density(m, slice), exact, 0, kspace);
-    if (!st && m->sigma > 0)
-        st = larmor_phantom_noise(kspace, m->sigma, (uint64_t)(s->seed + 1 + repetition * s->slices + slice));
-    if (!st) st = scan_to_host(kspace, &host);
-    scan_source source = {.data = host,
-                          .traj = traj,
-                          .ndim = m->ndim,
-                          .samples = m->samples,
-                          .readouts = m->readouts,
-                          .coils = m->coils,
-                          .unit = m->unit,
-                          .dwell_us = s->dwell,
-                          .geometry = m->geometry};
-    source.geometry.slice = slice, source.geometry.repetition = repetition;
-    slice_position(m, slice, source.geometry.position_mm);
-    if (!strcmp(s->trajectory.name, "cartesian")) source.lines = m->grid;
-    source.last = slice + 1 == s->slices && repetition + 1 == s->repetitions;
-    if (!st) st = scan_append(m->writer, &source);
-    free(host);
-    larmor_array_free(kspace);
-    return st;
-}
-
-static larmor_status append_groups(simulation *m)
-{
-    const settings *s = m->s;
-    larmor_array *exact = NULL;
-    double *traj = NULL;
-    app_progress progress;
-    app_progress_begin(&progress, "phantom");
-    larmor_status st = larmor_phantom_kspace(m->phantom, m->traj, (int)s->coils, LARMOR_C64, &exact);
-    if (!st) st = scan_to_host_f64(m->traj, &traj);
-    const int groups = (int)(s->slices * s->repetitions);
-    for (int i = 0; !st && i < groups; i++) {
-        st = append_group(m, exact, traj, (int)(i % s->slices), (int)(i / s->slices));
-        app_progress_step(&progress, i + 1, groups, -1, NAN);
-        if (!st && app_stopped()) st = LARMOR_STOPPED;
-    }
-    app_progress_end(&progress);
-    free(traj);
-    larmor_array_free(exact);
-    return st;
-}
-
-/* One image for each group of the scan, in the order of recon: repetitions within slices. */
-static larmor_status write_truth(const simulation *m, larmor_output *out)
-{
-    const settings *s = m->s;
-    const int groups = (int)(s->slices * s->repetitions);
-    larmor_image *images = calloc((size_t)groups, sizeof *images);
-    larmor_array **slices = calloc((size_t)s->slices, sizeof *slices);
-    larmor_status st = images && slices ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int i = 0; !st && i < s->slices; i++) {
-        st = larmor_array_create(m->dev, LARMOR_C64, larmor_array_shape(m->image), &slices[i]);
-        if (!st) st = larmor_axpby(slice_density(m, i), m->image, 0, slices[i]);
-    }
-    for (int i = 0; !st && i < groups; i++) {
-        const int slice = (int)(i / s->repetitions);
-        images[i] = (larmor_image){slices[slice], m->geometry};
-        images[i].meta.slice = slice, images[i].meta.repetition = (int)(i % s->repetitions);
-        slice_position(m, slice, images[i].meta.position_mm);
-    }
-    if (!st) st = larmor_image_write(out, images, groups, NULL);
-    for (int i = 0; slices && i < s->slices; i++) larmor_array_free(slices[i]);
-    free(slices);
-    free(images);
-    return st;
-}
-
-/* [image..., coils], shaped as recon takes them. */
-static larmor_status write_maps(const simulation *m, larmor_output *out)
-{
-    larmor_array *maps;
-    larmor_status st = larmor_phantom_coils(m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), m->coils, &maps);
-    if (!st) st = larmor_array_save(out, maps);
-    larmor_array_free(maps);
-    return st;
+    return code;
 }
 
 /* Mistakes that the options' table cannot see. */
-static int check(const settings *s)
+static int check(simulation *m)
 {
+    const simulation_settings *s = m->s;
     if (s->truth && app_same_file(s->truth, s->output)) {
         app_error("%s: is also the scan; choose another name.", s->truth);
         return APP_USAGE;
@@ -289,51 +129,57 @@ static int check(const settings *s)
         app_error("--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
         return APP_USAGE;
     }
-    if (s->maps && !s->coils) {
-        app_error("--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
+    if (s->noise_samples && !(s->noise > 0 || s->snr > 0)) {
+        app_error("--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
+                  (long long)s->noise_samples);
         return APP_USAGE;
     }
-    return APP_DONE;
+    if (simulation_moves(m) && s->repetitions < 2) {
+        app_error("--drift, --rotation, --breathing and --contrast change the object from one repetition to the "
+                  "next; give --repetitions N, too.");
+        return APP_USAGE;
+    }
+    return check_coils(m);
 }
 
 static int run(const void *given, const app_files *files)
 {
     (void)files;
     simulation m = {.s = given};
-    larmor_output *out = NULL, *truth = NULL, *maps = NULL;
-    int code = check(m.s);
+    larmor_output *out = NULL, *truth = NULL, *maps = NULL, *field = NULL;
+    int code = check(&m);
     if (code) return code;
     APP_OR(done, APP_RUN, larmor_output_open(m.s->output, m.s->force, &out));
     if (m.s->truth) APP_OR(done, APP_RUN, larmor_output_open(m.s->truth, m.s->force, &truth));
     if (m.s->maps) APP_OR(done, APP_RUN, larmor_output_open(m.s->maps, m.s->force, &maps));
+    if (m.s->field_map) APP_OR(done, APP_RUN, larmor_output_open(m.s->field_map, m.s->force, &field));
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
-    APP_OR(done, APP_INPUT, prepare(&m));
+    APP_OR(done, APP_INPUT, simulation_prepare(&m));
     if (m.ndim == 3 && m.s->slices > 1) {
         app_error("--slices \"%lld\": 1 expected, because the trajectory is 3D.", (long long)m.s->slices);
         code = APP_USAGE;
         goto done;
     }
-    APP_OR(done, APP_RUN, start_file(&m, out));
-    APP_OR(done, APP_RUN, append_noise_scan(&m));
-    APP_OR(done, APP_RUN, append_groups(&m));
-    APP_OR(done, APP_RUN, larmor_raw_finish(m.writer));
+    APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
             m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils,
             m.coils == 1 ? "" : "s", (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);
+    if (m.s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", m.sigma, m.s->snr);
     if (truth) {
-        APP_OR(done, APP_RUN, write_truth(&m, truth));
+        APP_OR(done, APP_RUN, simulation_write_truth(&m, truth));
         app_log("wrote %s: the image at this resolution", m.s->truth);
     }
     if (maps) {
-        APP_OR(done, APP_RUN, write_maps(&m, maps));
+        APP_OR(done, APP_RUN, simulation_write_maps(&m, maps));
         app_log("wrote %s: the sensitivities of %d coil%s", m.s->maps, m.coils, m.coils == 1 ? "" : "s");
     }
+    if (field) {
+        APP_OR(done, APP_RUN, simulation_write_field(&m, field));
+        app_log("wrote %s: the off-resonance in Hz", m.s->field_map);
+    }
 done:
-    larmor_raw_writer_free(m.writer);
-    larmor_phantom_free(m.phantom);
-    larmor_array_free(m.image);
-    larmor_array_free(m.traj);
-    larmor_device_free(m.dev);
+    simulation_free(&m);
+    larmor_output_free(field);
     larmor_output_free(maps);
     larmor_output_free(truth);
     larmor_output_free(out);
@@ -346,11 +192,12 @@ const app_command cmd_phantom = {
     .summary = "simulate a scan of a phantom, exactly in k-space",
     .details =
         "The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick.\n"
-        "Nothing is rasterised: each sample is the phantom's Fourier integral over the field of view, times the\n"
-        "coil's profile. A Cartesian scan stores counters instead of a trajectory.\n"
+        "Nothing is rasterised: each sample is the phantom's Fourier integral, times the coil's profile. A "
+        "Cartesian\n"
+        "scan stores counters instead of a trajectory.\n"
         "The truth is the phantom's Fourier series cut at the matrix, one image for each slice and repetition.",
     .options = options,
     .computes = 1,
-    .settings = sizeof(settings),
+    .settings = sizeof(simulation_settings),
     .run = run,
 };

@@ -10,6 +10,7 @@
 typedef struct settings {
     scan_trajectory trajectory;
     const char *output;
+    int64_t repetition;
     int force, list;
 } settings;
 
@@ -18,6 +19,9 @@ static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
     OPTION(APP_FLAG, list, 0, "list", "", "print the trajectories' names and what they are"),
     SCAN_TRAJECTORY_OPTIONS(settings),
+    OPTION(APP_INTEGER, repetition, 0, "repetition", "N",
+           "of a series whose angles go on, as larmor phantom --repetitions makes it; from 0", .preset = "0",
+           .low = 0, .high = 65535),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
     {0},
 };
@@ -59,7 +63,7 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, matrix, &traj));
+    APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
     APP_OR(done, APP_RUN, with_three_components(traj, &padded));
     APP_OR(done, APP_RUN, larmor_array_save(out, padded));
     const larmor_shape shape = larmor_array_shape(padded);

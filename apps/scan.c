@@ -7,19 +7,35 @@
 
 #define PI 3.14159265358979323846
 
-larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t matrix[3],
-                                     larmor_array **traj)
+larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int64_t matrix[3])
+{
+    larmor_traj_opts opts = {.matrix = {matrix[0], matrix[1], matrix[2]},
+                             .readouts = options->readouts,
+                             .samples = options->samples,
+                             .tiny = options->tiny,
+                             .density = options->density,
+                             .undersampling = options->undersampling,
+                             .partial_fourier = options->partial_fourier};
+    for (int d = 0; d < 2; d++) {
+        if (d < options->acceleration.count) opts.acceleration[d] = (int64_t)options->acceleration.value[d];
+        if (d < options->calibration.count) opts.calibration[d] = (int64_t)options->calibration.value[d];
+    }
+    return opts;
+}
+
+larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t repetition,
+                                     int64_t matrix[3], larmor_array **traj)
 {
     const app_list *given = &options->matrix;
     matrix[0] = (int64_t)given->value[0];
     matrix[1] = given->count > 1 ? (int64_t)given->value[1] : matrix[0];
     matrix[2] = given->count > 2 ? (int64_t)given->value[2] : strcmp(options->name, "koosh") ? 1 : matrix[0];
-    const larmor_traj_opts opts = {.matrix = {matrix[0], matrix[1], matrix[2]},
-                                   .readouts = options->readouts,
-                                   .samples = options->samples,
-                                   .tiny = options->tiny,
-                                   .density = options->density,
-                                   .undersampling = options->undersampling};
+    larmor_traj_opts opts = scan_trajectory_opts(options, matrix);
+    larmor_status st = larmor_traj_create(dev, options->name, &opts, traj);
+    if (st || !repetition) return st;
+    const int64_t readouts = larmor_array_shape(*traj).dim[2];
+    opts.first = repetition * (strcmp(options->name, "stars") ? readouts : readouts / matrix[2]);
+    larmor_array_free(*traj);
     return larmor_traj_create(dev, options->name, &opts, traj);
 }
 
@@ -85,7 +101,7 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
     larmor_acquisition a = {.samples = (int)s->samples,
                             .coils = s->coils,
                             .traj_dims = s->lines ? 0 : s->ndim,
-                            .center_sample = (int)(s->samples / 2),
+                            .center_sample = (int)s->centre,
                             .dwell_us = s->dwell_us,
                             .slice = s->geometry.slice,
                             .repetition = s->geometry.repetition,
@@ -95,11 +111,15 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
     memcpy(a.read_dir, s->geometry.read_dir, sizeof a.read_dir);
     memcpy(a.phase_dir, s->geometry.phase_dir, sizeof a.phase_dir);
     memcpy(a.slice_dir, s->geometry.slice_dir, sizeof a.slice_dir);
+    int64_t last = s->readouts - 1;
+    while (s->flags && last > 0 && s->flags[last] == SCAN_LEFT_OUT) last--;
     for (int64_t i = 0; !st && i < s->readouts; i++) {
+        if (s->flags && s->flags[i] == SCAN_LEFT_OUT) continue;
+        a.flags = s->flags ? s->flags[i] : 0;
         gather(s, i, data, traj);
         a.step1 = s->lines ? line_of(s, i, 1) : (int)(i % 65536); /* the counter has 16 bits */
         a.step2 = s->lines ? line_of(s, i, 2) : 0;
-        if (s->last && i + 1 == s->readouts) a.flags |= LARMOR_ACQ_LAST_IN_MEASUREMENT;
+        if (s->last && i == last) a.flags |= LARMOR_ACQ_LAST_IN_MEASUREMENT;
         st = larmor_raw_append(writer, &a);
     }
     free(traj);

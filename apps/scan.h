@@ -8,9 +8,9 @@
 /* The options of a trajectory, a member `trajectory` of a command's settings. */
 typedef struct scan_trajectory {
     const char *name;
-    app_list matrix;
+    app_list matrix, acceleration, calibration;
     int64_t readouts, samples, tiny;
-    double density, undersampling;
+    double density, undersampling, partial_fourier;
 } scan_trajectory;
 
 #define SCAN_TRAJECTORY_OPTIONS(settings)                                                                            \
@@ -28,19 +28,35 @@ typedef struct scan_trajectory {
                    "spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1, .high = 8),    \
         APP_OPTION(settings, APP_INTEGER, trajectory.tiny, 0, "tiny", "N",                                           \
                    "golden: the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1,             \
-                   .high = 100)
+                   .high = 100),                                                                                     \
+        APP_OPTION(settings, APP_SIZES, trajectory.acceleration, 0, "acceleration", "Y[,Z]",                         \
+                   "cartesian: every Y-th line (and Z-th partition), the centre among them", .low = 1,               \
+                   .high = 65535),                                                                                   \
+        APP_OPTION(settings, APP_SIZES, trajectory.calibration, 0, "calibration-lines", "Y[,Z]",                     \
+                   "cartesian: lines (and partitions, default as many) in the middle that are all there", .low = 1,  \
+                   .high = 65535),                                                                                   \
+        APP_OPTION(settings, APP_NUMBER, trajectory.partial_fourier, 0, "partial-fourier", "F",                      \
+                   "cartesian: the part of the lines that is there, above 1/2; the first ones are missing",          \
+                   .preset = "1", .low = 0.5, .high = 1)
 
-/* The trajectory that the options name, and the voxels of the image that it is for, 1 in dimensions not given. */
-larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t matrix[3],
-                                     larmor_array **traj);
+/* What the library takes for the options, for an image of these voxels. */
+larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int64_t matrix[3]);
+
+/* The trajectory that the options name, in a repetition of a series, counted from 0, and the voxels of the image that
+ * it is for, 1 in dimensions not given. */
+larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t repetition,
+                                     int64_t matrix[3], larmor_array **traj);
+
+#define SCAN_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
 
 typedef struct scan_source {
-    const float *data;    /* re, im of [samples, readouts, coils] */
-    const double *traj;   /* [ndim, samples, readouts], cycles per field of view */
-    const double *unit;   /* [ndim] factors from there to what is stored */
-    const int64_t *lines; /* Cartesian: the matrix, whose lines become counters instead of a trajectory; else NULL */
+    const float *data;     /* re, im of [samples, readouts, coils] */
+    const double *traj;    /* [ndim, samples, readouts], cycles per field of view */
+    const double *unit;    /* [ndim] factors from there to what is stored */
+    const int64_t *lines;  /* Cartesian: the matrix, whose lines become counters instead of a trajectory; else NULL */
+    const uint64_t *flags; /* [readouts] of ISMRMRD, SCAN_LEFT_OUT for readouts that are not to be written; or NULL */
     int ndim, coils;
-    int64_t samples, readouts;
+    int64_t samples, readouts, centre; /* centre: the sample that is nearest to the centre of k-space */
     double dwell_us;
     larmor_image_meta geometry; /* position, directions, slice and repetition of these readouts */
     int last;                   /* 1: the scan ends with them */

@@ -184,6 +184,22 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
     return finish(out, out->format->save(out, x));
 }
 
+larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps)
+{
+    LMR_TRY(lmr_output_ready(out));
+    if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
+    const larmor_shape s = larmor_array_shape(maps);
+    if (s.ndim < 3 || s.ndim > 4)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
+                        out->path, lmr_describe(maps).s);
+    if (s.ndim == 4 || strcmp(out->format->suffix, ".cfl")) return larmor_array_save(out, maps);
+    larmor_array *view;
+    LMR_TRY(larmor_array_reshape((larmor_array *)maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    const larmor_status st = larmor_array_save(out, view);
+    larmor_array_free(view);
+    return st;
+}
+
 /* ---- reading ---- */
 
 /* FILE.h5:/group opens FILE.h5, unless a file has the whole name. */

@@ -42,6 +42,10 @@ static larmor_status check_scan(const char *path, const larmor_scan *scan)
         if (counts[i] < 0 || counts[i] > MAX_NUMBER + 1)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: a counter of the scan runs to %" PRId64 ", expected at most %d",
                             path, counts[i], MAX_NUMBER + 1);
+    for (int d = 0; d < 2; d++)
+        if (scan->acceleration[d] < 0 || scan->acceleration[d] > MAX_NUMBER)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: acceleration: got %" PRId64 ", expected 0 to %d", path,
+                            scan->acceleration[d], MAX_NUMBER);
     if (!isfinite(scan->field_tesla) || scan->field_tesla < 0 || !isfinite(scan->noise_bandwidth) ||
         scan->noise_bandwidth < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: field strength or noise bandwidth is not a number >= 0", path);
@@ -83,6 +87,24 @@ static void print_system(lmr_bytes *b, const larmor_scan *scan, double tesla)
     lmr_bytes_print(b, "  </experimentalConditions>\n");
 }
 
+static void print_parallel(lmr_bytes *b, const larmor_scan *scan)
+{
+    if (!scan->acceleration[0] && !scan->acceleration[1]) return;
+    const int64_t y = scan->acceleration[0] ? scan->acceleration[0] : 1;
+    const int64_t z = scan->acceleration[1] ? scan->acceleration[1] : 1;
+    lmr_bytes_print(b,
+                    "    <parallelImaging>\n      <accelerationFactor><kspace_encoding_step_1>%" PRId64
+                    "</kspace_encoding_step_1><kspace_encoding_step_2>%" PRId64
+                    "</kspace_encoding_step_2></accelerationFactor>\n",
+                    y, z);
+    if (scan->calibration) {
+        lmr_bytes_print(b, "      <calibrationMode>");
+        lmr_bytes_xml(b, scan->calibration);
+        lmr_bytes_print(b, "</calibrationMode>\n");
+    }
+    lmr_bytes_print(b, "    </parallelImaging>\n");
+}
+
 larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char **xml)
 {
     *xml = NULL;
@@ -106,8 +128,9 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
     print_limit(&b, "repetition", scan->repetitions, 0);
     print_limit(&b, "set", 1, 0);
     print_limit(&b, "segment", 1, 0);
-    lmr_bytes_print(&b, "    </encodingLimits>\n    <trajectory>%s</trajectory>\n  </encoding>\n</ismrmrdHeader>\n",
-                    e->trajectory);
+    lmr_bytes_print(&b, "    </encodingLimits>\n    <trajectory>%s</trajectory>\n", e->trajectory);
+    print_parallel(&b, scan);
+    lmr_bytes_print(&b, "  </encoding>\n</ismrmrdHeader>\n");
     const larmor_status st = lmr_bytes_end(&b);
     if (st)
         lmr_bytes_free(&b);

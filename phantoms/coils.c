@@ -50,7 +50,7 @@ static void weigh(const lmr_coils *coils, int c, double *weight)
     }
 }
 
-larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
+larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coils)
 {
     memset(coils, 0, sizeof *coils);
     if (count < 0 || count > 1024)
@@ -68,6 +68,8 @@ larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils)
     if (!coils->weight) return LMR_NO_MEMORY();
     if (!count) coils->weight[0] = 1;
     for (int c = 0; c < count; c++) weigh(coils, c, coils->weight + 2 * (int64_t)c * coils->modes);
+    for (int m = 0; m < coils->modes; m++)
+        for (int d = 0; d < ndim; d++) coils->frequency[m][d] /= reach;
     return LARMOR_OK;
 }
 
@@ -108,18 +110,16 @@ static void fill_line(const lmr_coils *coils, int c, int64_t nx, const double r[
     }
 }
 
-larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
-                                   larmor_array **maps)
+static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const double extent[3],
+                               int coils, double reach, larmor_array **maps)
 {
-    *maps = NULL;
-    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     lmr_coils set;
     larmor_array *out = NULL;
     double *wave = NULL;
     void *host = NULL;
     larmor_status st;
-    LMR_OR(done, lmr_coils_create(shape.ndim, coils, &set));
+    LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
     LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(shape, coils), &out));
     const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
     const int side = 2 * set.order + 1;
@@ -131,14 +131,14 @@ larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmo
     }
     for (int64_t x = 0; x < nx; x++)
         for (int n = 0; n < side; n++) {
-            const double angle = 2 * M_PI * set.frequency[n][0] * lmr_voxel(x, nx);
+            const double angle = 2 * M_PI * set.frequency[n][0] * extent[0] * lmr_voxel(x, nx);
             wave[2 * (n + side * x)] = cos(angle), wave[2 * (n + side * x) + 1] = sin(angle);
         }
     const int64_t lines = ny * nz * coils;
 #pragma omp parallel for num_threads(lmr_device_threads(dev))
     for (int64_t i = 0; i < lines; i++) {
         const int64_t z = i / ny % nz;
-        const double r[3] = {0, lmr_voxel(i % ny, ny), lmr_voxel(z, nz)};
+        const double r[3] = {0, extent[1] * lmr_voxel(i % ny, ny), extent[2] * lmr_voxel(z, nz)};
         fill_line(&set, (int)(i / (ny * nz)), nx, r, wave, dtype, host, i * nx);
     }
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
@@ -148,4 +148,27 @@ done:
     lmr_coils_free(&set);
     larmor_array_free(out);
     return st;
+}
+
+larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
+                                   larmor_array **maps)
+{
+    *maps = NULL;
+    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
+    const double one[3] = {1, 1, 1};
+    return make_maps(dev, dtype, shape, one, coils, 1, maps);
+}
+
+larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                          larmor_shape shape, const double *extent, int coils, larmor_array **maps)
+{
+    *maps = NULL;
+    LMR_TRY(lmr_image_check("phantom coils", phantom->ndim, dtype, shape));
+    for (int d = 0; extent && d < phantom->ndim; d++)
+        if (!(extent[d] > 0 && extent[d] <= 100))
+            return LMR_FAIL(LARMOR_ERR_ARG, "phantom coils: got an extent of %g, expected more than 0, at most 100",
+                            extent[d]);
+    const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1,
+                             extent && phantom->ndim == 3 ? extent[2] : 1};
+    return make_maps(dev, dtype, shape, given, coils, phantom->reach, maps);
 }

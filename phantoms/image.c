@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, larmor_shape shape)
 {
@@ -110,10 +111,12 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     return st;
 }
 
-/* Coefficients in the FFT's order, turned by exp(-2 pi i k floor(N/2) / N) so that the FFT starts at voxel 0 and not
- * at the centre. */
-static void coefficients(const lmr_spectrum *spectrum, const grid *g, int threads, larmor_dtype dtype, void *host)
+/* Coefficients in the FFT's order of a grid of g over `fields` fields of view, turned by exp(-2 pi i k floor(N/2) / N)
+ * so that the FFT starts at voxel 0 and not at the centre. */
+static void coefficients(const lmr_spectrum *spectrum, const grid *g, int fields, int threads, larmor_dtype dtype,
+                         void *host)
 {
+    const double share_of_fields = pow(fields, -g->ndim);
 #pragma omp parallel for num_threads(threads)
     for (int64_t line = 0; line < g->n[1] * g->n[2]; line++) {
         for (int64_t x = 0; x < g->n[0]; x++) {
@@ -121,11 +124,12 @@ static void coefficients(const lmr_spectrum *spectrum, const grid *g, int thread
             double k[3], turns = 0, value[LMR_COIL_MODES][2];
             for (int d = 0; d < 3; d++) {
                 const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
-                k[d] = (double)i;
+                k[d] = (double)i / fields;
                 turns -= (double)(i * half % n) / (double)n; /* exact quarter turns stay exact */
             }
             lmr_spectrum_at(spectrum, k, value);
-            const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns), re = value[0][0], im = value[0][1];
+            const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns);
+            const double re = value[0][0] * share_of_fields, im = value[0][1] * share_of_fields;
             lmr_put(host, dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
         }
     }
@@ -142,18 +146,17 @@ static larmor_status transform(larmor_array *x, const grid *g)
     return st;
 }
 
-larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
-                                         larmor_shape shape, larmor_array **image)
+/* The whole object on a grid of `fields` fields of view, so that nothing of it folds. */
+static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                 larmor_shape shape, int fields, larmor_array **image)
 {
-    *image = NULL;
-    LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const grid g = grid_of(shape);
     lmr_coils set;
     lmr_spectrum spectrum = {0};
     larmor_array *out = NULL;
     void *host = NULL;
     larmor_status st;
-    LMR_OR(done, lmr_coils_create(phantom->ndim, 0, &set));
+    LMR_OR(done, lmr_coils_create(phantom->ndim, 0, 1, &set));
     LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
     host = malloc(larmor_array_bytes(out));
     if (!host) {
@@ -161,7 +164,7 @@ larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_d
         goto done;
     }
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    coefficients(&spectrum, &g, lmr_device_threads(dev), dtype, host);
+    coefficients(&spectrum, &g, fields, lmr_device_threads(dev), dtype, host);
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     LMR_OR(done, transform(out, &g));
     *image = out, out = NULL;
@@ -170,5 +173,46 @@ done:
     lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
     larmor_array_free(out);
+    return st;
+}
+
+/* The middle of `from` in the place of *image: voxel floor(N/2) stays the centre. */
+static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_array **image)
+{
+    const grid inner = grid_of(shape), outer = grid_of(larmor_array_shape(from));
+    const size_t voxel = larmor_dtype_size(from->dtype), row = voxel * (size_t)inner.n[0];
+    larmor_array *out = NULL;
+    char *in = malloc(larmor_array_bytes(from)), *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
+    larmor_status st = in && host ? larmor_array_read(from, in, larmor_array_bytes(from)) : LMR_NO_MEMORY();
+    int64_t first[3];
+    for (int d = 0; d < 3; d++) first[d] = outer.n[d] / 2 - inner.n[d] / 2;
+    for (int64_t line = 0; !st && line < inner.n[1] * inner.n[2]; line++) {
+        const int64_t y = line % inner.n[1] + first[1], z = line / inner.n[1] + first[2];
+        const int64_t start = first[0] + outer.n[0] * (y + outer.n[1] * z);
+        memcpy(host + row * (size_t)line, in + voxel * (size_t)start, row);
+    }
+    if (!st) st = larmor_array_create(from->dev, from->dtype, shape, &out);
+    if (!st) st = larmor_array_write(out, host, larmor_array_bytes(out));
+    free(host), free(in);
+    if (st)
+        larmor_array_free(out);
+    else
+        *image = out;
+    return st;
+}
+
+larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                         larmor_shape shape, larmor_array **image)
+{
+    *image = NULL;
+    LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
+    const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
+    if (fields == 1) return draw_series(phantom, dev, dtype, shape, 1, image);
+    larmor_shape wide = shape;
+    for (int d = 0; d < shape.ndim; d++) wide.dim[d] *= fields;
+    larmor_array *whole;
+    LMR_TRY(draw_series(phantom, dev, dtype, wide, fields, &whole));
+    const larmor_status st = crop(whole, shape, image);
+    larmor_array_free(whole);
     return st;
 }

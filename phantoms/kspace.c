@@ -48,36 +48,49 @@ void lmr_spectrum_at(const lmr_spectrum *s, const double k[3], double out[LMR_CO
     lmr_blobs_add_transform(s, k, out);
 }
 
-/* A host copy of traj in double. */
-static larmor_status read_points(const larmor_array *traj, double **points)
+/* A host copy of a real array in double. */
+static larmor_status read_reals(const larmor_array *x, double **host)
 {
     larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)traj, LARMOR_F64, &wide)); /* it only counts traj's references */
-    *points = malloc(larmor_array_bytes(wide) + 1);
-    const larmor_status st = *points ? larmor_array_read(wide, *points, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_convert((larmor_array *)x, LARMOR_F64, &wide)); /* it only counts x's references */
+    *host = malloc(larmor_array_bytes(wide) + 1);
+    const larmor_status st = *host ? larmor_array_read(wide, *host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
     larmor_array_free(wide);
     return st;
 }
 
-static void sample(const lmr_spectrum *spectrum, const lmr_coils *coils, int64_t count, const double *points,
-                   int threads, larmor_dtype dtype, void *host)
+typedef struct sampling {
+    const lmr_spectrum *spectrum;
+    int64_t count;
+    const double *points; /* [nd, count] */
+    const double *turns;  /* [count] of each sample's phase, or NULL */
+    int threads;
+} sampling;
+
+/* One sample of all coils. */
+static void sample_at(const sampling *p, int64_t j, larmor_dtype dtype, void *host)
 {
-    const int64_t nd = spectrum->phantom->ndim;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 256)
-    for (int64_t j = 0; j < count; j++) {
-        const double k[3] = {points[nd * j], points[nd * j + 1], nd == 3 ? points[nd * j + 2] : 0};
-        double mode[LMR_COIL_MODES][2];
-        lmr_spectrum_at(spectrum, k, mode);
-        for (int64_t c = 0; c < coils->count; c++) {
-            const double *w = coils->weight + 2 * c * coils->modes;
-            double re = 0, im = 0;
-            for (int m = 0; m < coils->modes; m++) {
-                re += w[2 * m] * mode[m][0] - w[2 * m + 1] * mode[m][1];
-                im += w[2 * m] * mode[m][1] + w[2 * m + 1] * mode[m][0];
-            }
-            lmr_put(host, dtype, j + count * c, re, im);
+    const int64_t nd = p->spectrum->phantom->ndim;
+    const lmr_coils *coils = p->spectrum->coils;
+    const double k[3] = {p->points[nd * j], p->points[nd * j + 1], nd == 3 ? p->points[nd * j + 2] : 0};
+    const double turns = p->turns ? p->turns[j] : 0, cosine = cos(2 * M_PI * turns), sine = sin(2 * M_PI * turns);
+    double mode[LMR_COIL_MODES][2];
+    lmr_spectrum_at(p->spectrum, k, mode);
+    for (int64_t c = 0; c < coils->count; c++) {
+        const double *w = coils->weight + 2 * c * coils->modes;
+        double re = 0, im = 0;
+        for (int m = 0; m < coils->modes; m++) {
+            re += w[2 * m] * mode[m][0] - w[2 * m + 1] * mode[m][1];
+            im += w[2 * m] * mode[m][1] + w[2 * m + 1] * mode[m][0];
         }
+        lmr_put(host, dtype, j + p->count * c, re * cosine - im * sine, re * sine + im * cosine);
     }
+}
+
+static void sample(const sampling *p, larmor_dtype dtype, void *host)
+{
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 256)
+    for (int64_t j = 0; j < p->count; j++) sample_at(p, j, dtype, host);
 }
 
 static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_array *traj, int coils,
@@ -95,35 +108,102 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
     return LARMOR_OK;
 }
 
-larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
-                                    larmor_dtype dtype, larmor_array **kspace)
+/* The samples at the points, which may have been moved from traj, each turned by `turns`, if any. */
+static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *dev, const double *points,
+                                 const double *turns, int coils, larmor_dtype dtype, larmor_shape shape,
+                                 larmor_array **kspace)
 {
-    *kspace = NULL;
-    larmor_shape shape;
-    LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     lmr_coils set;
     lmr_spectrum spectrum = {0};
     larmor_array *out = NULL;
-    double *points = NULL;
     void *host = NULL;
-    larmor_device *dev = larmor_array_device(traj);
     larmor_status st;
-    LMR_OR(done, lmr_coils_create(phantom->ndim, coils, &set));
+    LMR_OR(done, lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
     LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
-    LMR_OR(done, read_points(traj, &points));
     host = malloc(larmor_array_bytes(out) + 1);
     if (!host) {
         st = LMR_NO_MEMORY();
         goto done;
     }
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    sample(&spectrum, &set, shape.dim[0] * shape.dim[1], points, lmr_device_threads(dev), dtype, host);
+    const sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, lmr_device_threads(dev)};
+    sample(&all, dtype, host);
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     *kspace = out, out = NULL;
 done:
-    free(host), free(points);
+    free(host);
     lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
     larmor_array_free(out);
+    return st;
+}
+
+larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
+                                    larmor_dtype dtype, larmor_array **kspace)
+{
+    *kspace = NULL;
+    larmor_shape shape;
+    double *points = NULL;
+    LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
+    larmor_status st = read_reals(traj, &points);
+    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
+    free(points);
+    return st;
+}
+
+/* points [nd, count] <- points - gradient times, turns [count] <- hz times; times [each] are repeated. */
+static void add_field(const larmor_phantom_field *field, int nd, int64_t count, const double *times, int64_t each,
+                      double *points, double *turns)
+{
+    for (int64_t j = 0; j < count; j++) {
+        const double t = times[j % each];
+        for (int d = 0; d < nd; d++) points[nd * j + d] -= field->gradient[d] * t;
+        turns[j] = field->hz * t;
+    }
+}
+
+larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom, const larmor_array *traj,
+                                                  const larmor_phantom_field *field, const larmor_array *times,
+                                                  int coils, larmor_dtype dtype, larmor_array **kspace)
+{
+    *kspace = NULL;
+    larmor_shape shape;
+    LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
+    const larmor_shape t = larmor_array_shape(times);
+    const int64_t count = shape.dim[0] * shape.dim[1], each = larmor_array_count(times);
+    if (lmr_is_complex(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
+        (t.ndim == 2 && t.dim[1] != shape.dim[1]))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
+                        lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
+                        (long long)shape.dim[1]);
+    double *points = NULL, *seconds = NULL, *turns = calloc((size_t)count + 1, sizeof *turns);
+    larmor_status st = turns ? read_reals(traj, &points) : LMR_NO_MEMORY();
+    if (!st) st = read_reals(times, &seconds);
+    if (!st) add_field(field, phantom->ndim, count, seconds, each, points, turns);
+    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, turns, coils, dtype, shape, kspace);
+    free(turns), free(seconds), free(points);
+    return st;
+}
+
+larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
+                                       larmor_shape shape, larmor_array **map)
+{
+    *map = NULL;
+    if (lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
+    LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
+    larmor_array *wide;
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, shape, &wide));
+    double *host = malloc(larmor_array_bytes(wide));
+    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; !st && i < larmor_shape_count(shape); i++) {
+        host[i] = field->hz;
+        for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
+            host[i] += field->gradient[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
+    }
+    if (!st) st = larmor_array_write(wide, host, larmor_array_bytes(wide));
+    if (!st) st = larmor_array_convert(wide, dtype, map);
+    free(host);
+    larmor_array_free(wide);
     return st;
 }

@@ -28,7 +28,7 @@ larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom *
         if (!name || strcmp(name, kinds[i].name) != 0) continue;
         larmor_phantom *p = calloc(1, sizeof *p);
         if (!p) return LMR_NO_MEMORY();
-        p->ndim = ndim;
+        p->ndim = ndim, p->reach = 1;
         kinds[i].fill(p);
         *phantom = p;
         return LARMOR_OK;

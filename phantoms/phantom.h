@@ -22,6 +22,8 @@ typedef struct lmr_blob {
 enum { LMR_PHANTOM_PARTS = 10, LMR_PHANTOM_BLOBS = 1024 };
 struct larmor_phantom {
     int ndim, parts, blobs;
+    int enhancing; /* the part that takes up contrast agent */
+    double reach;  /* >= 1: what surrounds the object, coils, is that much further away */
     lmr_ellipsoid part[LMR_PHANTOM_PARTS];
     lmr_blob blob[LMR_PHANTOM_BLOBS];
 };
@@ -51,8 +53,9 @@ typedef struct lmr_coils {
     double *weight; /* re, im at 2 (m + modes c) */
 } lmr_coils;
 
-/* count coils around the object; count 0: one uniform coil of sensitivity 1. Errors: LARMOR_ERR_ARG, MEMORY. */
-larmor_status lmr_coils_create(int ndim, int count, lmr_coils *coils);
+/* count coils around an object; count 0: one uniform coil of sensitivity 1. reach: the maps are s(r / reach), s those
+ * around an object within the field of view. Errors: LARMOR_ERR_ARG, MEMORY. */
+larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coils);
 void lmr_coils_free(lmr_coils *coils);
 
 /* ---- k-space ---- */
@@ -86,6 +89,9 @@ void lmr_blobs_add_transform(const lmr_spectrum *spectrum, const double k[3], do
 /* line[x] += the blobs along one line of voxels, at y and z, averaged over sub x sub (x sub) points of each voxel. */
 void lmr_blobs_add_line(const larmor_phantom *phantom, const int64_t n[3], int64_t y, int64_t z, int sub,
                         double *line);
+
+/* The largest |r| of the object along any direction, in units of the field of view. */
+double lmr_phantom_extent(const larmor_phantom *phantom);
 
 /* ---- host memory ---- */
 

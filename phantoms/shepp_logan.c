@@ -37,6 +37,7 @@ void lmr_shepp_logan(larmor_phantom *phantom)
 {
     const row *rows = phantom->ndim == 3 ? solid : plane;
     phantom->parts = LMR_PHANTOM_PARTS;
+    phantom->enhancing = 4; /* the large one above the middle */
     for (int i = 0; i < LMR_PHANTOM_PARTS; i++) {
         lmr_ellipsoid *e = &phantom->part[i];
         e->density = rows[i].density;

@@ -50,7 +50,7 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
     LMR_OR(done, larmor_phantom_image(phantom, dev, LARMOR_C128, shape, &image));
     LMR_OR(done, read_values(image, &density));
     if (coils) {
-        LMR_OR(done, larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
+        LMR_OR(done, larmor_phantom_coils_around(phantom, dev, LARMOR_C128, shape, NULL, coils, &maps));
         LMR_OR(done, read_values(maps, &sensitivities));
     }
     const int64_t voxels = larmor_shape_count(shape);

@@ -51,6 +51,7 @@ void lmr_texture(larmor_phantom *phantom)
     const int ndim = phantom->ndim;
     const double middle[3] = {0}, left[3] = {-0.15, 0.08, 0.05}, right[3] = {0.16, -0.12, -0.06};
     phantom->parts = 3;
+    phantom->enhancing = 2;
     phantom->part[0] = ellipsoid(ndim, 0.6, middle, body, 0);
     phantom->part[1] = ellipsoid(ndim, -0.3, left, (double[]){0.1, 0.16, 0.13}, 20);
     phantom->part[2] = ellipsoid(ndim, 0.25, right, (double[]){0.12, 0.09, 0.15}, -30);

@@ -164,6 +164,11 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
+/* larmor_array_save for coil maps [nx, ny(, nz), coils]: a .cfl has them as BART does, coils always in dimension 3.
+ *
+ * Errors  LARMOR_ERR_SHAPE for another number of dimensions; those of larmor_array_save. */
+LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps);
+
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
  * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.
  * Trailing dimensions of 1 are dropped.
@@ -193,6 +198,9 @@ typedef struct larmor_scan {
     double field_tesla;                                                     /* default 3 */
     double noise_bandwidth;  /* relativeReceiverNoiseBandwidth; 0: not written */
     const char *description; /* protocolName; may be NULL */
+    int64_t acceleration[2]; /* accelerationFactor along steps 1 and 2; 0: not written */
+    const char
+        *calibration; /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
 } larmor_scan;
 
 typedef struct larmor_acquisition { /* one readout; zero means zero */

@@ -20,22 +20,78 @@ typedef struct larmor_phantom larmor_phantom; /* immutable once made */
 LARMOR_API larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom);
 LARMOR_API void larmor_phantom_free(larmor_phantom *phantom); /* NULL is fine */
 
+/* ---- objects that are larger, that move, that change ---- */
+
+typedef struct larmor_phantom_state { /* zero means as it was made */
+    double size;                      /* factor about the centre of the field of view; default 1 */
+    double degrees;                   /* turned about z from x to y, in units of the field of view; after size */
+    double shift[3];                  /* moved, in units of the field of view; last */
+    double contrast;                  /* density that the part with contrast agent gains */
+} larmor_phantom_state;
+
+/* A phantom in another state. Of "shepp-logan" the large ellipse above the middle takes up contrast agent, of
+ * "texture" the bright one, of "disc" the disc.
+ *
+ * size    0 < size <= 10. Above 1 the coils stand further away in proportion; motion leaves them where they are.
+ * Errors  LARMOR_ERR_ARG for values that are out of range or not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
+                                               larmor_phantom **changed);
+
+typedef struct larmor_phantom_course { /* how an object changes over a series; zero means that it does not */
+    double drift[3], degrees;          /* shift and turn from the beginning to the end */
+    double breathing[3];               /* shift at the end of a breath in */
+    double breaths;                    /* over the series */
+    double contrast;                   /* density gained at the peak */
+} larmor_phantom_course;
+
+/* What a course makes of a state at a time from 0, the beginning of the series, to 1, its end.
+ *
+ * drift and degrees go on evenly; breathing is sin^4(pi breaths time), which stays near 0 for longer than near 1;
+ * contrast is a gamma variate that arrives at 0.1 and peaks at 0.4, (x exp(1 - x))^2 with x = (time - 0.1) / 0.3.
+ *
+ * state   gets shift, degrees and contrast added; its size stays.
+ * Source  Lujan et al., Med. Phys. 26, 715 (1999) for breathing; Thompson et al., Circ. Res. 14, 502 (1964) for the
+ *         gamma variate. */
+LARMOR_API void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_phantom_state *state);
+
+/* ---- pictures, k-space, coils ---- */
+
 /* The phantom's density at voxel resolution, averaged over each voxel by 4 sub-samples per direction.
  *
  * shape   [nx, ny] or [nx, ny, nz], as the phantom has dimensions, else LARMOR_ERR_SHAPE; dtype complex. */
 LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                               larmor_shape shape, larmor_array **image);
 
-/* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the field of view; nothing is rasterised.
+/* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the whole object; nothing is rasterised.
  *
  * traj    [nd, samples, readouts] real, cycles per field of view.
- * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils(C), kspace is
+ * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils_around, kspace is
  *         [samples, readouts, C].
  * Errors  LARMOR_ERR_SHAPE if traj's nd is not the phantom's; LARMOR_ERR_ARG for coils out of 0..1024;
  *         LARMOR_ERR_MEMORY.
  * Source  the Fourier transform of the unit disc is J1(2 pi k)/k, of the unit ball (sin u - u cos u)/(2 pi^2 k^3). */
 LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                                larmor_dtype dtype, larmor_array **kspace);
+
+typedef struct larmor_phantom_field { /* off-resonance that is linear in space */
+    double hz;                        /* in the centre of the field of view */
+    double gradient[3]; /* by how much it rises from one edge of the field of view to the other, in Hz */
+} larmor_phantom_field;
+
+/* Exact k-space with off-resonance: y_c(k_j) = integral rho s_c exp(-2 pi i k_j . r) exp(+2 pi i f(r) t_j) dr with
+ * f(r) = hz + gradient . r, which moves k_j to k_j - gradient t_j and turns the sample by hz t_j.
+ *
+ * times   [samples] or [samples, readouts] real, in seconds; 0 is where the phase of the image is meant.
+ * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_SHAPE for other times. */
+LARMOR_API larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom, const larmor_array *traj,
+                                                             const larmor_phantom_field *field,
+                                                             const larmor_array *times, int coils, larmor_dtype dtype,
+                                                             larmor_array **kspace);
+
+/* That field in Hz at the voxels of an image, dtype f32 or f64: what larmor_op_off_resonance takes. Errors:
+ * LARMOR_ERR_SHAPE, LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev,
+                                                  larmor_dtype dtype, larmor_shape shape, larmor_array **map);
 
 /* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
  * their products with the phantom have an exact Fourier transform: a few shifted copies.
@@ -46,9 +102,18 @@ LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, co
 LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                               larmor_array **maps);
 
+/* The coils that larmor_phantom_kspace sees a phantom with: those of larmor_phantom_coils, but around one that
+ * larmor_phantom_change has enlarged they stand as much further away.
+ *
+ * extent  what the maps cover in each direction, in units of the field of view, > 0: voxel i of n sits at
+ *         extent (i - floor(n/2)) / n. NULL: 1, the field of view itself. LARMOR_ERR_ARG for anything else. */
+LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev,
+                                                     larmor_dtype dtype, larmor_shape shape, const double *extent,
+                                                     int coils, larmor_array **maps);
+
 /* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
  * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite
- * k-space. */
+ * k-space. What lies beyond the field of view is cut off and does not fold. */
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 

@@ -25,6 +25,14 @@ typedef struct larmor_traj_opts {
     int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
     double undersampling; /* divides the default number of readouts; default 1 */
+    int64_t first; /* readouts of this scan that came before, so that a series goes on: golden, stars (spokes of each
+                      partition) and koosh continue their angles; radial and spiral turn, for every `readouts` that came
+                      before, by the golden fraction of the angle between neighbours; cartesian stays; default 0 */
+    int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
+    int64_t calibration[2];  /* cartesian: lines in the middle of y and z that are all there; default 0: none, in z as
+                                many as in y, at most all */
+    double partial_fourier;  /* cartesian: the part of y that is there, 1/2 < F <= 1; lines below centre - (F - 1/2) N
+                                are left out unless they calibrate; default 1 */
 } larmor_traj_opts;
 
 /* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
@@ -39,6 +47,21 @@ typedef struct larmor_traj_opts {
  *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
 LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                             larmor_array **traj);
+
+enum { LARMOR_LINE_IMAGING = 1, LARMOR_LINE_CALIBRATION = 2 };
+
+/* What a Cartesian line at (ky, kz) cycles per field of view is for: the sum of LARMOR_LINE_IMAGING, if it is one of
+ * every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle; 0: opts leave it out. */
+LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, int64_t kz);
+
+/* Where k-space is sampled if the gradients are late: each coordinate at sample i is that of sample i - delay.
+ *
+ * traj     [nd, samples, readouts] real.
+ * delay    in samples, one of each direction (the first nd are used).
+ * delayed  f64 of traj's shape. Between samples a cubic through four of them (fewer samples: a line), beyond the ends
+ *          straight on: exact for straight, even readouts.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed);
 
 /* The name and one-line description of trajectory i, or NULL past the last. */
 LARMOR_API const char *larmor_traj_name(int i);

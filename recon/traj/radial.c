@@ -21,6 +21,12 @@ double lmr_traj_golden_angle(int64_t j, int64_t tiny)
     return fmod((double)j * (M_PI / (ratio + (double)tiny - 1)), 2 * M_PI);
 }
 
+double lmr_traj_golden_turn(const lmr_traj_plan *plan)
+{
+    const int64_t repetition = plan->opts.first / plan->readouts;
+    return fmod((double)repetition * ((sqrt(5) - 1) / 2), 1);
+}
+
 /* Spokes that Nyquist asks for in the plane: neighbours 1/FOV apart at the rim. */
 static larmor_status plane_size(lmr_traj_plan *plan)
 {
@@ -43,8 +49,9 @@ static larmor_status radial_size(lmr_traj_plan *plan)
 
 static void radial_fill(const lmr_traj_plan *plan, double *k)
 {
+    const double turn = lmr_traj_golden_turn(plan);
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = M_PI * (double)j / (double)plan->readouts;
+        const double angle = M_PI * ((double)j + turn) / (double)plan->readouts;
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle)}, k + 2 * plan->samples * j);
     }
 }
@@ -62,7 +69,7 @@ static larmor_status golden_size(lmr_traj_plan *plan)
 static void golden_fill(const lmr_traj_plan *plan, double *k)
 {
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = lmr_traj_golden_angle(j, plan->opts.tiny);
+        const double angle = lmr_traj_golden_angle(plan->opts.first + j, plan->opts.tiny);
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle)}, k + 2 * plan->samples * j);
     }
 }
@@ -94,7 +101,8 @@ static void koosh_fill(const lmr_traj_plan *plan, double *k)
     const double mean[2] = {0.465571231876768, 0.682327803828019};
 #pragma omp parallel for schedule(static) num_threads(plan->threads)
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double z = fmod((double)j * mean[0], 1), angle = 2 * M_PI * fmod((double)j * mean[1], 1);
+        const double number = (double)(plan->opts.first + j);
+        const double z = fmod(number * mean[0], 1), angle = 2 * M_PI * fmod(number * mean[1], 1);
         const double rim = sqrt(1 - z * z);
         lmr_traj_spoke(plan, (double[]){rim * cos(angle), rim * sin(angle), z}, k + 3 * plan->samples * j);
     }

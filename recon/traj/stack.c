@@ -27,7 +27,7 @@ static void fill(const lmr_traj_plan *plan, double *k)
     const int64_t centre = plan->opts.matrix[2] / 2;
 #pragma omp parallel for schedule(static) num_threads(plan->threads)
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = lmr_traj_golden_angle(j % spokes(plan), plan->opts.tiny);
+        const double angle = lmr_traj_golden_angle(plan->opts.first + j % spokes(plan), plan->opts.tiny);
         double *line = k + plan->nd * plan->samples * j;
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
         if (plan->nd == 2) continue;

@@ -61,9 +61,31 @@ static larmor_status check(const larmor_traj_opts *o)
     if (o->density != 0 && !(o->density >= 1 && o->density <= 8))
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: got density %g, expected 1 (Archimedean) to 8 (dense centre)",
                         o->density);
+    if (o->first < 0 || o->first > INT64_C(1) << 40)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld readouts before the first, expected 0 to 2^40",
+                        (long long)o->first);
     if (o->undersampling != 0 && !(o->undersampling > 0 && o->undersampling <= 1e9))
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: got undersampling %g, expected a factor above 0, 1 for none",
                         o->undersampling);
+    return LARMOR_OK;
+}
+
+/* What chooses among Cartesian lines. */
+static larmor_status check_pattern(const lmr_traj *kind, const larmor_traj_opts *o)
+{
+    for (int d = 0; d < 2; d++)
+        if (o->acceleration[d] < 0 || o->calibration[d] < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "traj: got acceleration %lld and %lld calibration lines, expected numbers >= 0",
+                            (long long)o->acceleration[d], (long long)o->calibration[d]);
+    if (o->partial_fourier != 0 && !(o->partial_fourier > 0.5 && o->partial_fourier <= 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got a partial Fourier factor of %g, expected more than 1/2, at most 1",
+                        o->partial_fourier);
+    if (kind != &lmr_traj_cartesian && lmr_traj_has_pattern(o))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "traj: %s got acceleration, calibration lines or partial Fourier, which are for cartesian; "
+                        "use undersampling",
+                        kind->name);
     return LARMOR_OK;
 }
 
@@ -92,6 +114,7 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     if (!kind) return unknown(name);
     if (!opts) return LMR_FAIL(LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
     LMR_TRY(check(opts));
+    LMR_TRY(check_pattern(kind, opts));
     lmr_traj_plan plan = {*opts, 0, opts->samples, opts->readouts, lmr_device_threads(dev)};
     if (!plan.opts.tiny) plan.opts.tiny = 1;
     if (plan.opts.density == 0) plan.opts.density = 1;

@@ -33,9 +33,15 @@ larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *rea
 /* A refusal unless the matrix has 2 dimensions (the third 1) or 3 (none of them 1). */
 larmor_status lmr_traj_flat(const lmr_traj_plan *plan, const char *name, const char *instead);
 
+/* 1 if the options choose Cartesian lines by acceleration, calibration or partial Fourier. */
+int lmr_traj_has_pattern(const larmor_traj_opts *opts);
+
 /* One spoke through the centre along the unit vector direction [nd], k [nd, samples]: from -N/2 in steps of N /
  * samples, so that sample samples / 2 is the centre. */
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k);
+
+/* How far readouts that are evenly spread have turned after opts.first others, in [0, 1) of their spacing. */
+double lmr_traj_golden_turn(const lmr_traj_plan *plan);
 
 /* The angle of spoke j in the plane, tiny golden angles: pi / (golden ratio + tiny - 1) apart. */
 double lmr_traj_golden_angle(int64_t j, int64_t tiny);

@@ -93,6 +93,38 @@ static void cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones(void **state)
     larmor_array_free(x);
 }
 
+/* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
+static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **state)
+{
+    (void)state;
+    larmor_array *flat = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 9), *x, *y;
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("maps.cfl"), 0, &out));
+    assert_ok(larmor_maps_save(out, flat));
+    larmor_output_free(out);
+    size_t bytes;
+    unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
+    static const char expected[] = "# Dimensions\n6 5 1 3 1 1 1 1 1 1 1 1 1 1 1 1\n";
+    assert_int_equal(bytes, sizeof expected - 1);
+    assert_memory_equal(header, expected, bytes);
+    free(header);
+    assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
+    assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
+    assert_same(x, y);
+    larmor_array_free(y), larmor_array_free(x);
+    assert_ok(larmor_output_open(in_folder("maps.npy"), 0, &out));
+    assert_ok(larmor_maps_save(out, flat));
+    larmor_output_free(out);
+    assert_ok(larmor_image_read(in_folder("maps.npy"), dev, &y));
+    assert_same(flat, y);
+    larmor_array_free(y);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 5), &x));
+    assert_ok(larmor_output_open(in_folder("two.cfl"), 0, &out));
+    assert_refused(larmor_maps_save(out, x), LARMOR_ERR_SHAPE, "expected [nx, ny, coils] or [nx, ny, nz, coils]");
+    larmor_output_free(out);
+    larmor_array_free(x), larmor_array_free(flat);
+}
+
 static void trailing_ones_are_dropped(void **state)
 {
     (void)state;
@@ -220,6 +252,7 @@ int main(void)
         IN_FOLDER(npy_header_is_numpys_own),
         IN_FOLDER(npy_in_c_order_has_its_axes_reversed),
         IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones),
+        IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart),
         IN_FOLDER(trailing_ones_are_dropped),
         IN_FOLDER(several_images_are_stacked_last),
         IN_FOLDER(magnitude_is_written_if_asked),

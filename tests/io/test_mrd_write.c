@@ -18,7 +18,9 @@ static const larmor_scan scan = {.encoding = {.matrix = {128, 96, 1},
                                  .readouts = 150,
                                  .slices = 2,
                                  .noise_bandwidth = 0.793,
-                                 .description = "brain <1> & more"};
+                                 .description = "brain <1> & more",
+                                 .acceleration = {3, 0},
+                                 .calibration = "embedded"};
 
 #define SAMPLES 20
 
@@ -158,6 +160,9 @@ static void header_has_what_the_schema_asks_for(void **state)
     assert_within(xml, "<slice><minimum>0</minimum><maximum>1</maximum>");
     assert_within(xml, "<repetition><minimum>0</minimum><maximum>0</maximum>");
     assert_within(xml, "<trajectory>radial</trajectory>");
+    assert_within(xml, "<accelerationFactor><kspace_encoding_step_1>3</kspace_encoding_step_1>"
+                       "<kspace_encoding_step_2>1</kspace_encoding_step_2></accelerationFactor>");
+    assert_within(xml, "<calibrationMode>embedded</calibrationMode>");
     free(xml);
     ismrmrd_close_dataset(&d);
 }

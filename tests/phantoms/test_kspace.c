@@ -129,6 +129,73 @@ static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
     assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 64, 64), 2, 3), 1e-4);
 }
 
+/* Samples of one readout, their times, and the picture of the texture times the phase that it has gained. */
+static void off_resonance_is_a_phase_that_grows_with_time(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 6, COILS = 2 };
+    const larmor_phantom_field field = {.hz = 70, .gradient = {150, -90, 60}};
+    const double seconds[SAMPLES] = {-2e-3, -1e-3, 0, 1e-3, 3e-3, 7e-3};
+    const larmor_shape shapes[] = {LARMOR_SHAPE(128, 120), LARMOR_SHAPE(48, 44, 40)};
+    for (int i = 0; i < 2; i++) {
+        const larmor_shape shape = shapes[i];
+        const int64_t voxels = larmor_shape_count(shape);
+        larmor_phantom *p = phantom("texture", shape.ndim);
+        larmor_array *picture, *maps, *map, *y, *times, *traj = points_within(shape.ndim, SAMPLES, 3, 11);
+        assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), &times));
+        assert_ok(larmor_array_write(times, seconds, sizeof seconds));
+        assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, times, COILS, LARMOR_C128, &y));
+        assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
+        assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &maps));
+        assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
+        double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
+        double complex *turned = malloc((size_t)voxels * sizeof *turned);
+        double *k = coordinates_of(traj);
+        assert_non_null(turned);
+        for (int c = 0; c < COILS; c++)
+            for (int j = 0; j < SAMPLES; j++) {
+                for (int64_t r = 0; r < voxels; r++)
+                    turned[r] = rho[r] * cexp(2 * M_PI * I * creal(f[r]) * seconds[j]);
+                const double complex expected = integral(shape, turned, s + voxels * c, k + shape.ndim * j);
+                assert_at_most(cabs(v[j + SAMPLES * c] - expected), 2e-4);
+            }
+        free(k), free(turned), free(v), free(f), free(s), free(rho);
+        larmor_array_free(map), larmor_array_free(maps), larmor_array_free(picture), larmor_array_free(y);
+        larmor_array_free(times), larmor_array_free(traj);
+        larmor_phantom_free(p);
+    }
+}
+
+static void times_are_those_of_samples_or_of_all_readouts(void **state)
+{
+    (void)state;
+    const larmor_phantom_field field = {.hz = 100};
+    larmor_phantom *p = phantom("disc", 2);
+    larmor_array *traj, *each, *all, *wrong, *a, *b;
+    const double t[3] = {0, 1e-3, 2e-3}, repeated[6] = {0, 1e-3, 2e-3, 0, 1e-3, 2e-3};
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3), &each));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 2), &all));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2), &wrong));
+    assert_ok(larmor_array_write(each, t, sizeof t));
+    assert_ok(larmor_array_write(all, repeated, sizeof repeated));
+    assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, each, 0, LARMOR_C128, &a));
+    assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, all, 0, LARMOR_C128, &b));
+    double complex *u = values_of(a), *v = values_of(b);
+    assert_memory_equal(u, v, larmor_array_bytes(a));
+    for (int j = 0; j < 6; j++)
+        assert_at_most(cabs(u[j] - M_PI * 0.3 * 0.22 * cexp(0.2 * M_PI * I * (j % 3))), 1e-15);
+    larmor_array_free(b);
+    assert_refused(larmor_phantom_kspace_off_resonance(p, traj, &field, wrong, 0, LARMOR_C128, &b), LARMOR_ERR_SHAPE,
+                   "phantom kspace: times are f64 [2]");
+    assert_refused(larmor_phantom_field_map(&field, dev, LARMOR_C64, LARMOR_SHAPE(4, 4), &b), LARMOR_ERR_ARG,
+                   "phantom field: got c64, expected f32 or f64");
+    free(v), free(u);
+    larmor_array_free(a), larmor_array_free(wrong), larmor_array_free(all), larmor_array_free(each);
+    larmor_array_free(traj);
+    larmor_phantom_free(p);
+}
+
 static void a_real_density_has_a_conjugate_symmetric_kspace(void **state)
 {
     (void)state;
@@ -245,6 +312,8 @@ int main(void)
         cmocka_unit_test(kspace_in_the_plane_is_the_integral_of_the_picture),
         cmocka_unit_test(kspace_in_space_is_the_integral_of_the_picture),
         cmocka_unit_test(coil_kspace_is_the_integral_of_coil_times_picture),
+        cmocka_unit_test(off_resonance_is_a_phase_that_grows_with_time),
+        cmocka_unit_test(times_are_those_of_samples_or_of_all_readouts),
         cmocka_unit_test(a_real_density_has_a_conjugate_symmetric_kspace),
         cmocka_unit_test(a_shifted_phantom_has_a_linear_phase),
         cmocka_unit_test(precision_and_threads_do_not_change_the_answer),

@@ -73,6 +73,95 @@ static void more_lines_than_there_are_is_refused(void **state)
                    "traj: cartesian got 9 readouts, expected at most the 8 lines of the matrix");
 }
 
+/* Counts of lines by role, and all lines that are listed twice or have none. */
+static void count_roles(const larmor_traj_opts *opts, int count[4])
+{
+    larmor_shape s;
+    double *k = make(opts, &s);
+    memset(count, 0, 4 * sizeof *count);
+    for (int64_t j = 0; j < s.dim[2]; j++) {
+        const double *line = k + s.dim[0] * s.dim[1] * j;
+        const int role = larmor_traj_line_role(opts, lround(line[1]), s.dim[0] == 3 ? lround(line[2]) : 0);
+        assert_in_range(role, 1, 3);
+        count[role]++;
+        for (int64_t i = 0; i < j; i++) {
+            const double *other = k + s.dim[0] * s.dim[1] * i;
+            assert_false(other[1] == line[1] && (s.dim[0] == 2 || other[2] == line[2]));
+        }
+    }
+    free(k);
+}
+
+static void acceleration_keeps_every_rth_line_and_the_middle_all(void **state)
+{
+    (void)state;
+    int count[4];
+    /* ky -16 .. 15: -15, -12, .. 15 are of the grid; -6 .. 5 in the middle, of these -6, -3, 0 and 3 in both */
+    count_roles(&(larmor_traj_opts){.matrix = {4, 32}, .acceleration = {3}, .calibration = {12}}, count);
+    assert_int_equal(count[LARMOR_LINE_IMAGING], 11 - 4);
+    assert_int_equal(count[LARMOR_LINE_CALIBRATION], 12 - 4);
+    assert_int_equal(count[LARMOR_LINE_IMAGING | LARMOR_LINE_CALIBRATION], 4);
+    /* without calibration the centre is there all the same */
+    const larmor_traj_opts odd = {.matrix = {4, 31}, .acceleration = {4}};
+    count_roles(&odd, count);
+    assert_int_equal(count[LARMOR_LINE_IMAGING], 7); /* -12, -8, .. 12 */
+    assert_int_equal(larmor_traj_line_role(&odd, 0, 0), LARMOR_LINE_IMAGING);
+    assert_int_equal(larmor_traj_line_role(&odd, 1, 0), 0);
+    assert_int_equal(larmor_traj_line_role(&odd, 16, 0), 0); /* outside of the matrix */
+}
+
+static void acceleration_and_calibration_go_along_y_and_z(void **state)
+{
+    (void)state;
+    int count[4];
+    count_roles(&(larmor_traj_opts){.matrix = {2, 12, 9}, .acceleration = {2, 3}, .calibration = {4, 3}}, count);
+    assert_int_equal(count[1] + count[3], 6 * 3); /* ky -6, -4 .. 4; kz -3, 0, 3 */
+    assert_int_equal(count[2] + count[3], 4 * 3); /* ky -2 .. 1; kz -1 .. 1 */
+    assert_int_equal(count[3], 2 * 1);            /* ky -2, 0; kz 0 */
+    count_roles(&(larmor_traj_opts){.matrix = {2, 12, 5}, .acceleration = {1, 2}, .calibration = {8}}, count);
+    assert_int_equal(count[2] + count[3], 8 * 5); /* as many partitions as lines, at most all */
+}
+
+static void partial_fourier_leaves_out_the_first_lines(void **state)
+{
+    (void)state;
+    larmor_shape s;
+    double *k = make(&(larmor_traj_opts){.matrix = {2, 32}, .partial_fourier = 0.625}, &s);
+    assert_int_equal(s.dim[2], 20);
+    for (int j = 0; j < 20; j++) assert_true(k[4 * j + 1] == j - 4);
+    free(k);
+    k = make(&(larmor_traj_opts){.matrix = {2, 31}, .partial_fourier = 0.75, .acceleration = {2}}, &s);
+    assert_int_equal(s.dim[2], 12); /* of 24 lines from -8 to 15 the even ones */
+    for (int j = 0; j < 12; j++) assert_true(k[4 * j + 1] == 2 * j - 8);
+    free(k);
+    int count[4]; /* calibration is complete, whatever the part */
+    count_roles(&(larmor_traj_opts){.matrix = {2, 32}, .partial_fourier = 0.625, .calibration = {16}}, count);
+    assert_int_equal(count[2] + count[3], 16);
+    assert_int_equal(count[1] + count[3], 20);
+}
+
+static void patterns_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        larmor_traj_opts opts;
+        const char *message;
+    } bad[] = {
+        {{.matrix = {8}, .acceleration = {-1}},
+         "traj: got acceleration -1 and 0 calibration lines, expected numbers"},
+        {{.matrix = {8}, .acceleration = {2}, .readouts = 4}, "traj: cartesian got readouts or undersampling beside"},
+        {{.matrix = {8}, .calibration = {9}}, "traj: cartesian got acceleration 1 and 9 calibration lines along y"},
+        {{.matrix = {8, 8, 4}, .acceleration = {1, 5}}, "along z, expected at most its 4 lines"},
+        {{.matrix = {8}, .partial_fourier = 0.5}, "traj: got a partial Fourier factor of 0.5"},
+        {{.matrix = {8}, .partial_fourier = NAN}, "traj: got a partial Fourier factor of nan"},
+    };
+    larmor_array *traj;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_refused(larmor_traj_create(dev, "cartesian", &bad[i].opts, &traj), LARMOR_ERR_ARG, bad[i].message);
+    assert_refused(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .calibration = {4}}, &traj),
+                   LARMOR_ERR_ARG, "traj: golden got acceleration, calibration lines or partial Fourier");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +169,10 @@ int main(void)
         cmocka_unit_test(fewer_lines_are_evenly_spread_and_keep_the_centre),
         cmocka_unit_test(more_samples_make_a_finer_line),
         cmocka_unit_test(more_lines_than_there_are_is_refused),
+        cmocka_unit_test(acceleration_keeps_every_rth_line_and_the_middle_all),
+        cmocka_unit_test(acceleration_and_calibration_go_along_y_and_z),
+        cmocka_unit_test(partial_fourier_leaves_out_the_first_lines),
+        cmocka_unit_test(patterns_that_make_no_sense_are_refused),
     };
     RUN_TESTS(tests);
 }

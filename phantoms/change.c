@@ -1,0 +1,85 @@
+/* Phantoms that are larger, that move and that take up contrast agent: all of it stays a sum of ellipsoids and
+ * Gaussians. SPDX-License-Identifier: Apache-2.0 */
+#include "phantoms/phantom.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void move(const larmor_phantom_state *s, int ndim, double size, double centre[3])
+{
+    const double c = cos(s->degrees * M_PI / 180), d = sin(s->degrees * M_PI / 180);
+    const double x = centre[0] * size, y = centre[1] * size;
+    centre[0] = c * x - d * y + s->shift[0];
+    centre[1] = d * x + c * y + s->shift[1];
+    if (ndim == 3) centre[2] = centre[2] * size + s->shift[2];
+}
+
+static void turn(const larmor_phantom_state *s, lmr_ellipsoid *e)
+{
+    const double c = cos(s->degrees * M_PI / 180), d = sin(s->degrees * M_PI / 180);
+    const double cosine = e->cosine, sine = e->sine;
+    e->cosine = c * cosine - d * sine;
+    e->sine = d * cosine + c * sine;
+}
+
+static larmor_status check(const larmor_phantom_state *s, double size)
+{
+    if (!(size > 0 && size <= 10))
+        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got a size of %g, expected more than 0, at most 10", size);
+    const double values[] = {s->degrees, s->shift[0], s->shift[1], s->shift[2], s->contrast};
+    for (int i = 0; i < 5; i++)
+        if (!isfinite(values[i]) || fabs(values[i]) > 1e6)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "phantom: got %g degrees, shift %g, %g, %g, contrast %g, expected numbers", s->degrees,
+                            s->shift[0], s->shift[1], s->shift[2], s->contrast);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
+                                    larmor_phantom **changed)
+{
+    *changed = NULL;
+    const double size = state->size != 0 ? state->size : 1;
+    LMR_TRY(check(state, size));
+    larmor_phantom *p = malloc(sizeof *p);
+    if (!p) return LMR_NO_MEMORY();
+    *p = *phantom;
+    p->reach *= fmax(1, size);
+    p->part[p->enhancing].density += state->contrast;
+    for (int i = 0; i < p->parts; i++) {
+        for (int d = 0; d < p->ndim; d++) p->part[i].half_axis[d] *= size;
+        move(state, p->ndim, size, p->part[i].centre);
+        turn(state, &p->part[i]);
+    }
+    for (int i = 0; i < p->blobs; i++) {
+        p->blob[i].sigma *= size;
+        move(state, p->ndim, size, p->blob[i].centre);
+    }
+    *changed = p;
+    return LARMOR_OK;
+}
+
+void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_phantom_state *state)
+{
+    const double breath = pow(sin(M_PI * course->breaths * time), 4), x = fmax(0, (time - 0.1) / 0.3);
+    for (int d = 0; d < 3; d++) state->shift[d] += course->drift[d] * time + course->breathing[d] * breath;
+    state->degrees += course->degrees * time;
+    state->contrast += course->contrast * pow(x * exp(1 - x), 2);
+}
+
+double lmr_phantom_extent(const larmor_phantom *phantom)
+{
+    const int ndim = phantom->ndim;
+    double extent = 0;
+    for (int i = 0; i < phantom->parts; i++) {
+        const lmr_ellipsoid *e = &phantom->part[i];
+        const double *a = e->half_axis;
+        const double half[3] = {hypot(a[0] * e->cosine, a[1] * e->sine), hypot(a[0] * e->sine, a[1] * e->cosine),
+                                a[2]};
+        for (int d = 0; d < ndim; d++) extent = fmax(extent, fabs(e->centre[d]) + half[d]);
+    }
+    for (int i = 0; i < phantom->blobs; i++) /* of a Gaussian 3 sigma count, where 1 % is left */
+        for (int d = 0; d < ndim; d++)
+            extent = fmax(extent, fabs(phantom->blob[i].centre[d]) + 3 * phantom->blob[i].sigma);
+    return extent;
+}

@@ -1,0 +1,186 @@
+/* Trajectories of a series go on from one repetition to the next; late gradients shift them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "larmor/recon.h"
+#include "tests/support/test.h"
+
+static double *make(const char *name, larmor_traj_opts opts, int64_t first, larmor_shape *shape)
+{
+    larmor_array *traj;
+    opts.first = first;
+    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    *shape = larmor_array_shape(traj);
+    double *k = malloc(larmor_array_bytes(traj));
+    assert_non_null(k);
+    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
+    larmor_array_free(traj);
+    return k;
+}
+
+static void golden_angles_and_means_go_on(void **state)
+{
+    (void)state;
+    enum { N = 13, REPETITIONS = 3 };
+    const char *names[] = {"golden", "koosh", "golden"};
+    for (int i = 0; i < 3; i++) {
+        larmor_traj_opts opts = {.matrix = {10}, .samples = 6, .readouts = N, .tiny = i == 2 ? 5 : 0};
+        larmor_shape s;
+        opts.readouts = REPETITIONS * N;
+        double *all = make(names[i], opts, 0, &s);
+        const size_t each = (size_t)(s.dim[0] * s.dim[1] * N);
+        opts.readouts = N;
+        for (int r = 0; r < REPETITIONS; r++) {
+            double *k = make(names[i], opts, (int64_t)r * N, &s);
+            assert_memory_equal(k, all + each * (size_t)r, each * sizeof *k);
+            free(k);
+        }
+        free(all);
+    }
+}
+
+static void the_stars_of_a_stack_go_on(void **state)
+{
+    (void)state;
+    enum { SPOKES = 7, NZ = 3, SAMPLES = 8 };
+    larmor_shape s;
+    double *stack = make("stars", (larmor_traj_opts){.matrix = {8, 8, NZ}, .samples = SAMPLES, .readouts = SPOKES},
+                         2 * SPOKES, &s);
+    double *star =
+        make("golden", (larmor_traj_opts){.matrix = {8}, .samples = SAMPLES, .readouts = SPOKES}, 2 * SPOKES, &s);
+    for (int i = 0; i < SAMPLES * SPOKES * NZ; i++)
+        for (int d = 0; d < 2; d++) assert_true(stack[3 * i + d] == star[2 * (i % (SAMPLES * SPOKES)) + d]);
+    free(star), free(stack);
+}
+
+static double angle_at(const double *k, const larmor_shape *s, int64_t readout)
+{
+    const double *last = k + 2 * (s->dim[1] - 1 + s->dim[1] * readout);
+    return atan2(last[1], last[0]);
+}
+
+/* Even readouts keep their distance, and each repetition is turned into the gaps that the others have left. */
+static void even_spokes_and_arms_turn_into_the_gaps(void **state)
+{
+    (void)state;
+    enum { N = 9, REPETITIONS = 8 };
+    const char *names[] = {"radial", "spiral"};
+    for (int i = 0; i < 2; i++) {
+        const double spacing = (i ? 2 : 1) * M_PI / N;
+        double turn[REPETITIONS];
+        for (int r = 0; r < REPETITIONS; r++) {
+            larmor_shape s;
+            const larmor_traj_opts opts = {.matrix = {24}, .samples = 50, .readouts = N};
+            double *k = make(names[i], opts, (int64_t)r * N, &s), *still = make(names[i], opts, 0, &s);
+            for (int j = 0; j < N; j++) {
+                const double moved = remainder(angle_at(k, &s, j) - angle_at(still, &s, j), 2 * M_PI) / spacing;
+                assert_at_most(fabs(moved - fmod(r * 0.6180339887498949, 1)), 1e-9);
+                turn[r] = moved;
+            }
+            free(still), free(k);
+        }
+        for (int r = 0; r < REPETITIONS; r++)
+            for (int q = 0; q < r; q++) assert_true(fabs(remainder(turn[r] - turn[q], 1)) > 0.5 / REPETITIONS);
+    }
+}
+
+static void cartesian_lines_stay(void **state)
+{
+    (void)state;
+    larmor_shape s;
+    double *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
+    double *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
+    assert_memory_equal(a, b, (size_t)larmor_shape_count(s) * sizeof *a);
+    free(b), free(a);
+}
+
+static void a_start_out_of_range_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *traj;
+    assert_refused(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .first = -1}, &traj),
+                   LARMOR_ERR_ARG, "traj: got -1 readouts before the first, expected 0 to 2^40");
+}
+
+static double *delayed(const char *name, larmor_traj_opts opts, const double delay[3], larmor_shape *shape)
+{
+    larmor_array *traj, *late;
+    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    assert_ok(larmor_traj_delay(traj, delay, &late));
+    *shape = larmor_array_shape(late);
+    double *k = malloc(larmor_array_bytes(late));
+    assert_non_null(k);
+    assert_ok(larmor_array_read(late, k, larmor_array_bytes(late)));
+    larmor_array_free(late), larmor_array_free(traj);
+    return k;
+}
+
+static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
+{
+    (void)state;
+    const double delay[3] = {0.7, -1.3, 2.25};
+    const char *names[] = {"golden", "koosh", "cartesian"};
+    for (int i = 0; i < 3; i++)
+        for (int64_t samples = 3; samples < 40; samples += 7) {
+            const larmor_traj_opts opts = {.matrix = {16}, .samples = samples, .readouts = 5};
+            larmor_shape s;
+            double *late = delayed(names[i], opts, delay, &s), *k = make(names[i], opts, 0, &s);
+            const int64_t nd = s.dim[0], n = s.dim[1];
+            for (int64_t j = 0; j < larmor_shape_count(s); j++) {
+                const int64_t d = j % nd, readout = j / (nd * n);
+                const double *line = k + nd * n * readout + d;
+                const double step = line[nd] - line[0];
+                assert_at_most(fabs(late[j] - (k[j] - step * delay[d])), 1e-12);
+            }
+            free(k), free(late);
+        }
+}
+
+/* A spiral between its samples is another, denser sampling of the same spiral. */
+static void a_late_gradient_keeps_to_a_curved_readout(void **state)
+{
+    (void)state;
+    larmor_shape s, dense;
+    const double half[3] = {0.5, 0.5, 0}; /* half a sample is one of the doubled number */
+    larmor_traj_opts opts = {.matrix = {32}, .samples = 700, .readouts = 4};
+    double *late = delayed("spiral", opts, half, &s);
+    opts.samples = 1400;
+    double *k = make("spiral", opts, 0, &dense);
+    for (int64_t readout = 0; readout < 4; readout++)
+        for (int64_t i = 20; i < 700; i++)
+            for (int d = 0; d < 2; d++)
+                assert_at_most(fabs(late[d + 2 * (i + 700 * readout)] - k[d + 2 * (2 * i - 1 + 1400 * readout)]),
+                               1e-3);
+    free(k), free(late);
+}
+
+static void delays_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    larmor_array *traj, *late;
+    assert_ok(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .readouts = 2}, &traj));
+    assert_refused(larmor_traj_delay(traj, (double[]){17, 0, 0}, &late), LARMOR_ERR_ARG,
+                   "traj delay: got 17 samples, expected at most the 16 of a readout");
+    assert_null(late);
+    assert_refused(larmor_traj_delay(traj, (double[]){0, NAN, 0}, &late), LARMOR_ERR_ARG, "traj delay: got nan");
+    larmor_array_free(traj);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 3, 4), &traj));
+    assert_refused(larmor_traj_delay(traj, (double[]){0, 0, 0}, &late), LARMOR_ERR_SHAPE,
+                   "traj delay: got c64 [2, 3, 4]");
+    larmor_array_free(traj);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_angles_and_means_go_on),
+        cmocka_unit_test(the_stars_of_a_stack_go_on),
+        cmocka_unit_test(even_spokes_and_arms_turn_into_the_gaps),
+        cmocka_unit_test(cartesian_lines_stay),
+        cmocka_unit_test(a_start_out_of_range_is_refused),
+        cmocka_unit_test(a_late_gradient_shifts_straight_readouts_exactly),
+        cmocka_unit_test(a_late_gradient_keeps_to_a_curved_readout),
+        cmocka_unit_test(delays_out_of_range_are_refused),
+    };
+    RUN_TESTS(tests);
+}
