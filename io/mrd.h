@@ -37,6 +37,13 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
 } lmr_mrd_traj;
 
+/* What tells images apart: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
+enum { LMR_KEY = 6 };
+typedef struct lmr_mrd_keyed { /* a readout with its key */
+    uint16_t key[LMR_KEY];
+    int64_t i;
+} lmr_mrd_keyed;
+
 struct larmor_raw {
     char *xml;
     lmr_mrd_header header;
@@ -45,11 +52,12 @@ struct larmor_raw {
     lmr_mrd_readout *readout;       /* [info.acquisitions] */
     float *data, *traj;             /* the pools */
     int channels;                   /* of a readout as it is stored */
-    int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels that are not dead */
+    int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels with signal and noise */
     int conjugate;
     int64_t memory;
-    int64_t *order;          /* imaging readouts, sorted by group and within a group as in the file */
-    int64_t *first_in_order; /* [groups + 1] */
+    unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no images of their own */
+    int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */
+    int64_t *first_in_order;                /* [groups + 1] */
     larmor_group *group;
     larmor_raw_info info;
 };
@@ -62,17 +70,41 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
 /* Add a line to info.warnings; what does not fit is left out. */
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
- * times. */
-larmor_status lmr_mrd_route(larmor_raw *raw);
-/* Look at all samples: finite, of sane size, not all zero; takes out non-finite acquisitions if asked, finds dead
- * coils. */
-larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
+/* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of those
+ * with one of the uses; the end of the run of equal keys that begins at `first`. */
+void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY]);
+int lmr_mrd_by_key(const void *a, const void *b);
+larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count);
+int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count);
+/* Which counters make no images of their own, as larmor_raw_opts says, or as the data do. */
+larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
 
+/* mrd_calibration.c: readouts for calibration alone that an image lacks and that fit to its readouts become imaging
+ * ones, too; what does not fit is said. */
+larmor_status lmr_mrd_complete_images(larmor_raw *raw);
+/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0. */
+larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **list, int64_t *count);
+
+/* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
+ * times. */
+larmor_status lmr_mrd_route(larmor_raw *raw);
+/* Look at all samples: finite, of sane size, not all zero; takes out non-finite acquisitions if asked, and coils
+ * without signal or noise. */
+larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
+
+/* mrd_complete.c: fields of view that the header states in metres become mm, with a warning. */
+void lmr_mrd_metres_to_mm(larmor_raw *raw);
+/* Fill in what the header leaves out, with a warning each, and check the grids; units as for lmr_mrd_find_trajectory.
+ * Fails with LARMOR_ERR_FORMAT where readouts without a trajectory need what is missing. */
+larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units);
+
 /* mrd_units.c: what the trajectory's components and units are. units is NULL or "auto", or one of larmor_raw_opts. */
 larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
+/* The matrix that an encoding's stored trajectory asks for, by its unit and its extent or sample distance; 0 or 1 along
+ * axes that it does not tell. */
+void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
 /* mrd_samples.c: the reconstruction grid of an encoding. Fails if it is larger than raw->memory allows. */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, larmor_grid *out);

@@ -90,7 +90,7 @@ typedef struct parser {
     level level[MAX_DEPTH + 1];
     char text[MAX_TEXT + 1]; /* of the leaf that is open */
     int length, overlong;
-    int seen_limits, seen_trajectory, seen_space[2], seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
+    int seen_trajectory, seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
 } parser;
 
 #define REFUSE(p, ...)                                                                                               \
@@ -143,7 +143,7 @@ static void matrix_axis(parser *p, lmr_mrd_encoding *e)
     char what[40];
     snprintf(what, sizeof what, "%smatrix %c", space_name(recon), axis_name[axis]);
     once(p, &p->seen_matrix[recon][axis], what);
-    const int n = integer(p, 1, LMR_MRD_MAX_MATRIX);
+    const int n = integer(p, 0, LMR_MRD_MAX_MATRIX);
     if (n < 0)
         REFUSE(p, "header: encoding %d %s = \"%s\"; 1 to %d expected.", p->out->encodings, what, said(p).s,
                LMR_MRD_MAX_MATRIX);
@@ -157,7 +157,7 @@ static void fov_axis(parser *p, lmr_mrd_encoding *e)
     double mm = 0;
     snprintf(what, sizeof what, "%sfield of view %c", space_name(recon), axis_name[axis]);
     once(p, &p->seen_fov[recon][axis], what);
-    if (!number(p, &mm) || mm < 1e-6 || mm > 1e9)
+    if (!number(p, &mm) || (mm != 0 && (mm < 1e-6 || mm > 1e9)))
         REFUSE(p, "header: encoding %d %s is %s; a positive number of mm expected.", p->out->encodings, what,
                p->length ? said(p).s : "empty");
     (recon ? e->space.recon_fov_mm : e->space.fov_mm)[axis] = mm;
@@ -180,10 +180,7 @@ static void trajectory(parser *p, lmr_mrd_encoding *e)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcasecmp(p->text, names[i])) snprintf(e->space.trajectory, sizeof e->space.trajectory, "%s", names[i]);
     if (!strcasecmp(p->text, "custom")) snprintf(e->space.trajectory, sizeof e->space.trajectory, "other");
-    if (!*e->space.trajectory)
-        REFUSE(p,
-               "header: encoding %d trajectory \"%s\" unknown; cartesian, epi, radial, goldenangle, spiral or other.",
-               p->out->encodings, said(p).s);
+    if (!*e->space.trajectory && p->length) snprintf(e->unknown, sizeof e->unknown, "%.43s", said(p).s);
 }
 
 static void system_leaf(parser *p, element is)
@@ -212,30 +209,9 @@ static void begin_encoding(parser *p)
     lmr_mrd_encoding *e = &h->encoding[h->encodings++];
     memset(e, 0, sizeof *e);
     memset(e->limit, -1, sizeof e->limit);
-    p->seen_limits = p->seen_trajectory = 0;
-    memset(p->seen_space, 0, sizeof p->seen_space);
+    p->seen_trajectory = 0;
     memset(p->seen_matrix, 0, sizeof p->seen_matrix);
     memset(p->seen_fov, 0, sizeof p->seen_fov);
-}
-
-static void end_encoding(parser *p)
-{
-    const int number_of = p->out->encodings;
-    for (int recon = 0; recon < 2 && !p->st; recon++) {
-        if (!p->seen_space[recon])
-            REFUSE(p, "header: %s missing in encoding %d.", recon ? "reconSpace" : "encodedSpace", number_of);
-        for (int k = 0; k < 3; k++) {
-            if (!p->seen_matrix[recon][k])
-                REFUSE(p, "header: encoding %d %smatrix %c missing.", number_of, space_name(recon), axis_name[k]);
-            if (!p->seen_fov[recon][k])
-                REFUSE(p, "header: encoding %d %sfield of view %c missing.", number_of, space_name(recon),
-                       axis_name[k]);
-        }
-    }
-    if (!p->seen_limits) REFUSE(p, "header: encodingLimits missing in encoding %d.", number_of);
-    if (!p->seen_trajectory) REFUSE(p, "header: trajectory missing in encoding %d.", number_of);
-    larmor_encoding *space = &p->out->encoding[number_of - 1].space;
-    space->ndim = space->matrix[2] > 1 ? 3 : 2;
 }
 
 /* ---- expat's events ---- */
@@ -261,8 +237,9 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
             l->is = rules[i].is, l->index = rules[i].index;
     if (p->depth == 1 && l->is != ROOT) REFUSE(p, "header: root is <%s>, <ismrmrdHeader> expected.", l->name);
     if (l->is == ENCODING) begin_encoding(p);
-    if (l->is == LIMITS) p->seen_limits = 1;
-    if (l->is == SPACE) once(p, &p->seen_space[l->index], l->name);
+    lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
+    if (l->is == LIMITS) e->has_limits = 1;
+    if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
     if (l->is != SKIPPED) p->length = p->overlong = 0;
 }
 
@@ -294,7 +271,6 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == BOUND) bound(p, e);
     if (is == TRAJECTORY) trajectory(p, e);
     if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
-    if (is == ENCODING) end_encoding(p);
     p->depth--;
 }
 
@@ -328,7 +304,8 @@ static larmor_status parse(parser *p, const char *text, int64_t bytes)
     const enum XML_Status status = XML_Parse(p->xml, text, (int)bytes, 1);
     if (p->st) return p->st;
     if (status != XML_STATUS_OK) return explain(p);
-    return p->out->encodings ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "header: no encoding.");
+    if (!p->out->encodings) begin_encoding(p); /* of which everything is left out */
+    return p->st;
 }
 
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out)

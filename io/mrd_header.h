@@ -25,8 +25,11 @@ enum {
 
 enum { LMR_MINIMUM, LMR_MAXIMUM, LMR_CENTER, LMR_BOUNDS };
 
+/* What the header leaves out, or gives as 0, is 0 here, and the trajectory "". lmr_mrd_complete fills it in. */
 typedef struct lmr_mrd_encoding {
     larmor_encoding space;
+    int has_space[2], has_limits;        /* encodedSpace and reconSpace; encodingLimits */
+    char unknown[44];                    /* a type of trajectory that larmor does not know */
     int limit[LMR_COUNTERS][LMR_BOUNDS]; /* -1 where the header says nothing */
 } lmr_mrd_encoding;
 
@@ -38,7 +41,7 @@ typedef struct lmr_mrd_header {
 } lmr_mrd_header;
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is
- * skipped whatever its size. Free *out with lmr_mrd_header_free, also after an error.
+ * skipped whatever its size. What is left out is no error here. Free *out with lmr_mrd_header_free, also after an error.
  *
  * Errors  LARMOR_ERR_FORMAT `header...: what is wrong`; LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out);

@@ -42,6 +42,14 @@ static larmor_status check_memory(const larmor_raw *raw, int64_t bytes)
                     lmr_bytes_text((double)raw->memory).s);
 }
 
+static int is_complete(const larmor_encoding *e)
+{
+    int complete = 1;
+    for (int d = 0; d < 3; d++)
+        complete &= e->matrix[d] && e->recon_matrix[d] && e->fov_mm[d] > 0 && e->recon_fov_mm[d] > 0;
+    return complete;
+}
+
 static larmor_status read_header(lmr_mrd_file *file, larmor_raw *raw)
 {
     int64_t bytes;
@@ -51,8 +59,10 @@ static larmor_status read_header(lmr_mrd_file *file, larmor_raw *raw)
     LMR_TRY(lmr_mrd_file_header(file, raw->xml));
     LMR_TRY(lmr_mrd_header_parse(raw->xml, bytes, &raw->header));
     raw->info.encodings = raw->header.encodings, raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    lmr_mrd_metres_to_mm(raw);
     larmor_grid grid;
-    for (int e = 0; e < raw->header.encodings; e++) LMR_TRY(lmr_mrd_grid(raw, e, &grid));
+    for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
+        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, &grid));
     return LARMOR_OK;
 }
 
@@ -115,7 +125,10 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     lmr_mrd_file_close(file);
     LMR_TRY(st);
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
+    LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
+    LMR_TRY(lmr_mrd_join(raw, opts->join));
+    LMR_TRY(lmr_mrd_complete_images(raw));
     return lmr_mrd_group(raw);
 }
 

@@ -59,45 +59,21 @@ typedef struct selection {
     int regular;
 } selection;
 
-/* Readouts for calibration alone of the group's slice: from its encoding, or else from the first that has some. */
-static int64_t list_calibration(const larmor_raw *raw, const larmor_group *g, int64_t *list)
-{
-    int encoding = -1;
-    for (int pass = 0; pass < 2; pass++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-            const lmr_mrd_head *h = &raw->head[i];
-            if (raw->readout[i].use != LMR_CALIBRATION || h->counter[LMR_SLICE] != g->slice) continue;
-            if (!pass && (encoding < 0 || h->encoding == g->encoding)) encoding = h->encoding;
-            if (!pass || h->encoding != encoding) continue;
-            if (list) list[count] = i;
-            count++;
-        }
-        if (pass) return count;
-    }
-    return 0;
-}
-
 static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
 {
-    const larmor_group *g = &raw->group[group];
-    *s = (selection){.regular = 1, .count = calibration ? list_calibration(raw, g, NULL) : g->readouts};
-    if (!s->count) return LARMOR_OK;
-    s->readout = calloc((size_t)s->count, sizeof *s->readout);
-    if (!s->readout) return LMR_NO_MEMORY();
-    if (calibration)
-        list_calibration(raw, g, s->readout);
-    else
+    *s = (selection){.regular = 1, .count = raw->group[group].readouts};
+    if (calibration) {
+        LMR_TRY(lmr_mrd_calibration(raw, group, &s->readout, &s->count));
+    } else {
+        s->readout = calloc((size_t)s->count, sizeof *s->readout);
+        if (!s->readout) return LMR_NO_MEMORY();
         memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
+    }
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
         s->regular &= !r || kept == s->longest;
         s->total += kept;
         if (kept > s->longest) s->longest = kept;
-        if (raw->head[s->readout[r]].traj_dims != raw->head[s->readout[0]].traj_dims)
-            return LMR_FAIL(LARMOR_ERR_FORMAT,
-                            "acquisition %lld: only some of the calibration readouts have a trajectory.",
-                            (long long)s->readout[r]);
     }
     return LARMOR_OK;
 }
@@ -302,6 +278,34 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     const larmor_status st = fill_coils(raw, &s, NULL, LARMOR_SHAPE(s.total), dev, noise);
     free(s.readout);
     if (st) larmor_array_free(*noise), *noise = NULL;
+    return st;
+}
+
+larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, larmor_array **kept)
+{
+    const larmor_shape shape = larmor_array_shape(all);
+    const int last = shape.ndim - 1;
+    *kept = NULL;
+    if (last < 0 || (shape.dim[last] != raw->channels && shape.dim[last] != raw->info.coils))
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "coils: array is %s, expected %d channels last, or the %d coils with signal",
+                        lmr_describe(all).s, raw->channels, raw->info.coils);
+    if (shape.dim[last] == raw->info.coils) {
+        *kept = larmor_array_ref(all);
+        return LARMOR_OK;
+    }
+    larmor_shape coils = shape;
+    coils.dim[last] = raw->info.coils;
+    LMR_TRY(larmor_array_create(larmor_array_device(all), larmor_array_dtype(all), coils, kept));
+    larmor_status st = LARMOR_OK;
+    for (int c = 0; c < raw->info.coils && !st; c++) {
+        larmor_array *from = NULL, *to = NULL;
+        st = larmor_array_slice(all, raw->kept[c], 1, &from);
+        if (!st) st = larmor_array_slice(*kept, c, 1, &to);
+        if (!st) st = larmor_copy(from, to);
+        larmor_array_free(to), larmor_array_free(from);
+    }
+    if (st) larmor_array_free(*kept), *kept = NULL;
     return st;
 }
 

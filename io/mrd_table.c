@@ -1,4 +1,4 @@
-/* What each readout of a raw file is for, whether its numbers are sane, and which readouts make one image.
+/* What each readout of a raw file is for, whether its numbers are sane, and which coils have signal and noise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,9 @@
 
 /* Larger values are not signal, and their squares would leave the range of single precision. */
 #define LARGEST_VALUE 1e18f
+
+/* Noise of a coil relative to the others' that is none. */
+#define LEAST_NOISE 1e-6
 
 /* Navigators, phase correction, feedback, dummies, surface coil correction, phase stabilisation and its reference. */
 static const uint64_t left_out_flags = LARMOR_ACQ_FLAG(23) | LARMOR_ACQ_FLAG(24) | LARMOR_ACQ_FLAG(26) |
@@ -63,32 +66,6 @@ static larmor_status check_channels(larmor_raw *raw)
     return LARMOR_OK;
 }
 
-static void warn_of_limits(larmor_raw *raw)
-{
-    static const char *const names[LMR_COUNTERS] = {"kspace_encode_step_1",
-                                                    "kspace_encode_step_2",
-                                                    "average",
-                                                    "slice",
-                                                    "contrast",
-                                                    "phase",
-                                                    "repetition",
-                                                    "set",
-                                                    "segment"};
-    for (int e = 0; e < raw->header.encodings; e++) {
-        for (int c = 0; c < LMR_COUNTERS; c++) {
-            const int limit = raw->header.encoding[e].limit[c][LMR_MAXIMUM];
-            int reached = -1;
-            for (int64_t i = 0; i < raw->info.acquisitions; i++)
-                if (raw->readout[i].use & LMR_IMAGING && raw->head[i].encoding == e &&
-                    raw->head[i].counter[c] > reached)
-                    reached = raw->head[i].counter[c];
-            if (limit >= 0 && reached > limit)
-                lmr_mrd_warn(raw, "counter %s reaches %d, encodingLimits end at %d; all readouts are used.", names[c],
-                             reached, limit);
-        }
-    }
-}
-
 larmor_status lmr_mrd_route(larmor_raw *raw)
 {
     larmor_raw_info *info = &raw->info;
@@ -110,7 +87,6 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
         if (use & LMR_NOISE && info->noise_dwell_us == 0) info->noise_dwell_us = dwell;
     }
     LMR_TRY(check_channels(raw));
-    warn_of_limits(raw);
     return LARMOR_OK;
 }
 
@@ -121,6 +97,7 @@ typedef struct findings {
     int64_t traj_values, traj_acquisition, traj_component, traj_sample;
     float peak, imaging_peak;
     unsigned char alive[LMR_MRD_MAX_CHANNELS];
+    double noise[LMR_MRD_MAX_CHANNELS]; /* energy of the noise scans */
 } findings;
 
 /* The largest finite magnitude of n numbers; *bad is raised by how many are not finite. Without their sign, floats
@@ -147,6 +124,13 @@ static float peak_of(const float *x, int64_t n, int64_t *bad)
     return largest;
 }
 
+static double energy_of(const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
 /* 1 if a readout's kept samples and trajectory are all finite. */
 static int look_at(const larmor_raw *raw, int64_t i, findings *f)
 {
@@ -165,6 +149,7 @@ static int look_at(const larmor_raw *raw, int64_t i, findings *f)
         }
         bad += here;
         if (peak > f->peak) f->peak = peak;
+        if (r->use == LMR_NOISE) f->noise[c] += here ? 0 : energy_of(x, 2 * kept);
         if (!(r->use & LMR_IMAGING)) continue;
         f->alive[c] |= peak > 0;
         if (peak > f->imaging_peak) f->imaging_peak = peak;
@@ -219,6 +204,51 @@ static larmor_status count_uses(larmor_raw *raw)
                     (long long)info->acquisitions, (long long)(info->noise + info->dropped), more);
 }
 
+/* ---- coils ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The energy below which a coil has no noise: far below the median of the coils that have signal. 0 if none has any. */
+static double noise_floor(const larmor_raw *raw, const findings *f)
+{
+    double energy[LMR_MRD_MAX_CHANNELS];
+    int count = 0;
+    for (int c = 0; c < raw->channels; c++)
+        if (f->alive[c] && f->noise[c] > 0) energy[count++] = f->noise[c];
+    if (!count) return 0;
+    qsort(energy, (size_t)count, sizeof *energy, ascending);
+    return LEAST_NOISE * LEAST_NOISE * energy[count / 2];
+}
+
+static void give_up_noise(larmor_raw *raw)
+{
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (raw->readout[i].use == LMR_NOISE) raw->readout[i].use = 0;
+    raw->info.dropped += raw->info.noise;
+    raw->info.noise = raw->info.noise_samples = 0;
+    lmr_mrd_warn(raw, "the noise scan holds no noise; it is not used.");
+}
+
+/* List the coils that are kept: those with signal and, if there is a noise scan, noise. */
+static void choose_coils(larmor_raw *raw, const findings *f)
+{
+    const double floor_energy = noise_floor(raw, f);
+    if (raw->info.noise && !(floor_energy > 0)) give_up_noise(raw);
+    for (int c = 0; c < raw->channels; c++) {
+        const int quiet = raw->info.noise && f->noise[c] <= floor_energy;
+        if (f->alive[c] && !quiet) {
+            raw->kept[raw->info.coils++] = c;
+            continue;
+        }
+        raw->info.dead_coils++;
+        lmr_mrd_warn(raw, "channel %d has no %s; left out.", c, f->alive[c] ? "noise" : "signal");
+    }
+}
+
 larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
 {
     findings f = {0};
@@ -232,86 +262,6 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
     if (f.peak > LARGEST_VALUE)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
     if (!(f.imaging_peak > 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "all data is zero.");
-    for (int c = 0; c < raw->channels; c++) {
-        if (f.alive[c])
-            raw->kept[raw->info.coils++] = c;
-        else
-            raw->info.dead_coils++, lmr_mrd_warn(raw, "channel %d has no signal; left out.", c);
-    }
+    choose_coils(raw, &f);
     return LARMOR_OK;
-}
-
-/* ---- groups ---- */
-
-typedef struct sorted { /* a readout with its group's key: encoding, slice, contrast, phase, repetition, set */
-    uint16_t key[6];
-    int64_t i;
-} sorted;
-
-static int by_group(const void *a, const void *b)
-{
-    const sorted *x = a, *y = b;
-    for (int k = 0; k < 6; k++)
-        if (x->key[k] != y->key[k]) return x->key[k] < y->key[k] ? -1 : 1;
-    return (x->i > y->i) - (x->i < y->i);
-}
-
-static void describe_group(const larmor_raw *raw, const sorted *s, int64_t readouts, larmor_group *g)
-{
-    unsigned char seen[65536 / 8] = {0};
-    const uint16_t *k = s->key;
-    *g = (larmor_group){.encoding = k[0],
-                        .slice = k[1],
-                        .contrast = k[2],
-                        .phase = k[3],
-                        .repetition = k[4],
-                        .set = k[5],
-                        .readouts = readouts,
-                        .regular = 1};
-    for (int64_t r = 0; r < readouts; r++) {
-        const lmr_mrd_head *h = &raw->head[s[r].i];
-        const int average = h->counter[LMR_AVERAGE];
-        const int64_t kept = lmr_head_kept(h);
-        g->averages += !(seen[average / 8] >> average % 8 & 1);
-        seen[average / 8] |= (unsigned char)(1 << average % 8);
-        g->regular &= !r || kept == g->samples;
-        g->total += kept;
-        if (kept > g->samples) g->samples = kept;
-    }
-}
-
-larmor_status lmr_mrd_group(larmor_raw *raw)
-{
-    const int64_t n = raw->info.imaging;
-    int64_t at = 0, groups = 0;
-    sorted *s = calloc((size_t)n, sizeof *s);
-    raw->order = calloc((size_t)n, sizeof *raw->order);
-    if (!s || !raw->order) {
-        free(s);
-        return LMR_NO_MEMORY();
-    }
-    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-        if (!(raw->readout[i].use & LMR_IMAGING)) continue;
-        const uint16_t *c = raw->head[i].counter;
-        s[at++] = (sorted){
-            {raw->head[i].encoding, c[LMR_SLICE], c[LMR_CONTRAST], c[LMR_PHASE], c[LMR_REPETITION], c[LMR_SET]}, i};
-    }
-    qsort(s, (size_t)n, sizeof *s, by_group);
-    for (int64_t r = 0; r < n; r++) {
-        raw->order[r] = s[r].i;
-        groups += !r || memcmp(s[r].key, s[r - 1].key, sizeof s->key) != 0;
-    }
-    raw->group = calloc((size_t)groups, sizeof *raw->group);
-    raw->first_in_order = calloc((size_t)groups + 1, sizeof *raw->first_in_order);
-    const int full = raw->group && raw->first_in_order && groups <= INT32_MAX;
-    for (int64_t r = 0, g = 0; full && r < n; g++) {
-        int64_t end = r + 1;
-        while (end < n && !memcmp(s[end].key, s[r].key, sizeof s->key)) end++;
-        describe_group(raw, s + r, end - r, &raw->group[g]);
-        raw->first_in_order[g] = r, raw->first_in_order[g + 1] = end;
-        r = end;
-    }
-    raw->info.groups = (int)groups;
-    free(s);
-    return full ? LARMOR_OK : LMR_NO_MEMORY();
 }

@@ -209,8 +209,6 @@ static larmor_status take_given(larmor_raw *raw, const char *name, const larmor_
     return LARMOR_OK;
 }
 
-/* ---- encodings ---- */
-
 /* How many components the readouts of an encoding have; those for calibration alone may have none. */
 static larmor_status components(const larmor_raw *raw, int encoding, int *dims, int *use)
 {
@@ -231,6 +229,46 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
     }
     return LARMOR_OK;
 }
+
+/* ---- the matrix ---- */
+
+/* The unit whose values end there, if the matrix is not known: those that do not depend on it are bounded. */
+static int unit_by_reach(double reach)
+{
+    if (reach <= 1.1 * units_table[NORM].bound) return NORM;
+    if (reach <= 1.1 * units_table[PM1].bound) return PM1;
+    return reach <= 1.05 * units_table[RAD].bound ? RAD : PER_FOV;
+}
+
+static int64_t even(double n)
+{
+    return 2 * (int64_t)ceil(fmin(n, LMR_MRD_MAX_MATRIX) / 2 - .25);
+}
+
+void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name, int64_t matrix[3])
+{
+    const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    int dims = 0, unit = 0, use;
+    if (components(raw, encoding, &dims, &use) || !use || dims < 2) return;
+    const extent e = measure(raw, encoding, use, dims);
+    const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
+    double reach = 0, step2 = 0;
+    for (int d = 0; d < spatial; d++) reach = fmax(reach, largest(&e, d)), step2 += e.step2[d];
+    while (name && unit < UNITS && strcmp(name, units_table[unit].name) != 0) unit++;
+    if (!name || unit == UNITS) unit = unit_by_reach(reach);
+    /* where values end by definition, one sample for each voxel, but no more voxels than samples */
+    const double across = 2 * units_table[unit].bound / sqrt(step2);
+    const double most = pow((double)e.samples, 1. / spatial);
+    const int64_t known = space->matrix[0] ? space->matrix[0] : space->matrix[1];
+    for (int d = 0; d < spatial; d++) {
+        if (units_table[unit].bound > 0)
+            matrix[d] = known ? known : even(fmin(across, most));
+        else
+            matrix[d] = even(2 * largest(&e, d) * unit_scale(unit, space, d));
+    }
+}
+
+/* ---- encodings ---- */
 
 /* The counter at k = 0 along axis 1 or 2, for readouts without a trajectory along it. */
 static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mrd_traj *t)

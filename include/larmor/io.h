@@ -16,6 +16,8 @@ typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset" */
     const char *traj_units;      /* "auto" (default), "1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm" */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
+    const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
+                                  * slice, contrast, phase, repetition and set, with commas between */
     int conjugate;               /* 1: conjugate all samples */
     int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
@@ -39,16 +41,17 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
+    int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
     int coils;      /* of the imaging readouts, without those left out */
-    int dead_coils; /* channels without any signal, left out */
+    int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
     char traj_units[16];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
-    char warnings[512];                               /* lines for the user, each ending in '\n'; "" if none */
+    char warnings[2048];                              /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -87,11 +90,21 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
 
 /* The samples of one group on a device, discards applied, counters in the order of the file.
  *
- * calibration  0: readouts that make the image; 1: those for coil calibration alone (none: kspace is NULL).
+ * calibration  0: readouts that make the image, among them those flagged for calibration alone whose lines it lacks, if
+ *              they were acquired as its own; 1: those for the coil calibration of the group's slice, whichever image they
+ *              are counted to (none: kspace is NULL): all that are flagged for calibration, alone or with imaging, of the
+ *              image with the most of them, and one for each line that these leave out.
  * Errors       LARMOR_ERR_ARG for a group or grid that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
+
+/* What has every channel as it is stored, [..., channels], coil maps for example, for the coils that are kept: [...,
+ * coils], the same array if none is left out.
+ *
+ * Errors  LARMOR_ERR_SHAPE if the last dimension is neither the number of stored channels nor that of coils; these are
+ *         taken as they are. */
+LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, larmor_array **kept);
 
 /* The noise scans, [samples, coils] c64, for the coils that are kept; *noise is NULL if there are none. */
 LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise);

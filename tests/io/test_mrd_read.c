@@ -145,14 +145,15 @@ static void flags_send_readouts_where_they_belong(void **state)
     assert_int_equal(info.dropped, 8);
     assert_int_equal(info.noise, 1);
     assert_int_equal(info.calibration, 3);
-    assert_int_equal(info.imaging, 6);
+    assert_int_equal(info.imaging, 7);
+    assert_int_equal(info.completing, 1); /* which the image lacks */
     larmor_samples x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
-    for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 10 + r);
-    assert_true(kspace(&x)[2 * 64 * 3] == 14);
-    assert_at_most(fabs(traj(&x)[2 * 64 * 3] + 32 * cos(M_PI * 13 / 16)),
+    for (int r = 0; r < 7; r++) assert_int_equal(x.step1[r], 9 + r);
+    assert_true(kspace(&x)[2 * 64 * 4] == 14);
+    assert_at_most(fabs(traj(&x)[2 * 64 * 4] + 32 * cos(M_PI * 13 / 16)),
                    1e-5); /* REVERSE does not touch a stored one */
-    assert_int_equal(c.step1[0], 9);
-    assert_shape(c.kspace, LARMOR_SHAPE(64, 1, 2));
+    for (int r = 0; r < 3; r++) assert_int_equal(c.step1[r], 9 + r);
+    assert_shape(c.kspace, LARMOR_SHAPE(64, 3, 2));
     larmor_samples_free(&x), larmor_samples_free(&c);
     larmor_raw_free(raw);
     free_scan(s);
@@ -243,6 +244,72 @@ static void a_coil_without_signal_is_left_out_with_a_warning(void **state)
     assert_shape(x.kspace, LARMOR_SHAPE(64, 4, 2));
     assert_true(kspace(&x)[2 * 64 * 4] == 1.25f);
     larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* A scan of four channels: 0 is good, 1 has no signal, 2 no noise, 3 next to no noise. */
+static scan *scan_with_bad_coils(double noise)
+{
+    scan *s = radial_scan(4, 4);
+    for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
+    const int n = add_readout(s, 64, 4, 0);
+    s->r[n].head.flags = LARMOR_ACQ_NOISE;
+    const double scale[] = {1, 1, 0, 1e-9};
+    for (int k = 0; k < 2 * 64 * 4; k++) data_of(s, n)[k] = (float)(noise * scale[k / 128] * sin(k));
+    return s;
+}
+
+static void a_coil_without_noise_is_left_out_with_a_warning(void **state)
+{
+    (void)state;
+    scan *s = scan_with_bad_coils(1e-3);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_raw_info info = larmor_raw_describe(raw);
+    assert_true(info.coils == 1 && info.dead_coils == 3 && info.noise == 1);
+    assert_string_equal(info.warnings, "channel 1 has no signal; left out.\nchannel 2 has no noise; left out.\n"
+                                       "channel 3 has no noise; left out.\n");
+    larmor_array *noise, *maps, *kept;
+    assert_ok(larmor_raw_noise(raw, dev, &noise));
+    assert_shape(noise, LARMOR_SHAPE(64, 1));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5, 3), &maps));
+    assert_int_equal(larmor_raw_keep_coils(raw, maps, &kept), LARMOR_ERR_SHAPE);
+    assert_null(kept);
+    larmor_array_free(maps), larmor_array_free(noise), larmor_raw_free(raw);
+    free_scan(s);
+    s = scan_with_bad_coils(0);
+    write_scan(s);
+    raw = opened_with(NULL);
+    info = larmor_raw_describe(raw);
+    assert_true(info.coils == 3 && info.dead_coils == 1 && info.noise == 0 && info.noise_samples == 0);
+    assert_string_equal(info.warnings,
+                        "the noise scan holds no noise; it is not used.\nchannel 1 has no signal; left out.\n");
+    assert_ok(larmor_raw_noise(raw, dev, &noise));
+    assert_null(noise);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void of_all_channels_those_that_are_kept_are_chosen(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 4);
+    for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_array *maps, *kept, *same;
+    const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
+    assert_ok(larmor_array_write(maps, values, sizeof values));
+    assert_ok(larmor_raw_keep_coils(raw, maps, &kept));
+    bring_to_host(&kept);
+    assert_shape(kept, LARMOR_SHAPE(2, 3));
+    const float *x = larmor_array_data(kept);
+    assert_true(x[0] == 1 && x[1] == 2 && x[2] == 5 && x[3] == 6 && x[4] == 7 && x[5] == 8);
+    assert_ok(larmor_raw_keep_coils(raw, kept, &same)); /* of the right number already */
+    assert_ptr_equal(kept, same);
+    larmor_array_free(same), larmor_array_free(kept), larmor_array_free(maps);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -458,6 +525,8 @@ int main(void)
         WITH_SCAN(groups_are_sorted_and_averages_add_readouts),
         WITH_SCAN(readouts_of_different_lengths_are_joined),
         WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning),
+        WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning),
+        WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen),
         WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand),
         WITH_SCAN(counters_beyond_the_limits_are_warned_of),
         WITH_SCAN(cartesian_lines_are_placed_by_their_counters),

@@ -1,0 +1,143 @@
+/* Which readouts make one image: counters beyond their limits, and counters that are joined on demand.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+#define UP_TO_0(counter) "<" counter "><minimum>0</minimum><maximum>0</maximum><center>0</center></" counter ">"
+
+/* 60 spokes of 64 samples, each with its own value of a counter; limits as given. */
+static scan *spoke_by_spoke(const char *limits, size_t counter)
+{
+    space e = plane64;
+    e.limits = limits;
+    scan *s = empty_scan(&e);
+    for (int i = 0; i < 60; i++) {
+        const int r = add_readout(s, 64, 1, 2);
+        set_spoke(s, r, M_PI * i / 60, 32, 32);
+        s->r[r].head.idx.kspace_encode_step_1 = 0;
+        *(uint16_t *)((char *)&s->r[r].head.idx + counter) = (uint16_t)i;
+    }
+    return s;
+}
+
+static larmor_raw *opened_joined(const char *join)
+{
+    return opened_with(&(larmor_raw_opts){.join = join});
+}
+
+/* The file has so many images, the first of so many readouts, and these warnings. */
+static void assert_images(const char *join, int images, int64_t readouts, const char *warnings)
+{
+    larmor_raw *raw = opened_joined(join);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    larmor_group g;
+    assert_string_equal(info.warnings, warnings);
+    assert_int_equal(info.groups, images);
+    assert_ok(larmor_raw_group(raw, 0, &g));
+    assert_int_equal(g.readouts, readouts);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.kspace).dim[1], readouts);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+}
+
+static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **state)
+{
+    (void)state;
+    scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
+    write_scan(s);
+    const char *said = "counter slice reaches 59, encodingLimits end at 0; it is not believed: 60 images of its 60 "
+                       "readouts would be none, --join none makes them.\n";
+    assert_images(NULL, 1, 60, said);
+    assert_images("auto", 1, 60, said);
+    assert_images("none", 60, 1, "");
+    assert_images("slice", 1, 60, "");
+    free_scan(s);
+    s = spoke_by_spoke(UP_TO_0("contrast"), offsetof(ISMRMRD_EncodingCounters, contrast));
+    write_scan(s);
+    assert_images(NULL, 1, 60,
+                  "counter contrast reaches 59, encodingLimits end at 0; it is not believed: 60 images of its 60 "
+                  "readouts would be none, --join none makes them.\n");
+    free_scan(s);
+}
+
+static void slices_at_their_own_places_are_believed_whatever_the_limits(void **state)
+{
+    (void)state;
+    scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
+    for (int i = 0; i < 60; i++) s->r[i].head.position[2] = (float)(5 * i);
+    write_scan(s);
+    assert_images(NULL, 60, 1,
+                  "counter slice reaches 59, encodingLimits end at 0; it is believed, --join slice leaves it out of "
+                  "account.\n60 images of 64 samples for 4096 voxels: --join slice makes one of them.\n");
+    free_scan(s);
+}
+
+static void repetitions_with_samples_enough_are_believed_whatever_the_limits(void **state)
+{
+    (void)state;
+    scan *s = spoke_by_spoke(UP_TO_0("repetition"), offsetof(ISMRMRD_EncodingCounters, repetition));
+    for (int i = 0; i < 60; i++) s->r[i].head.idx.repetition = (uint16_t)(i / 20);
+    write_scan(s);
+    assert_images(
+        NULL, 3, 20,
+        "counter repetition reaches 2, encodingLimits end at 0; it is believed, --join repetition leaves it "
+        "out of account.\n");
+    assert_images("repetition", 1, 60, "");
+    free_scan(s);
+}
+
+static void images_with_too_few_samples_name_the_flag_that_joins_them(void **state)
+{
+    (void)state;
+    scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, phase));
+    for (int i = 0; i < 60; i++) s->r[i].head.idx.set = (uint16_t)(i % 2);
+    write_scan(s);
+    assert_images(NULL, 60, 1, "60 images of 64 samples for 4096 voxels: --join phase,set makes one of them.\n");
+    assert_images("phase,set", 1, 60, "");
+    assert_images("phase", 2, 30, "");
+    free_scan(s);
+}
+
+static void joined_images_have_the_counters_of_their_first_readout(void **state)
+{
+    (void)state;
+    scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, slice));
+    for (int i = 0; i < 60; i++) s->r[i].head.idx.slice = (uint16_t)(5 + i % 3), s->r[i].head.idx.set = 2;
+    write_scan(s);
+    larmor_raw *raw = opened_joined("slice,repetition");
+    larmor_group g;
+    assert_ok(larmor_raw_group(raw, 0, &g));
+    assert_true(g.slice == 5 && g.set == 2 && g.readouts == 60);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_counter_that_cannot_be_joined_is_refused(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 1);
+    write_scan(s);
+    static const char *const wrong[] = {"segment", "slice,", "", "slices", "slice;set", "none,slice"};
+    for (int i = 0; i < 6; i++) {
+        char line[160];
+        snprintf(line, sizeof line,
+                 "--join \"%s\": auto, none, or slice, contrast, phase, repetition or set, with commas between, "
+                 "expected.",
+                 wrong[i]);
+        refused_with(&(larmor_raw_opts){.join = wrong[i]}, LARMOR_ERR_ARG, line);
+    }
+    free_scan(s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITH_SCAN(a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each),
+        WITH_SCAN(slices_at_their_own_places_are_believed_whatever_the_limits),
+        WITH_SCAN(repetitions_with_samples_enough_are_believed_whatever_the_limits),
+        WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them),
+        WITH_SCAN(joined_images_have_the_counters_of_their_first_readout),
+        WITH_SCAN(a_counter_that_cannot_be_joined_is_refused),
+    };
+    RUN_TESTS(tests);
+}
