@@ -142,24 +142,39 @@ static void close_frame(recon_frame *frame)
     larmor_array_free(frame->weights);
 }
 
+larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made)
+{
+    const larmor_grid *grid = &job->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_status st;
+    *samples = (larmor_samples){0};
+    OR(fail, larmor_raw_group(job->raw, index, &group));
+    OR(fail, larmor_raw_encoding(job->raw, group.encoding, &encoding));
+    OR(fail, larmor_raw_samples(job->raw, index, grid, 0, job->dev, samples));
+    *made = !samples->traj;
+    if (*made) OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    return LARMOR_OK;
+fail:
+    larmor_samples_free(samples);
+    return st;
+}
+
 /* All that is known of a group before the images are made; the maps become the job's. */
 static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, recon_result *result)
 {
     *frame = (recon_frame){0};
     larmor_samples *samples = &frame->samples;
     const int weights_needed = job->method == RECON_GRID || job->weighted;
+    int made;
     larmor_status st;
     TRY(enter(job, "samples"));
     TRY(larmor_raw_group(job->raw, index, &frame->group));
     TRY(larmor_raw_encoding(job->raw, frame->group.encoding, &frame->encoding));
-    TRY(larmor_raw_grid(job->raw, frame->group.encoding, &frame->grid));
-    OR(fail, larmor_raw_samples(job->raw, index, &frame->grid, 0, job->dev, samples));
-    result->outside += samples->outside;
-    if (!samples->traj) {
-        OR(fail, make_trajectory(job, &frame->group, &frame->encoding, &frame->grid, samples, &samples->traj));
-        result->made_traj = 1;
-    }
-    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    frame->grid = job->grid[index];
+    TRY(recon_samples(job, index, samples, &made));
+    result->outside += samples->outside, result->made_traj |= made;
     if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
     if (weights_needed) OR(fail, enter(job, "density"));
     if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
@@ -218,5 +233,6 @@ int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group 
 void recon_job_clear(recon_job *job)
 {
     larmor_array_free(job->maps), larmor_array_free(job->weights);
-    job->maps = job->weights = NULL;
+    free(job->grid);
+    job->maps = job->weights = NULL, job->grid = NULL;
 }

@@ -33,6 +33,7 @@ typedef struct recon_job {
     larmor_device *dev;
     larmor_array *whitening; /* [coils, coils], or NULL */
     larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
+    larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
@@ -57,6 +58,10 @@ typedef struct recon_result {
  * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.
  * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
 larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result);
+
+/* The whitened samples of a group, with a trajectory that was made from the counters where the file stores none: then
+ * *made is 1. */
+larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made);
 
 /* 1 if the job reconstructs both groups in one series. */
 int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b);

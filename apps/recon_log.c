@@ -9,10 +9,7 @@ void recon_log_input(const recon_run *r)
     const larmor_raw_info *info = &r->info;
     larmor_group first;
     larmor_encoding enc;
-    larmor_grid grid;
-    if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc) ||
-        larmor_raw_grid(r->job.raw, first.encoding, &grid))
-        return;
+    if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc)) return;
     app_log("%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts,
             enc.trajectory, app_s(first.readouts), (long long)first.samples, info->coils, app_s(info->coils),
             info->groups, app_s(info->groups));
@@ -21,16 +18,21 @@ void recon_log_input(const recon_run *r)
                 (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
                 (long long)info->dropped, (long long)info->nonfinite);
     if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
-    app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)enc.recon_matrix[0],
-            (long long)enc.recon_matrix[1], (long long)enc.recon_matrix[2],
-            enc.recon_fov_mm[0] / (double)enc.recon_matrix[0], enc.recon_fov_mm[1] / (double)enc.recon_matrix[1],
-            enc.recon_fov_mm[2] / (double)enc.recon_matrix[2], (long long)grid.matrix[0], (long long)grid.matrix[1],
-            (long long)(grid.ndim > 2 ? grid.matrix[2] : 1));
     for (const char *line = info->warnings; *line;) {
         const size_t length = strcspn(line, "\n");
         app_log("warning: %.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
+}
+
+void recon_log_grid(const recon_run *r)
+{
+    const larmor_grid *g = &r->job.grid[0];
+    double voxel[3];
+    for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
+    app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)g->crop[0],
+            (long long)g->crop[1], (long long)g->crop[2], voxel[0], voxel[1], voxel[2], (long long)g->matrix[0],
+            (long long)g->matrix[1], (long long)g->matrix[2]);
 }
 
 void recon_log_method(const recon_run *r)

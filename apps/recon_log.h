@@ -8,6 +8,7 @@
 void recon_log_input(const recon_run *r);
 
 /* The method with its parameters, the device and where coil maps come from. */
+void recon_log_grid(const recon_run *r);
 void recon_log_method(const recon_run *r);
 
 /* How the last images went. what: their name in the log; first: nothing was reconstructed before them. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "recon_grid.h"
 #include "recon_log.h"
 #include "recon_plan.h"
 #include "recon_series.h"
@@ -70,13 +71,10 @@ static int read_maps(recon_run *r)
 {
     const char *path = r->s->maps;
     larmor_array *read = NULL;
-    larmor_group group;
-    larmor_grid grid;
+    const larmor_grid grid = r->job.grid[0];
     larmor_status st = larmor_image_read(path, r->job.dev, &read);
     if (st) return app_fail(APP_INPUT, st);
     st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
-    if (!st) st = larmor_raw_group(r->job.raw, 0, &group);
-    if (!st) st = larmor_raw_grid(r->job.raw, group.encoding, &grid);
     const larmor_shape shape = larmor_array_shape(read);
     larmor_array_free(read);
     if (st) return app_fail(APP_INPUT, st);
@@ -84,7 +82,7 @@ static int read_maps(recon_run *r)
             need[4] = {grid.matrix[0], grid.matrix[1], grid.ndim > 2 ? grid.matrix[2] : 1, r->info.coils};
     for (int d = 0; d < shape.ndim; d++) got[d < 3 ? d : 3] *= shape.dim[d];
     if (shape.ndim == 3 && grid.ndim == 2 && got[3] == 1) got[3] = got[2], got[2] = 1;
-    if (memcmp(got, need, sizeof got) != 0) {
+    if (!recon_grids_fit_maps(r, got)) {
         app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
                   (long long)got[1], (long long)got[2], (long long)got[3], (long long)need[0], (long long)need[1],
                   (long long)need[2], (long long)need[3]);
@@ -123,10 +121,15 @@ int recon_prepare(recon_run *r)
     APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
     if (r->info.noise) ENTER("whitening");
     APP_OR(done, APP_INPUT, make_whitening(r));
+    code = recon_grids_choose(r);
+    if (code) goto done;
     if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) {
         ENTER("reading the maps");
         code = read_maps(r);
     }
+    if (!code) ENTER("field of view");
+    if (!code) code = recon_grids_enlarge(r);
+    if (!code) recon_log_grid(r);
     if (!code) recon_log_method(r);
 done:
     return code;

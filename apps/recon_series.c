@@ -94,6 +94,9 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         const int group = l->group[first + i], to = place[group];
         r->image[to].data = image[i], r->result[to] = r->last;
         const larmor_status described = larmor_raw_image_meta(r->job.raw, group, &r->image[to].meta);
+        const larmor_grid *grid = &r->job.grid[group];
+        for (int d = 0; d < grid->ndim; d++)
+            r->image[to].meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
         if (described && !code) code = app_fail(APP_RUN, described);
     }
     free(image);

@@ -134,7 +134,7 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
 
 typedef struct larmor_extent_opts { /* zero means default */
     double most;                    /* the largest factor to look for, above 1 and at most 4; default 2 */
-    double threshold; /* signal outside that counts, relative to that inside as amplitudes; default 0.05 */
+    double threshold; /* signal outside that counts, relative to that inside as amplitudes; default 0.03 */
 } larmor_extent_opts;
 
 typedef struct larmor_extent {

@@ -15,21 +15,23 @@
 #include "recon/inputs.h"
 
 enum {
-    RADIUS_2D = 12,
-    RADIUS_3D = 8,
+    RADIUS_2D = 20,
+    RADIUS_3D = 10,
     LEAST_SIDE = 8,
     MOST_COILS = 6,
     NOISES = 3,
     DENSITY_ITERS = 5,
     FIT_ITERS = 12,
-    STEPS = 8
+    STEPS = 12
 };
 
-static const double finer = 1.5,  /* than the samples ask for, so that the edges of k-space fit, too */
-    margin = 0.5,                 /* of the larger field of view: beyond what is looked for, so that noise shows */
-    slab = 0.125,                 /* of the field of view: noise is measured in slabs of this width */
-    sure = 5,                     /* standard deviations of noise */
-    most_of_it = 0.9, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
+static const double finer = 1.5, /* than the samples ask for, so that the edges of k-space fit, too */
+    margin = 0.5,                /* of the larger field of view: beyond what is looked for, so that noise shows */
+    slab = 0.125,                /* of the field of view: noise is measured in slabs of this width */
+    sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */
+    least_excess = 0.5, /* over noise, or over what is spread like noise: errors of the trajectory, motion */
+    least_step = 0.05, largest_step = 0.2, /* of a factor */
+    most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
 typedef struct search {
     larmor_extent_opts opts;
@@ -317,7 +319,7 @@ typedef struct beyond {
     double to;     /* most of it is within this distance from the centre */
 } beyond;
 
-static beyond look(const search *s, int d, const double factor[3], double level)
+static beyond look(const search *s, int d, const double factor[3], double level, double sure)
 {
     double cells = s->unexplained; /* independent numbers in a unit of distance */
     for (int e = 0; e < s->centre.nd; e++) cells *= s->centre.radius[e] * (e == d ? 1 : s->reach);
@@ -329,7 +331,8 @@ static beyond look(const search *s, int d, const double factor[3], double level)
         const int64_t twin = s->side[d] - 1 - i;
         sum += s->row[d][i] + s->row[d][twin], noise += level * (s->noise[d][i] + s->noise[d][twin]), rows += 2;
         const double numbers = cells * rows * s->reach / (double)s->side[d];
-        const double certain = sum - noise * (1 + sure * sqrt((1. / (double)s->coils + 1. / NOISES) / numbers));
+        const double spread = sure * sqrt((1. / (double)s->coils + 1. / NOISES) / numbers);
+        const double certain = sum - noise * (1 + fmax(spread, least_excess));
         if (certain > best) best = certain, goal = most_of_it * (sum - noise);
     }
     sum = 0;
@@ -367,7 +370,7 @@ static larmor_status unexplained(search *s)
 }
 
 /* The axis with most signal beyond factor, and that signal. */
-static larmor_status largest_beyond(search *s, const double factor[3], int *axis, beyond *most)
+static larmor_status largest_beyond(search *s, const double factor[3], double sure, int *axis, beyond *most)
 {
     LMR_TRY(fit(s, factor));
     LMR_TRY(grid(s, s->left, NULL));
@@ -376,7 +379,7 @@ static larmor_status largest_beyond(search *s, const double factor[3], int *axis
     *axis = -1, *most = (beyond){0, 0};
     for (int d = 0; d < s->centre.nd; d++) {
         if (!s->along[d] || factor[d] >= s->opts.most) continue;
-        const beyond b = look(s, d, factor, noise);
+        const beyond b = look(s, d, factor, noise, sure);
         if (b.signal > most->signal) *most = b, *axis = d;
     }
     return LARMOR_OK;
@@ -384,16 +387,17 @@ static larmor_status largest_beyond(search *s, const double factor[3], int *axis
 
 static larmor_status enlarge(search *s, larmor_extent *extent)
 {
-    double factor[3] = {1, 1, 1}, limit = s->opts.threshold;
-    beyond most;
+    double factor[3] = {1, 1, 1};
+    beyond most = {0, 0};
     int axis;
     for (int step = 0; step < STEPS; step++) {
-        LMR_TRY(largest_beyond(s, factor, &axis, &most));
+        LMR_TRY(largest_beyond(s, factor, step ? sure_of_more : sure_of_any, &axis, &most));
         if (!step) extent->outside = most.signal;
-        if (most.signal < limit) break;
-        limit = rest * s->opts.threshold;
-        factor[axis] = fmin(fmax(2 * most.to, factor[axis] + 1. / 16), s->opts.most);
+        if (most.signal < (step ? rest : 1) * s->opts.threshold) break;
+        const double step_to = fmin(fmax(2 * most.to, factor[axis] + least_step), factor[axis] + largest_step);
+        factor[axis] = fmin(step_to, s->opts.most);
     }
+    if (most.signal > rest * extent->outside) return LARMOR_OK; /* not an object that is too wide */
     for (int d = 0; d < 3; d++) extent->factor[d] = factor[d];
     return LARMOR_OK;
 }
@@ -422,7 +426,7 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
     *extent = (larmor_extent){{1, 1, 1}, 0};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
     if (s.opts.most == 0) s.opts.most = 2;
-    if (s.opts.threshold == 0) s.opts.threshold = 0.05;
+    if (s.opts.threshold == 0) s.opts.threshold = 0.03;
     if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
         return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",
                         s.opts.most, s.opts.threshold);
