@@ -90,15 +90,25 @@ static larmor_status density(const recon_job *job, const larmor_samples *samples
     return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
 }
 
+static larmor_status coils_opts(const recon_job *job, const larmor_group *group, const larmor_grid *grid,
+                                larmor_coils_opts *opts)
+{
+    larmor_encoding encoding;
+    TRY(larmor_raw_encoding(job->raw, group->encoding, &encoding));
+    *opts = (larmor_coils_opts){.calibration = job->calibration};
+    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
+    return LARMOR_OK;
+}
+
 /* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
 static larmor_status slice_maps(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                                 const larmor_samples *samples)
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps), job->maps = NULL;
+    job->maps_report = (larmor_coils_report){0};
     const larmor_shape shape = recon_image_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    const larmor_coils_opts opts = {.calibration = job->calibration};
     if (job->given) {
         TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, coils), &job->maps));
         larmor_array *view;
@@ -111,14 +121,17 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
         TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
         TRY(larmor_fill(job->maps, 1));
     } else {
+        larmor_coils_opts opts;
         larmor_samples calibration;
+        TRY(coils_opts(job, group, grid, &opts));
         TRY(enter(job, "coil maps"));
         TRY(larmor_raw_samples(job->raw, index, grid, 1, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
         if (!own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
-        if (!st) st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps);
+        if (!st)
+            st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
         larmor_samples_free(&calibration);
         TRY(st);
     }
@@ -176,6 +189,9 @@ static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, r
     TRY(recon_samples(job, index, samples, &made));
     result->outside += samples->outside, result->made_traj |= made;
     if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    result->maps = job->maps_report;
+    if (!result->grid[0]) OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
+    memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) OR(fail, enter(job, "density"));
     if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
     return LARMOR_OK;

@@ -38,19 +38,23 @@ typedef struct recon_job {
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice;
-    int keep_weights; /* 1: the density weights of the last group stay in `weights` */
+    larmor_coils_report maps_report; /* of maps from the data */
+    int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
 } recon_job;
 
 typedef struct recon_result {
     larmor_report report;
-    double lambda, weight; /* of the penalty: relative and absolute */
-    double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside;       /* samples beyond the grid's k-space */
-    int interrupted;       /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;          /* 1: the normal map was Toeplitz */
-    double seconds;        /* for this image, or for the series that it is part of, from its samples on */
-    int made_traj;         /* 1: the trajectory was made from the counters */
+    double lambda, weight;    /* of the penalty: relative and absolute */
+    double largest;           /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside;          /* samples beyond the grid's k-space */
+    int interrupted;          /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;             /* 1: the normal map was Toeplitz */
+    double seconds;           /* for this image, or for the series that it is part of, from its samples on */
+    int made_traj;            /* 1: the trajectory was made from the counters */
+    int64_t grid[3];          /* that it was reconstructed on; 1 in unused dimensions */
+    larmor_coils_report maps; /* zeros if maps were given, or there is one coil */
+    larmor_coverage coverage; /* of the first group */
 } recon_result;
 
 /* Reconstruct groups of one encoding and slice together, or a single one.

@@ -1,5 +1,6 @@
 /* The log of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_log.h"
+#include "recon_doubt.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,9 +53,24 @@ void recon_log_method(const recon_run *r)
                 r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
 }
 
-void recon_log_result(const recon_run *r, const char *what, int first)
+/* Each doubt once, with the image that it came up with. */
+static void log_doubts(const recon_run *r, const char *what, const recon_result *before)
+{
+    char line[512], known[512];
+    int kind, other;
+    for (int i = 0; (kind = recon_doubt(&r->last, i, line, sizeof line)) != 0; i++) {
+        int said = 0;
+        for (int j = 0; before && (other = recon_doubt(before, j, known, sizeof known)) != 0; j++)
+            said |= kind == other;
+        if (!said) app_log("warning: %s: %s", what, line);
+    }
+}
+
+void recon_log_result(const recon_run *r, const char *what, const recon_result *before)
 {
     const recon_result *last = &r->last;
+    const int first = !before;
+    log_doubts(r, what, before);
     if (last->made_traj && first)
         app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
     if (last->outside)

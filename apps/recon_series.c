@@ -88,6 +88,7 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         free(image);
         return APP_DONE;
     }
+    const recon_result before = r->last;
     r->last = result;
     r->last.seconds = app_now() - began;
     for (int i = 0; i < count && !st; i++) {
@@ -104,7 +105,7 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         const int reading = st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG;
         return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
     }
-    if (!code) recon_log_result(r, what, s == 0);
+    if (!code) recon_log_result(r, what, s ? &before : NULL);
     return code;
 }
 
