@@ -9,6 +9,7 @@
 
 typedef struct settings {
     double tol;
+    int64_t inside;
     int magnitude, transpose, json;
 } settings;
 
@@ -17,6 +18,11 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .low = 0,
            .high = INFINITY, .absent = 1),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "compare magnitudes, up to a real factor"),
+    OPTION(
+        APP_INTEGER, inside, 0, "inside", "D",
+        "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds, which is "
+        "all that spokes and spirals sample; 0: everywhere",
+        .preset = "0", .low = 0, .high = 3),
     OPTION(APP_FLAG, transpose, 0, "transpose", "", "swap the first two dimensions of A first"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
@@ -70,6 +76,19 @@ static larmor_status transpose(picture *p)
     free(p->value);
     p->value = turned, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
     return LARMOR_OK;
+}
+
+/* Without the corners of k-space, along the first dimensions. */
+static larmor_status keep_inside(larmor_device *dev, int64_t dims, picture *p)
+{
+    const size_t bytes = (size_t)p->count * sizeof *p->value;
+    larmor_array *x;
+    larmor_status st = larmor_array_create(dev, LARMOR_C128, p->shape, &x);
+    if (!st) st = larmor_array_write(x, p->value, bytes);
+    if (!st) st = larmor_band_limit(x, (1u << dims) - 1);
+    if (!st) st = larmor_array_read(x, p->value, bytes);
+    larmor_array_free(x);
+    return st;
 }
 
 static void take_magnitude(picture *p)
@@ -168,6 +187,15 @@ static int run(const void *given, const app_files *files)
     code = check(files->name[0], &a, 0);
     if (!code) code = check(files->name[1], &b, 1);
     if (code) goto done;
+    if (s->inside > a.shape.ndim) {
+        app_error("--inside \"%lld\": %s has %d dimensions.", (long long)s->inside, files->name[0], a.shape.ndim);
+        code = APP_USAGE;
+        goto done;
+    }
+    if (s->inside) {
+        APP_OR(done, APP_RUN, keep_inside(dev, s->inside, &a));
+        APP_OR(done, APP_RUN, keep_inside(dev, s->inside, &b));
+    }
     const difference d = compare(&a, &b);
     print(s, files, &d);
     if (s->tol >= 0 && !(d.nrmse <= s->tol)) {

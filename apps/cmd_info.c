@@ -1,12 +1,16 @@
-/* larmor info: what is in a scan, and what recon would make of it. SPDX-License-Identifier: Apache-2.0 */
+/* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
 #include "common.h"
+#include "info_image.h"
 #include "json.h"
 
 typedef struct settings {
-    const char *group, *units;
+    const char *group, *units, *join;
     int drop_nonfinite, json;
 } settings;
 
@@ -15,6 +19,8 @@ static const app_option options[] = {
     OPTION(APP_TEXT, group, 0, "group", "NAME", "the HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "units of the stored trajectory", .preset = "auto",
            .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
+           .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
@@ -43,27 +49,85 @@ static larmor_status print_encoding(const larmor_raw *raw, int index)
     return LARMOR_OK;
 }
 
-static larmor_status print_group(const larmor_raw *raw, int index)
+/* ---- groups: equal ones that follow each other are one line ---- */
+
+enum { COUNTERS = 6, FEWEST = 4 }; /* a run of fewer groups is printed one by one */
+
+static const char *const counter_names[COUNTERS] = {"encoding", "slice", "contrast", "phase", "repetition", "set"};
+
+static void counters_of(const larmor_group *g, int counter[COUNTERS])
 {
+    const int values[COUNTERS] = {g->encoding, g->slice, g->contrast, g->phase, g->repetition, g->set};
+    memcpy(counter, values, sizeof values);
+}
+
+static int alike(const larmor_group *a, const larmor_group *b)
+{
+    return a->encoding == b->encoding && a->readouts == b->readouts && a->samples == b->samples &&
+           a->total == b->total && a->averages == b->averages;
+}
+
+/* Groups first .. end-1, which are alike: each counter's range. */
+static larmor_status print_run(const larmor_raw *raw, int first, int end)
+{
+    int low[COUNTERS], high[COUNTERS], counter[COUNTERS];
     larmor_group g;
-    const larmor_status st = larmor_raw_group(raw, index, &g);
+    larmor_status st = larmor_raw_group(raw, first, &g);
+    counters_of(&g, low), counters_of(&g, high);
+    for (int i = first; i < end && !st; i++) {
+        st = larmor_raw_group(raw, i, &g);
+        counters_of(&g, counter);
+        for (int k = 0; k < COUNTERS; k++) {
+            if (counter[k] < low[k]) low[k] = counter[k];
+            if (counter[k] > high[k]) high[k] = counter[k];
+        }
+    }
     if (st) return st;
-    printf("group %d: encoding %d, slice %d, contrast %d, phase %d, repetition %d, set %d: %lld readouts x %s%lld "
-           "samples",
-           index, g.encoding, g.slice, g.contrast, g.phase, g.repetition, g.set, (ll)g.readouts,
+    if (end - first > 1)
+        printf("groups %d to %d:", first, end - 1);
+    else
+        printf("group %d:", first);
+    for (int k = 0; k < COUNTERS; k++) {
+        printf("%s%s %d", k ? ", " : " ", counter_names[k], low[k]);
+        if (high[k] > low[k]) printf(" to %d", high[k]);
+    }
+    printf(": %s%lld readout%s x %s%lld samples", end - first > 1 ? "each " : "", (ll)g.readouts, app_s(g.readouts),
            g.regular ? "" : "up to ", (ll)g.samples);
     if (g.averages > 1) printf(", %d averages", g.averages);
     putchar('\n');
     return LARMOR_OK;
 }
 
+static larmor_status print_groups(const larmor_raw *raw, int count)
+{
+    larmor_status st = LARMOR_OK;
+    for (int first = 0, end; first < count && !st; first = end) {
+        larmor_group g, other;
+        st = larmor_raw_group(raw, first, &g);
+        for (end = first + 1; end < count && !st; end++) {
+            st = larmor_raw_group(raw, end, &other);
+            if (!alike(&g, &other)) break;
+        }
+        if (st) break;
+        if (end - first >= FEWEST)
+            st = print_run(raw, first, end);
+        else
+            for (int i = first; i < end && !st; i++) st = print_run(raw, i, i + 1);
+    }
+    return st;
+}
+
+/* ---- text ---- */
+
 static void print_counts(const char *path, const larmor_raw_info *r)
 {
     printf("%s: %lld acquisitions: %lld imaging, %lld calibration, %lld noise, %lld left out by flags", path,
            (ll)r->acquisitions, (ll)r->imaging, (ll)r->calibration, (ll)r->noise, (ll)r->dropped);
     if (r->nonfinite) printf(", %lld left out as not finite", (ll)r->nonfinite);
+    if (r->completing)
+        printf("\ncalibration: %lld of its readouts complete images that lack them", (ll)r->completing);
     printf("\ncoils: %d", r->coils);
-    if (r->dead_coils) printf(" (%d without signal left out)", r->dead_coils);
+    if (r->dead_coils) printf(" (%d without signal or noise left out)", r->dead_coils);
     printf("\nnoise: ");
     if (r->noise)
         printf("%lld samples, dwell %g us (data %g us), bandwidth ratio %g", (ll)r->noise_samples, r->noise_dwell_us,
@@ -80,8 +144,8 @@ static larmor_status print_text(const char *path, const larmor_raw *raw)
     print_counts(path, &r);
     larmor_status st = LARMOR_OK;
     for (int i = 0; !st && i < r.encodings; i++) st = print_encoding(raw, i);
-    for (int i = 0; !st && i < r.groups; i++) st = print_group(raw, i);
-    printf("recon would make %d image%s, %s\n", r.groups, r.groups == 1 ? "" : "s",
+    if (!st) st = print_groups(raw, r.groups);
+    printf("recon would make %d image%s, %s\n", r.groups, app_s(r.groups),
            r.noise ? "whitening the coils first" : "without whitening");
     return st;
 }
@@ -148,6 +212,8 @@ static larmor_status write_json(const char *path, const larmor_raw *raw)
     json_integer(&j, "noise", r.noise);
     json_integer(&j, "dropped", r.dropped);
     json_integer(&j, "nonfinite", r.nonfinite);
+    json_integer(&j, "completing", r.completing);
+    json_integer(&j, "channels", r.channels);
     json_integer(&j, "coils", r.coils);
     json_integer(&j, "dead_coils", r.dead_coils);
     json_integer(&j, "noise_samples", r.noise_samples);
@@ -165,14 +231,51 @@ static larmor_status write_json(const char *path, const larmor_raw *raw)
     return st;
 }
 
+/* Scans are .h5 or .mrd files, or have any other name; these suffixes are of images alone. */
+static int is_image_name(const char *path)
+{
+    static const char *const suffixes[] = {".nii", ".gz", ".png", ".cfl", ".npy"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (!strcasecmp(app_suffix(path), suffixes[i])) return 1;
+    return strstr(path, ".h5:/") != NULL;
+}
+
+/* Nothing is printed of what is no image. */
+static larmor_status show_image(const char *path, int as_json)
+{
+    larmor_image_info *image = calloc(1, sizeof *image);
+    larmor_device *dev = NULL;
+    larmor_status st =
+        image ? larmor_device_open("cpu:1", &dev) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!st) st = larmor_image_describe(path, dev, image);
+    if (!st && as_json) info_image_json(path, image);
+    if (!st && !as_json) info_image_print(path, image);
+    larmor_device_free(dev);
+    free(image);
+    return st;
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const char *path = files->name[0];
     larmor_raw *raw = NULL;
     int code = APP_DONE;
-    const larmor_raw_opts opts = {.group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite};
-    APP_OR(done, APP_INPUT, larmor_raw_open(path, &opts, &raw));
+    const larmor_raw_opts opts = {
+        .group = s->group, .traj_units = s->units, .join = s->join, .drop_nonfinite = s->drop_nonfinite};
+    if (is_image_name(path)) {
+        APP_OR(done, APP_INPUT, show_image(path, s->json));
+        return APP_DONE;
+    }
+    const larmor_status st = larmor_raw_open(path, &opts, &raw);
+    if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
+        char why[512];
+        snprintf(why, sizeof why, "%s", larmor_last_error());
+        const int damaged = strstr(why, "Copy it again") != NULL; /* and not to be looked into any further */
+        if (!damaged && !show_image(path, s->json)) return APP_DONE;
+        return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
+    }
+    APP_OR(done, APP_INPUT, st);
     const larmor_raw_info r = larmor_raw_describe(raw);
     if (r.warnings[0] && !app_is_quiet()) fputs(r.warnings, stderr);
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
@@ -183,8 +286,9 @@ done:
 
 const app_command cmd_info = {
     .name = "info",
-    .usage = "SCAN.h5 [options]",
-    .summary = "what is in a scan, and what recon would make of it",
+    .usage = "SCAN.h5|IMAGE [options]",
+    .summary = "what is in a scan, and what recon would make of it; or what an image is",
+    .details = "Images: .h5, also FILE.h5:/group/series, .nii, .nii.gz, .png, .cfl, .npy.",
     .min_files = 1,
     .max_files = 1,
     .options = options,

@@ -11,7 +11,7 @@
 static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
     OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the images to expect; the format follows the suffix"),
-    OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl or .npy"),
+    OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl, .npy or .h5"),
     OPTION(APP_SIZES, maps_matrix, 0, "maps-matrix", "X[,Y[,Z]]",
            "voxels of the maps, as large as the image's: more of them reach beyond the field of view (default: the "
            "image's)",
@@ -162,8 +162,8 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
-            m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils,
-            m.coils == 1 ? "" : "s", (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);
+            m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils, app_s(m.coils),
+            (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);
     if (m.s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", m.sigma, m.s->snr);
     if (truth) {
         APP_OR(done, APP_RUN, simulation_write_truth(&m, truth));
@@ -171,7 +171,7 @@ static int run(const void *given, const app_files *files)
     }
     if (maps) {
         APP_OR(done, APP_RUN, simulation_write_maps(&m, maps));
-        app_log("wrote %s: the sensitivities of %d coil%s", m.s->maps, m.coils, m.coils == 1 ? "" : "s");
+        app_log("wrote %s: the sensitivities of %d coil%s", m.s->maps, m.coils, app_s(m.coils));
     }
     if (field) {
         APP_OR(done, APP_RUN, simulation_write_field(&m, field));

@@ -21,16 +21,18 @@ static const app_option options[] = {
            "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
            "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
            .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N", "most iterations (default: 30 for cg and tgv, else 20)", .low = 1,
+    OPTION(APP_INTEGER, iters, 'i', "iters", "N",
+           "most iterations (default: 100; where the image follows its noise no more, they end before)", .low = 1,
            .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: 3e-4 for cg, else 1e-2)",
+           "(default: where the error is small beside the noise of the image)",
            .low = 0, .high = 1, .absent = 1),
-    OPTION(APP_NUMBER, lambda, 'l', "lambda", "X",
-           "weight of the penalty: of cg in units of the largest eigenvalue of A^H A, else of the typical magnitude "
-           "of A^H b (default: 7e-4 for cg, else 2e-3)",
-           .low = 0, .high = INFINITY, .absent = 1),
+    OPTION(
+        APP_TEXT, lambda, 'l', "lambda", "X",
+        "weight of the penalty: auto, chosen from the data and their noise; a number, of cg in units of the largest "
+        "eigenvalue of A^H A, else of the typical magnitude of A^H b; or noise:NUMBER, in units of the noise",
+        .preset = "auto"),
     OPTION(APP_FLAG, joint, 0, "joint", "",
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
@@ -54,7 +56,8 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
     OPTION(APP_TEXT, save_maps, 0, "save-maps", "FILE",
-           "also write the coil maps, for --maps or BART: .cfl and .npy [x, y, z, coils], .h5 an image of each coil"),
+           "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
+           "image of each coil"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
@@ -87,6 +90,11 @@ static const app_option options[] = {
     OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
            .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+    OPTION(APP_TEXT, join, 0, "join", "LIST",
+           "counters that make no images of their own: none, or some of slice, contrast, phase, repetition and set, "
+           "with "
+           "commas between; auto: those that pass their limits and leave no image samples enough",
+           .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
@@ -119,17 +127,17 @@ static void clear(recon_run *r)
     larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
 }
 
-/* A method's defaults: of cg the program's own, of the others the library's. */
-static void defaults(recon_job *job)
+/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
+static int read_lambda(const char *text, recon_job *job)
 {
-    larmor_regulariser_opts penalty = {.lambda = 7e-4};
-    larmor_solve_opts solve = {.max_iter = 30, .tol = 3e-4};
-    job->eps = 1e-5;
-    if (job->method == RECON_REGULARISED) {
-        larmor_regulariser_defaults(job->regulariser, &penalty, &solve);
-        job->eps = 1e-3; /* far below what a penalty of noise's size changes */
-    }
-    job->iters = solve.max_iter, job->tol = solve.tol, job->lambda = penalty.lambda;
+    char *end;
+    job->choose = CHOOSE_AUTO;
+    if (!strcmp(text, "auto")) return 1;
+    const int in_noise = !strncmp(text, "noise:", 6);
+    const char *number = text + (in_noise ? 6 : 0);
+    job->choose = in_noise ? CHOOSE_NOISE : CHOOSE_FIXED;
+    job->lambda = strtod(number, &end);
+    return end != number && !*end && job->lambda >= 0 && isfinite(job->lambda);
 }
 
 static recon_job job_of(const recon_settings *s)
@@ -152,10 +160,10 @@ static recon_job job_of(const recon_settings *s)
                      .keep_weights = s->save_density != NULL,
                      .monitor = app_monitor,
                      .stage = app_stage};
-    defaults(&job);
-    if (s->iters) job.iters = (int)s->iters;
+    /* of a penalty far below what it changes */
+    job.eps = job.method == RECON_REGULARISED ? 1e-3 : 1e-5;
+    job.iters = (int)s->iters;
     if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
-    if (!isnan(s->lambda)) job.lambda = s->lambda;
     if (!isnan(s->eps)) job.eps = s->eps;
     return job;
 }
@@ -182,12 +190,17 @@ static int run(const void *given, const app_files *files)
     r.job.user = &r.progress;
     recon_series list = {NULL, NULL, 0, 0};
     int code = recon_check_options(&cmd_recon, s);
+    if (!code && !read_lambda(s->lambda, &r.job)) {
+        app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
+        code = APP_USAGE;
+    }
     if (!code) code = prepare(&r, &list);
     if (!code) code = recon_series_run(&r, &list);
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
     if (!code && r.images && app_stopped() != 143) code = recon_save(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
+    if (!code) code = recon_series_judge(&r, &list);
     if (app_stopped() && !r.images)
         app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);

@@ -108,8 +108,12 @@ static int cores(void)
 void app_sleep_when_idle(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
+    char self[4096]; /* the name, not the link: under valgrind that one is valgrind itself */
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) return;
+    self[length] = 0;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
-    execv("/proc/self/exe", argv);
+    execv(self, argv);
 }
 
 /* Said by write, for nothing else is safe here; on a terminal over the line of progress and the echoed ^C. */

@@ -77,6 +77,7 @@ int recon_grids_fit_maps(recon_run *r, const int64_t size[4])
         }
     }
     r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[0]);
+    if (r->maps_enlarge) app_log("field of view: the maps reach beyond it; reconstructed on their grid and cropped");
     return fit;
 }
 

@@ -1,11 +1,23 @@
 /* Groups of readouts become images. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_group.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "recon_solve.h"
 #include "try.h"
+
+larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_array *slice;
+    *one = NULL;
+    TRY(larmor_array_slice(x, index, 1, &slice));
+    const larmor_status st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), one);
+    larmor_array_free(slice);
+    return st;
+}
 
 /* Say what begins, unless the caller wants no more. */
 static larmor_status enter(const recon_job *job, const char *stage)
@@ -100,6 +112,20 @@ static larmor_status coils_opts(const recon_job *job, const larmor_group *group,
     return LARMOR_OK;
 }
 
+/* Each set of maps is mixed as the coils of the samples are. */
+static larmor_status whiten_maps(recon_job *job)
+{
+    if (!job->sets) return larmor_whiten(job->whitening, job->maps);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *set;
+        st = recon_one_of(job->maps, m, &set);
+        if (!st) st = larmor_whiten(job->whitening, set);
+        larmor_array_free(set);
+    }
+    return st;
+}
+
 /* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
 static larmor_status slice_maps(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                                 const larmor_samples *samples)
@@ -110,13 +136,15 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
     const larmor_shape shape = recon_image_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     if (job->given) {
-        TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, coils), &job->maps));
+        larmor_shape whole = larmor_shape_append(shape, coils);
+        if (job->sets) whole = larmor_shape_append(whole, job->sets);
+        TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
         larmor_array *view;
-        TRY(larmor_array_reshape(job->given, larmor_shape_append(shape, coils), &view));
+        TRY(larmor_array_reshape(job->given, whole, &view));
         const larmor_status st = larmor_copy(view, job->maps);
         larmor_array_free(view);
         TRY(st);
-        if (job->whitening) TRY(larmor_whiten(job->whitening, job->maps));
+        if (job->whitening) TRY(whiten_maps(job));
     } else if (coils == 1) {
         TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
         TRY(larmor_fill(job->maps, 1));
@@ -200,18 +228,65 @@ fail:
     return st;
 }
 
+/* Values too large for the arithmetic become infinite on the way, which no image may be. */
+static larmor_status check_finite(const larmor_array *x, const larmor_group *g)
+{
+    double size;
+    TRY(larmor_nrm2(x, &size));
+    if (isfinite(size)) return LARMOR_OK;
+    return larmor_fail(
+        LARMOR_ERR_NUMERIC,
+        "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is not finite; its samples "
+        "are too large or no signal, see larmor info",
+        g->slice, g->contrast, g->phase, g->repetition, g->set);
+}
+
+/* Each set's image by its own maps. */
+static larmor_status clear_unseen(const recon_job *job, larmor_array *x)
+{
+    if (job->no_maps) return LARMOR_OK;
+    if (!job->sets) return larmor_clear_unseen(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = recon_one_of(job->maps, m, &maps);
+        if (!st) st = recon_one_of(x, m, &image);
+        if (!st) st = larmor_clear_unseen(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
+/* The images of several sets of maps as one: their root sum of squares. */
+static larmor_status join_sets(larmor_array *x, larmor_array **joined)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
+                            joined));
+    return larmor_root_sum_of_squares(x, *joined);
+}
+
 /* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
-static larmor_status finish(const recon_frame *frame, larmor_array *x, int i, int count, larmor_array **image)
+static larmor_status finish(const recon_job *job, const recon_frame *frame, larmor_array *x, int i, int count,
+                            larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
-    larmor_array *slice = NULL, *one = NULL, *single = NULL;
-    larmor_status st = LARMOR_OK;
-    if (count > 1) OR(done, larmor_array_slice(x, i, 1, &slice));
-    OR(done, larmor_array_reshape(count > 1 ? slice : x, recon_image_shape(grid), &one));
+    larmor_array *one = NULL, *single = NULL, *joined;
+    larmor_status st;
+    if (count > 1)
+        OR(done, recon_one_of(x, i, &one));
+    else
+        one = larmor_array_ref(x);
     OR(done, larmor_array_convert(one, LARMOR_C64, &single));
+    OR(done, clear_unseen(job, single));
+    if (job->sets) {
+        OR(done, join_sets(single, &joined));
+        larmor_array_free(single), single = joined;
+    }
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
+    if (!st) st = check_finite(*image, &frame->group);
 done:
-    larmor_array_free(single), larmor_array_free(one), larmor_array_free(slice);
+    larmor_array_free(single), larmor_array_free(one);
     return st;
 }
 
@@ -231,7 +306,7 @@ larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_a
         job->weights = larmor_array_ref(frame[0].weights);
     }
     OR(done, recon_solve(job, frame, count, &x, result));
-    for (int i = 0; i < count; i++) OR(done, finish(&frame[i], x, i, count, &image[i]));
+    for (int i = 0; i < count; i++) OR(done, finish(job, &frame[i], x, i, count, &image[i]));
 done:
     if (st)
         for (int i = 0; i < count; i++) larmor_array_free(image[i]), image[i] = NULL;

@@ -8,6 +8,8 @@
 typedef enum recon_method { RECON_GRID, RECON_CG, RECON_REGULARISED } recon_method;
 typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_FILE, DENSITY_NONE } recon_density;
 
+typedef enum recon_choose { CHOOSE_AUTO, CHOOSE_FIXED, CHOOSE_NOISE } recon_choose;
+
 typedef struct recon_job {
     recon_method method;
     const char *regulariser; /* of RECON_REGULARISED */
@@ -18,6 +20,8 @@ typedef struct recon_job {
     int iters;
     larmor_plan_effort effort; /* of the NUFFT's planner */
     double tol, eps;           /* tol negative: at rounding */
+    int no_choice;             /* 1: there is no memory to choose lambda */
+    recon_choose choose;       /* lambda from the data, as given, or as given in units of the noise */
     double lambda;             /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
     double time_weight;        /* of tv, see larmor_regulariser_opts */
     int64_t llr_block;         /* side of llr's blocks, 0 for the default */
@@ -34,6 +38,7 @@ typedef struct recon_job {
     larmor_array *whitening; /* [coils, coils], or NULL */
     larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
     larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
+    int sets;                /* of those, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
@@ -45,17 +50,24 @@ typedef struct recon_job {
 
 typedef struct recon_result {
     larmor_report report;
-    double lambda, weight;    /* of the penalty: relative and absolute */
-    double largest;           /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside;          /* samples beyond the grid's k-space */
-    int interrupted;          /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;             /* 1: the normal map was Toeplitz */
-    double seconds;           /* for this image, or for the series that it is part of, from its samples on */
-    int made_traj;            /* 1: the trajectory was made from the counters */
+    double lambda, weight; /* of the penalty: relative and absolute */
+    double noise;         /* deviation of the real and the imaginary part of a sample: 1 if whitened, else measured */
+    larmor_choice choice; /* how the weight was found, if it was chosen */
+    int chosen;
+    double largest;  /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside; /* samples beyond the grid's k-space */
+    int interrupted; /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;    /* 1: the normal map was Toeplitz */
+    double seconds;  /* for this image, or for the series that it is part of, from its samples on */
+    int made_traj;   /* 1: the trajectory was made from the counters */
+    int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
     int64_t grid[3];          /* that it was reconstructed on; 1 in unused dimensions */
     larmor_coils_report maps; /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage; /* of the first group */
 } recon_result;
+
+/* The deviation of the noise in a sample that the weight was chosen by. */
+double recon_noise(const recon_result *result);
 
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *
@@ -66,6 +78,9 @@ larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_a
 /* The whitened samples of a group, with a trajectory that was made from the counters where the file stores none: then
  * *made is 1. */
 larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made);
+
+/* A view of x[..., index], without the last dimension. */
+larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one);
 
 /* 1 if the job reconstructs both groups in one series. */
 int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b);

@@ -18,6 +18,8 @@ void recon_log_input(const recon_run *r)
         app_log("readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (long long)info->imaging, (long long)info->noise, (long long)info->calibration,
                 (long long)info->dropped, (long long)info->nonfinite);
+    if (info->completing)
+        app_log("calibration: %lld of its readouts complete images that lack them", (long long)info->completing);
     if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
     for (const char *line = info->warnings; *line;) {
         const size_t length = strcspn(line, "\n");
@@ -43,14 +45,33 @@ void recon_log_method(const recon_run *r)
                        : r->job.given       ? s->maps
                        : r->info.coils == 1 ? "one coil, no maps"
                                             : "maps from the data's centre (Walsh)";
+    char sets[32] = "";
+    if (r->job.sets) snprintf(sets, sizeof sets, ", %d sets", r->job.sets);
     const char *spec = larmor_device_spec(r->job.dev);
     if (r->job.method == RECON_GRID)
-        app_log("gridding on %s: density %s; %s", spec, s->dcf, maps);
+        app_log("gridding on %s: density %s; %s%s", spec, s->dcf, maps, sets);
     else
-        app_log("%s on %s: at most %d iteration%s, tolerance %.1e, lambda %.1e of the %s; %s",
-                r->job.method == RECON_CG ? "cg-sense" : s->method, spec, r->job.iters, app_s(r->job.iters),
-                fmax(r->job.tol, 0), r->job.lambda,
-                r->job.method == RECON_CG ? "largest eigenvalue" : "adjoint image", maps);
+        app_log("%s on %s: lambda %s; %s%s", r->job.method == RECON_CG ? "cg-sense" : s->method, spec,
+                r->job.choose == CHOOSE_AUTO ? "from the data" : s->lambda, maps, sets);
+}
+
+/* What the weight was chosen from. */
+static void log_noise(const recon_run *r, const char *what)
+{
+    const recon_result *last = &r->last;
+    const double factor = last->chosen ? last->choice.noise : 1;
+    if (r->job.whitening && factor > 0.8)
+        app_log("%s: noise as in the noise scan", what);
+    else if (r->job.whitening)
+        app_log("%s: noise %.3g of that of the noise scan, by what the data are off the model", what, factor);
+    else
+        app_log("%s: noise %.3g a sample, measured from %s", what, recon_noise(last),
+                factor < 1 ? "what the data are off the model" : "the rim of k-space");
+    if (last->chosen)
+        app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
+                last->choice.tried == 1 ? "" : "s", last->choice.seconds);
+    else if (r->job.choose == CHOOSE_AUTO && !last->interrupted)
+        app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
 }
 
 /* Each doubt once, with the image that it came up with. */
@@ -76,6 +97,12 @@ void recon_log_result(const recon_run *r, const char *what, const recon_result *
     if (last->outside)
         app_log("%s: %lld sample%s beyond the resolution of reconSpace left out", what, (long long)last->outside,
                 app_s(last->outside));
+    if (r->job.method == RECON_GRID) return;
+    log_noise(r, what);
+    if (last->report.end == LARMOR_END_ITERATIONS)
+        app_log("%s: the limit of iterations was reached first; --iters allows for more", what);
+    if (last->report.end == LARMOR_END_PRECISION)
+        app_log("warning: %s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", what);
     if (r->job.method == RECON_CG)
         app_log("%s: %d iteration%s by %s, residual %.2e, %.2f s", what, last->report.iters,
                 app_s(last->report.iters), last->toeplitz ? "Toeplitz" : "NUFFTs", last->report.residual,

@@ -57,11 +57,6 @@ static int has_picture(const recon_settings *s)
     return pictures > 0;
 }
 
-static int has_maps(const recon_settings *s)
-{
-    return strcmp(s->maps, "none") != 0;
-}
-
 static int makes_density(const recon_settings *s)
 {
     return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
@@ -86,7 +81,7 @@ static const rule rules[] = {
     {"block", has_blocks, "method", "--method llr"},
     {"dcf", has_density, "method", "--method grid and of --weighted"},
     {"calibration", estimates_maps, "maps", "--maps auto"},
-    {"save-maps", has_maps, "maps", "--maps auto and of --maps FILE"},
+    {"save-maps", estimates_maps, "maps", "--maps auto"},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
     {"window", has_picture, "output", "a .png"},
 };

@@ -53,11 +53,12 @@ static larmor_status maps_bytes(const recon_job *job, const larmor_raw_info *inf
     if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
     const larmor_coils_opts opts = {.calibration = job->calibration};
     larmor_problem own = *p;
-    if (info->calibration * group->samples > own.samples) own.samples = info->calibration * group->samples;
+    const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
+    if (info->calibration && apart > own.samples) own.samples = apart;
     TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
     *bytes = (double)estimate;
     if (info->calibration) /* readouts of its own */
-        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)(info->calibration * group->samples);
+        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }
 
@@ -66,18 +67,20 @@ static larmor_status measure(const recon_job *job, int index, const larmor_group
     const larmor_raw_info info = larmor_raw_describe(job->raw);
     larmor_encoding enc;
     const larmor_grid grid = job->grid[index];
-    double maps, density;
+    double calibration, density;
     TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
-    s->problem = (larmor_problem){image, group->total, info.coils, LARMOR_C64, 0};
+    s->problem = (larmor_problem){
+        .image = image, .samples = group->total, .coils = info.coils, .dtype = LARMOR_C64, .sets = job->sets};
     s->frames = 1, s->samples = (double)group->total;
     const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
-    if (!job->no_maps) s->held += 8 * voxels * coils;
-    if (job->given) s->held += 8 * voxels * coils;
-    TRY(maps_bytes(job, &info, group, &s->problem, &maps));
+    const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
+    if (!job->no_maps) s->held += maps;
+    if (job->given) s->held += maps;
+    TRY(maps_bytes(job, &info, group, &s->problem, &calibration));
     TRY(density_bytes(job, &enc, &s->problem, &density));
-    s->before = most(maps, density);
+    s->before = most(calibration, density);
     if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
     return LARMOR_OK;
 }
@@ -97,15 +100,28 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
-    *bytes = 6 * one * (double)larmor_shape_count(image);
+    const int together = job->sets ? job->sets : s->frames;
+    const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
+    *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
     if (job->method != RECON_REGULARISED) return LARMOR_OK;
-    const larmor_shape shape = s->frames > 1 ? larmor_shape_append(image, s->frames) : image;
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
     int64_t solver;
     TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
     const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
     *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
+    return LARMOR_OK;
+}
+
+/* What choosing lambda takes beside the solver: solutions for a sample of noise, and what they are compared by. */
+static larmor_status choice_bytes(const recon_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+{
+    enum { IMAGES = 14 };
+    const double one = (double)larmor_dtype_size(dtype);
+    const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
+    double again = 0;
+    if (job->method == RECON_REGULARISED) TRY(vector_bytes(job, s, dtype, &again));
+    *bytes = one * (IMAGES * images + s->samples * (double)s->problem.coils) + again;
     return LARMOR_OK;
 }
 
@@ -123,12 +139,15 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
                                      .toeplitz = job->method == RECON_GRID ? -1 : plan->toeplitz,
                                      .iters = recon_normals(job)};
     int64_t estimate, circulant = 0;
-    double vectors;
+    double vectors, choice = 0;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != RECON_GRID;
     TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
     TRY(vector_bytes(job, s, p.dtype, &vectors));
-    if (job->method != RECON_GRID && plan->precondition >= 0) {
+    if (job->method != RECON_GRID) vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
+    if (plan->choose >= 0) TRY(choice_bytes(job, s, p.dtype, &choice));
+    vectors += choice;
+    if (job->method != RECON_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
         TRY(larmor_circulant_memory(job->dev, &all, &circulant));
@@ -136,17 +155,23 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
             4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
     }
     double solver = (double)estimate * s->frames + (double)circulant + vectors + (weights ? 16 * s->samples : 0);
-    if (in_double) solver += 16 * (voxels + s->samples) * coils; /* maps and samples once more */
+    if (in_double)
+        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils; /* maps and samples once more */
     *bytes = s->held + most(s->before, solver);
     return LARMOR_OK;
 }
 
-/* What nobody insists on is given up where not even one coil fits with it: first the preconditioner, then Toeplitz. */
+/* What nobody insists on is given up where not even one coil fits with it: first the choice of lambda, then the
+ * preconditioner, then Toeplitz. */
 static int give_up(recon_plan *plan)
 {
-    int *what = !plan->precondition ? &plan->precondition : !plan->toeplitz ? &plan->toeplitz : NULL;
-    if (what) *what = -1;
-    return what != NULL;
+    int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
+    for (int i = 0; i < 3; i++)
+        if (!*what[i]) {
+            *what[i] = -1;
+            return 1;
+        }
+    return 0;
 }
 
 /* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
@@ -202,7 +227,8 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
                          .coils = info.coils,
                          .block = info.coils,
                          .toeplitz = job->toeplitz,
-                         .precondition = job->precondition};
+                         .precondition = job->precondition,
+                         .choose = recon_chooses(job) ? 0 : -1};
     TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
     for (int i = 0; i < info.groups; i++) {

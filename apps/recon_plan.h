@@ -11,6 +11,7 @@ typedef struct recon_plan {
     int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
     int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
+    int choose;                 /* 0: lambda is chosen from the data; -1: it is not, or that does not fit */
 } recon_plan;
 
 /* Plan for all groups that wanted(user, group) names, with outputs kept on the device until the end.

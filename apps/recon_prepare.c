@@ -9,6 +9,7 @@
 #include "recon_log.h"
 #include "recon_plan.h"
 #include "recon_series.h"
+#include "recon_solve.h"
 
 /* An output whose path is neither the scan's nor one of those before it. */
 static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)
@@ -66,33 +67,73 @@ static int all_zero(const larmor_array *x)
     return !larmor_nrm2(x, &size) && size == 0;
 }
 
-/* Maps from a file: [matrix..., coils] of the first group's grid, dimensions of 1 between allowed. */
-static int read_maps(recon_run *r)
+/* Maps of all channels become those of the coils that the scan keeps. */
+static larmor_status keep_coils(recon_run *r, int64_t got[5])
 {
-    const char *path = r->s->maps;
-    larmor_array *read = NULL;
-    const larmor_grid grid = r->job.grid[0];
-    larmor_status st = larmor_image_read(path, r->job.dev, &read);
-    if (st) return app_fail(APP_INPUT, st);
-    st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
-    const larmor_shape shape = larmor_array_shape(read);
-    larmor_array_free(read);
-    if (st) return app_fail(APP_INPUT, st);
-    int64_t got[4] = {1, 1, 1, 1},
-            need[4] = {grid.matrix[0], grid.matrix[1], grid.ndim > 2 ? grid.matrix[2] : 1, r->info.coils};
-    for (int d = 0; d < shape.ndim; d++) got[d < 3 ? d : 3] *= shape.dim[d];
-    if (shape.ndim == 3 && grid.ndim == 2 && got[3] == 1) got[3] = got[2], got[2] = 1;
+    larmor_array *all = NULL, *kept = NULL;
+    const larmor_shape shape = larmor_shape_of(5, got);
+    larmor_status st = larmor_array_reshape(r->job.given, shape, &all);
+    if (!st) st = larmor_raw_keep_coils(r->job.raw, all, 3, &kept);
+    larmor_array_free(all);
+    if (st) return st;
+    larmor_array_free(r->job.given);
+    r->job.given = kept, got[3] = r->info.coils;
+    return LARMOR_OK;
+}
+
+/* [x, y, z, coils, sets] of maps that may be without z in 2D, and without sets. */
+static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
+{
+    const int flat = ndim == 2 && shape.ndim > 2 && shape.ndim < 5 && shape.dim[2] != 1; /* [x, y, coils(, sets)] */
+    for (int d = 0; d < 5; d++) got[d] = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        const int to = d + (flat && d > 1);
+        got[to < 4 ? to : 4] *= shape.dim[d];
+    }
+}
+
+static int check_maps(recon_run *r, larmor_shape shape, const larmor_grid *grid)
+{
+    const char *path = r->s->maps, *method = r->s->method;
+    const int64_t need[4] = {grid->matrix[0], grid->matrix[1], grid->ndim > 2 ? grid->matrix[2] : 1, r->info.coils};
+    int64_t got[5];
+    map_sizes(shape, grid->ndim, got);
+    if (got[3] == r->info.channels && got[3] != need[3]) {
+        const larmor_status st = keep_coils(r, got);
+        if (st) return app_fail(APP_INPUT, st);
+    }
     if (!recon_grids_fit_maps(r, got)) {
         app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
-                  (long long)got[1], (long long)got[2], (long long)got[3], (long long)need[0], (long long)need[1],
-                  (long long)need[2], (long long)need[3]);
+                  (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]), (long long)need[0],
+                  (long long)need[1], (long long)need[2], (long long)need[3]);
         return APP_REFUSED;
     }
     if (all_zero(r->job.given)) {
         app_error("%s: maps are zero at all pixels.", path);
         return APP_REFUSED;
     }
+    if (got[4] == 1) return APP_DONE;
+    if (r->job.joint || (r->job.method == RECON_REGULARISED && strcmp(method, "tv") != 0)) {
+        app_error("%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.", path,
+                  method);
+        return APP_USAGE;
+    }
+    if (r->job.precondition > 0) {
+        app_error("--precond circulant: is not for several sets of maps, and %s has %lld.", path, (long long)got[4]);
+        return APP_USAGE;
+    }
+    r->job.sets = (int)got[4], r->job.precondition = -1;
     return APP_DONE;
+}
+
+/* Maps from a file, of the first group's grid. */
+static int read_maps(recon_run *r)
+{
+    larmor_array *read = NULL;
+    larmor_status st = larmor_image_read(r->s->maps, r->job.dev, &read);
+    if (!st) st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
+    larmor_array_free(read);
+    return st ? app_fail(APP_INPUT, st) : check_maps(r, larmor_array_shape(r->job.given), &r->job.grid[0]);
 }
 
 /* Say what begins, or go to done with the code of a signal that was caught. */
@@ -107,8 +148,11 @@ static int read_maps(recon_run *r)
 int recon_prepare(recon_run *r)
 {
     const recon_settings *s = r->s;
-    const larmor_raw_opts raw = {
-        .group = s->group, .traj_units = s->units, .drop_nonfinite = s->drop_nonfinite, .conjugate = s->conjugate};
+    const larmor_raw_opts raw = {.group = s->group,
+                                 .traj_units = s->units,
+                                 .join = s->join,
+                                 .drop_nonfinite = s->drop_nonfinite,
+                                 .conjugate = s->conjugate};
     int code = APP_DONE;
     ENTER("reading");
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->job.raw));
@@ -164,6 +208,10 @@ int recon_plan_memory(recon_run *r)
                   whose, spec, bytes_text(plan.planned - plan.limit).s,
                   r->s->memory ? "Raise --memory." : "Free some, or use another device.");
         return APP_LACKING;
+    }
+    if (plan.choose < 0 && recon_chooses(&r->job)) {
+        app_log("memory: to choose lambda from the data does not fit; a usual value is taken, see --lambda");
+        r->job.no_choice = 1;
     }
     if (plan.precondition < 0 && !r->job.precondition)
         app_log("memory: the preconditioner does not fit; without it more iterations are needed");

@@ -10,12 +10,12 @@
 
 /* ---- provenance ---- */
 
-enum { MOST_NOTES = 8, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32], grid[80], doubts[MOST_DOUBTS * DOUBT_ROOM];
+    char lambda[32], iters[32], residual[32], noise[32], grid[80], doubts[MOST_DOUBTS * DOUBT_ROOM];
     int count;
 } note;
 
@@ -42,6 +42,9 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         snprintf(n->iters, sizeof n->iters, "%d", result->report.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->report.residual);
         add_note(n, "LarmorLambda", n->lambda);
+        add_note(n, "LarmorLambdaFrom", result->chosen ? "data" : r->job.choose == CHOOSE_AUTO ? "default" : "user");
+        snprintf(n->noise, sizeof n->noise, "%g", recon_noise(result));
+        add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
         add_note(n, "LarmorResidual", n->residual);
     }
@@ -50,6 +53,7 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
     add_note(n, "LarmorGrid", n->grid);
     add_doubts(result, n);
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
+    if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
 }
 
 /* What holds for all images. */
@@ -120,6 +124,8 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
         json_flag(j, "preconditioned", r->job.precondition >= 0);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
+        json_flag(j, "lambda_chosen", result->chosen);
+        json_number(j, "noise", recon_noise(result));
         if (r->job.method == RECON_CG)
             json_number(j, "largest_eigenvalue", result->largest);
         else
@@ -136,6 +142,12 @@ static void report_doubts(json *j, const recon_result *result)
     json_close(j, ']');
 }
 
+static const char *status_of(const recon_result *result)
+{
+    if (result->doubtful) return "doubtful";
+    return result->interrupted ? "interrupted" : "done";
+}
+
 static void report_image(json *j, const recon_run *r, int i)
 {
     const larmor_image_meta *m = &r->image[i].meta;
@@ -146,7 +158,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "phase", m->phase);
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
-    json_text(j, "status", r->result[i].interrupted ? "interrupted" : "done");
+    json_text(j, "status", status_of(&r->result[i]));
     json_integers(j, "grid", r->result[i].grid, 3);
     report_doubts(j, &r->result[i]);
     report_solver(j, r, &r->result[i]);
@@ -166,6 +178,8 @@ void recon_report(const recon_run *r, double seconds)
     json_text(&j, "device", larmor_device_spec(r->job.dev));
     json_text(&j, "trajectory", r->info.traj_report);
     json_integer(&j, "images", r->images);
+    json_integer(&j, "failed", r->failed.count);
+    json_integer(&j, "doubtful", r->doubtful.count);
     report_solver(&j, r, &r->last);
     json_open(&j, "results", '[');
     for (int i = 0; i < r->images; i++) report_image(&j, r, i);

@@ -10,12 +10,18 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *toeplitz, *precond, *device;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
-    const char *plan, *save_maps, *save_density;
-    double tol, lambda, time_weight, eps;
+    const char *plan, *lambda, *save_maps, *save_density;
+    double tol, time_weight, eps;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
+
+/* Numbers of images as text, the first ones if there are many. */
+typedef struct recon_numbers {
+    char text[128];
+    int count;
+} recon_numbers;
 
 /* All that a run holds, freed in one place. */
 typedef struct recon_run {
@@ -26,6 +32,8 @@ typedef struct recon_run {
     recon_result *result; /* how each of them came about */
     int images;
     int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
+    recon_numbers failed, doubtful; /* images that were not made, and whose solver failed, as the log counts them */
+    char reason[512];               /* of the first of those */
     recon_job job;
     app_progress progress;
     larmor_raw_info info;

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon_save.h"
 
-#include <stdlib.h>
-#include <strings.h>
+#include <stdio.h>
 
 #include "try.h"
 
@@ -54,48 +53,32 @@ done:
     return st;
 }
 
-/* x [x, y(, z), last] as BART has it, [x, y, z, last]. */
-static larmor_status with_four_dims(larmor_array *x, larmor_array **four)
+/* Where the maps are: as the images, but before these are cut to the field of view asked for. */
+static larmor_status describe_maps(const recon_run *r, larmor_image_meta *meta)
 {
-    const larmor_shape s = larmor_array_shape(x);
-    const int64_t nz = s.ndim > 3 ? s.dim[2] : 1;
-    return larmor_array_reshape(x, LARMOR_SHAPE(s.dim[0], s.dim[1], nz, s.dim[s.ndim - 1]), four);
-}
-
-/* An ISMRMRD image for each coil. */
-static larmor_status write_coils(const recon_run *r, larmor_output *out, larmor_array *maps)
-{
-    const larmor_shape shape = larmor_array_shape(maps);
-    const int coils = (int)shape.dim[shape.ndim - 1];
-    larmor_image *images = calloc((size_t)coils, sizeof *images);
-    larmor_array **view = calloc((size_t)coils, sizeof *view);
-    larmor_status st = images && view ? LARMOR_OK : NO_MEMORY();
-    for (int c = 0; c < coils && !st; c++) {
-        larmor_array *slice = NULL;
-        st = larmor_array_slice(maps, c, 1, &slice);
-        if (!st) st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
-        images[c] = (larmor_image){.data = view[c], .meta = r->image[0].meta};
-        larmor_array_free(slice);
+    *meta = r->image[0].meta;
+    for (int i = 0; i < r->info.groups; i++) {
+        const larmor_grid *grid = &r->job.grid[i];
+        larmor_group g;
+        TRY(larmor_raw_group(r->job.raw, i, &g));
+        if (g.encoding != meta->encoding) continue;
+        for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
     }
-    if (!st) st = larmor_image_write(out, images, coils, NULL);
-    for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
-    free(view), free(images);
-    return st;
+    return LARMOR_OK;
 }
 
+/* Maps of all channels, as other programs count them and as recon takes them. */
 static larmor_status save_maps(const recon_run *r)
 {
-    larmor_array *maps = NULL, *four = NULL;
+    larmor_array *maps = NULL, *all = NULL;
+    larmor_image_meta meta;
     larmor_status st;
+    OR(done, describe_maps(r, &meta));
     OR(done, original_maps(&r->job, &maps));
-    if (!strcasecmp(app_suffix(r->s->save_maps), ".h5")) {
-        st = write_coils(r, r->maps_output, maps);
-        goto done;
-    }
-    OR(done, with_four_dims(maps, &four));
-    st = larmor_array_save(r->maps_output, four);
+    OR(done, larmor_raw_restore_coils(r->job.raw, maps, larmor_array_shape(maps).ndim - 1, &all));
+    st = larmor_maps_save(r->maps_output, all, &meta);
 done:
-    larmor_array_free(four), larmor_array_free(maps);
+    larmor_array_free(all), larmor_array_free(maps);
     return st;
 }
 
@@ -116,7 +99,9 @@ int recon_save(recon_run *r)
     if (r->maps_output) {
         st = save_maps(r);
         if (st) return app_fail(APP_RUN, st);
-        app_log("wrote %s: the maps of %d coil%s", r->s->save_maps, r->info.coils, app_s(r->info.coils));
+        char left_out[64] = "";
+        if (r->info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", r->info.dead_coils);
+        app_log("wrote %s: the maps of %d coil%s%s", r->s->save_maps, r->info.coils, app_s(r->info.coils), left_out);
     }
     if (r->density_output) {
         st = save_density(r);

@@ -66,6 +66,42 @@ int recon_series_check(const recon_run *r, const recon_series *l)
     return APP_DONE;
 }
 
+static void add_number(recon_numbers *n, int number)
+{
+    const size_t used = strlen(n->text), room = sizeof n->text - used;
+    n->count++;
+    if (room > 24)
+        snprintf(n->text + used, room, "%s%d", used ? ", " : "", number);
+    else if (n->text[used - 1] != '.')
+        snprintf(n->text + used, room, " ...");
+}
+
+/* Note it; only the first reason is kept. */
+static void note(recon_run *r, recon_numbers *n, int s, const char *what, const char *consequence)
+{
+    if (!r->reason[0]) snprintf(r->reason, sizeof r->reason, "%s", larmor_last_error());
+    add_number(n, s + 1);
+    app_log("warning: %s: %s; %s", what, larmor_last_error(), consequence);
+}
+
+int recon_series_judge(const recon_run *r, const recon_series *l)
+{
+    const char *word = l->groups > l->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
+    const char *many = l->groups > l->series ? "" : app_s(r->doubtful.count);
+    char doubtful[192] = "";
+    if (!r->failed.count && !r->doubtful.count) return APP_DONE;
+    if (r->doubtful.count)
+        snprintf(doubtful, sizeof doubtful, "%s%s %s of %d %s doubtful", word, many, r->doubtful.text, l->series, is);
+    if (!r->failed.count)
+        app_error("%s: %s: %s", r->input, doubtful, r->reason);
+    else if (l->series == 1)
+        app_error("%s: %s", r->input, r->reason);
+    else
+        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, l->series,
+                  doubtful[0] ? ", and " : "", doubtful, r->reason);
+    return APP_FAILED;
+}
+
 /* One series into r->image, whose places are those of the groups in the file. */
 static int reconstruct(recon_run *r, const recon_series *l, int s, const int *place)
 {
@@ -101,10 +137,15 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         if (described && !code) code = app_fail(APP_RUN, described);
     }
     free(image);
+    if (st == LARMOR_ERR_NUMERIC) {
+        note(r, &r->failed, s, what, "it is left out");
+        return APP_DONE;
+    }
     if (st) {
         const int reading = st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_ARG;
         return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
     }
+    if (!code && result.doubtful) note(r, &r->doubtful, s, what, "the best of its iterates is written");
     if (!code) recon_log_result(r, what, s ? &before : NULL);
     return code;
 }

@@ -21,7 +21,11 @@ void recon_series_free(recon_series *l);
 /* llr of a single frame is refused before any work. */
 int recon_series_check(const recon_run *r, const recon_series *l);
 
-/* Reconstruct every wanted group into r->image; stops after an interrupted series. */
+/* Reconstruct every wanted group into r->image; stops after an interrupted series. One that cannot be made for its
+ * numbers does not stop the others. */
 int recon_series_run(recon_run *r, const recon_series *l);
+
+/* What became of them all: says which were not made or are doubtful, by number. */
+int recon_series_judge(const recon_run *r, const recon_series *l);
 
 #endif

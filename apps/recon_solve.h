@@ -26,6 +26,9 @@ larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)
 /* How many normal maps the method takes at most; those of a penalty have inner steps, too. */
 int64_t recon_normals(const recon_job *job);
 
+/* 1 if lambda is to be found from the data. */
+int recon_chooses(const recon_job *job);
+
 /* The shape of an image on this grid. */
 larmor_shape recon_image_shape(const larmor_grid *grid);
 

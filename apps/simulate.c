@@ -421,14 +421,16 @@ larmor_status simulation_write_maps(const simulation *m, larmor_output *out)
     const app_list *asked = &m->s->maps_matrix;
     larmor_array *maps;
     larmor_shape shape = larmor_shape_of(m->ndim, m->grid);
+    larmor_image_meta meta = m->geometry;
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     for (int d = 0; d < m->ndim && d < asked->count; d++) {
         shape.dim[d] = (int64_t)asked->value[d];
         extent[d] = asked->value[d] / (double)m->grid[d];
+        meta.fov_mm[d] *= extent[d];
     }
     larmor_status st = larmor_phantom_coils_around(m->phantom, m->dev, LARMOR_C64, shape, extent, m->coils, &maps);
     if (!st) st = silence(m, m->dead, maps);
-    if (!st) st = larmor_maps_save(out, maps);
+    if (!st) st = larmor_maps_save(out, maps, &meta);
     larmor_array_free(maps);
     return st;
 }

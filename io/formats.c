@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/formats.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,13 @@
 
 /* A new format is a line here and a file that has its functions. */
 static const lmr_format formats[] = {
-    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta},
-    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta},
-    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta},
-    {".png", NULL, lmr_write_png, NULL, NULL, NULL},
-    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta},
-    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta},
+    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta, "ISMRMRD images",
+     lmr_describe_mrd},
+    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
+    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
+    {".png", NULL, lmr_write_png, NULL, NULL, NULL, "PNG", lmr_describe_png},
+    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta, "BART", NULL},
+    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta, "NumPy", NULL},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -184,17 +186,43 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
     return finish(out, out->format->save(out, x));
 }
 
-larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps)
+/* An image of each coil. */
+static larmor_status save_coils(larmor_output *out, larmor_array *maps, const larmor_image_meta *meta)
+{
+    const larmor_shape shape = larmor_array_shape(maps);
+    const int coils = (int)shape.dim[shape.ndim - 1];
+    larmor_image *images = calloc((size_t)coils, sizeof *images);
+    larmor_array **view = calloc((size_t)coils, sizeof *view);
+    larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int c = 0; c < coils && !st; c++) {
+        larmor_array *slice = NULL;
+        st = larmor_array_slice(maps, c, 1, &slice);
+        if (!st) st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
+        if (meta) images[c].meta = *meta;
+        images[c].data = view[c];
+        larmor_array_free(slice);
+    }
+    if (!st) st = larmor_image_write(out, images, coils, NULL);
+    for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
+    free(view), free(images);
+    return st;
+}
+
+larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
 {
     LMR_TRY(lmr_output_ready(out));
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
     const larmor_shape s = larmor_array_shape(maps);
-    if (s.ndim < 3 || s.ndim > 4)
+    const char *suffix = out->format->suffix;
+    larmor_array *all = (larmor_array *)(uintptr_t)maps, *view; /* which is read, no more */
+    if (s.ndim < 3 || s.ndim > 4 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
                         out->path, lmr_describe(maps).s);
-    if (s.ndim == 4 || strcmp(out->format->suffix, ".cfl")) return larmor_array_save(out, maps);
-    larmor_array *view;
-    LMR_TRY(larmor_array_reshape((larmor_array *)maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    if (!strcmp(suffix, ".h5")) return save_coils(out, all, meta);
+    if (!out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps go to .cfl, .npy or .h5 files, not %s", out->path, suffix);
+    if (s.ndim == 4 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
+    LMR_TRY(larmor_array_reshape(all, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     const larmor_status st = larmor_array_save(out, view);
     larmor_array_free(view);
     return st;
@@ -202,8 +230,7 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps)
 
 /* ---- reading ---- */
 
-/* FILE.h5:/group opens FILE.h5, unless a file has the whole name. */
-static larmor_status open_by_suffix(const char *path, lmr_source *source, const lmr_format **format)
+larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format)
 {
     const char *colon = path ? strstr(path, ".h5:/") : NULL;
     if (colon && access(path, F_OK)) {
@@ -216,7 +243,7 @@ static larmor_status open_by_suffix(const char *path, lmr_source *source, const 
         LMR_TRY(lmr_source_open(path, "a file", source));
     }
     *format = find(source->path);
-    if (*format && (*format)->read) return LARMOR_OK;
+    if (*format && (!read || (*format)->read)) return LARMOR_OK;
     const larmor_status st = unknown_suffix(source->path, 1);
     lmr_source_close(source);
     return st;
@@ -228,7 +255,7 @@ larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_arr
     *image = NULL;
     lmr_source source;
     const lmr_format *format;
-    LMR_TRY(open_by_suffix(path, &source, &format));
+    LMR_TRY(lmr_format_open(path, 1, &source, &format));
     const larmor_status st = format->read(&source, dev, image);
     lmr_source_close(&source);
     return st;
@@ -240,7 +267,7 @@ larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
     *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
     lmr_source source;
     const lmr_format *format;
-    LMR_TRY(open_by_suffix(path, &source, &format));
+    LMR_TRY(lmr_format_open(path, 1, &source, &format));
     larmor_status st = LARMOR_OK;
     if (format->read_meta) st = format->read_meta(&source, meta);
     lmr_source_close(&source);

@@ -21,10 +21,17 @@ typedef struct lmr_format {
     larmor_status (*save)(larmor_output *out, const larmor_array *x);                      /* or NULL */
     larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */
     larmor_status (*read_meta)(const lmr_source *source, larmor_image_meta *meta);         /* or NULL */
+    const char *name;
+    larmor_status (*describe)(const lmr_source *source,
+                              larmor_image_info *info); /* what arrays do not say, or NULL */
 } lmr_format;
 
 /* The format of a path by its suffix. Errors: LARMOR_ERR_ARG, the message lists the known ones. */
 larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
+
+/* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
+ * one that can be read. Errors: LARMOR_ERR_ARG, LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
+larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format);
 
 typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL } lmr_as;
 
@@ -46,11 +53,14 @@ larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmo
 larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images);
 larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, larmor_array **x);
 larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *meta);
+larmor_status lmr_describe_mrd(const lmr_source *source, larmor_image_info *info);
 larmor_status lmr_write_nifti(larmor_output *out, const lmr_images *images);
 larmor_status lmr_write_nifti_gz(larmor_output *out, const lmr_images *images);
 larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmor_array **x);
 larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *meta);
+larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *info);
 larmor_status lmr_write_png(larmor_output *out, const lmr_images *images);
+larmor_status lmr_describe_png(const lmr_source *source, larmor_image_info *info);
 larmor_status lmr_write_cfl(larmor_output *out, const lmr_images *images);
 larmor_status lmr_save_cfl(larmor_output *out, const larmor_array *x);
 larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_array **x);

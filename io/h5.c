@@ -70,7 +70,7 @@ static int verify(const larmor_output *out, const char *path, int elements)
         free(buffer);
     }
     lmr_h5_close(type), lmr_h5_close(space), lmr_h5_close(data);
-    if (file >= 0) H5Fclose(file);
+    if (file >= 0) lmr_h5_close_descriptor(file);
     return good;
 }
 
@@ -154,7 +154,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
         *file = opened;
         return LARMOR_OK;
     }
-    H5Fclose(opened);
+    lmr_h5_close_descriptor(opened);
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
 }
 

@@ -33,7 +33,7 @@ hid_t lmr_h5_dataset_plan(void);
 larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
 
 /* Open a source read-only, without plug-ins. needed: for the message, "MRD raw
- * data is". Messages do not name the file.
+ * data is". Messages do not name the file. To be closed by lmr_h5_close_descriptor.
  *
  * Errors  LARMOR_ERR_FORMAT for what is not HDF5, cut short or damaged; LARMOR_ERR_IO. */
 larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *file);

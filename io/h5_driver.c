@@ -106,7 +106,7 @@ static herr_t unlock_input(H5FD_t *file)
     return flock(fd, LOCK_UN) && errno != ENOSYS ? -1 : 0;
 }
 
-/* The driver lives as long as something uses it: the caller, access properties and open files. */
+/* A file has a driver of its own, so that no state outlives it. */
 static hid_t make_driver(void)
 {
     static const H5FD_class_t driver = {
@@ -147,8 +147,18 @@ hid_t lmr_h5_open_descriptor(int fd, int lock)
 #endif
     const hid_t file = good ? H5Fopen("larmor's own descriptor", H5F_ACC_RDONLY, access) : -1;
     if (access >= 0) H5Pclose(access);
-    if (driver >= 0) H5FDunregister(driver);
+    if (file < 0 && driver >= 0) H5FDunregister(driver);
     return file;
+}
+
+/* HDF5 1.10 reads the driver's class after the file has given the driver up, so something else must hold it until the
+ * file is closed. A file that cannot be closed may still need it. */
+void lmr_h5_close_descriptor(hid_t file)
+{
+    void *handle = NULL;
+    const int known = H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 && handle;
+    const hid_t driver = known ? ((const input *)handle)->base.driver_id : -1;
+    if (H5Fclose(file) >= 0 && driver >= 0) H5FDunregister(driver);
 }
 
 size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask)

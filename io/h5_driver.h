@@ -6,8 +6,11 @@
 #include <hdf5.h>
 
 /* HDF5's read-only file of a descriptor, which stays the caller's. lock: hold a shared lock while it is open, where
- * the file system has locks. Negative if HDF5 cannot open it. */
+ * the file system has locks. Negative if HDF5 cannot open it. To be closed by lmr_h5_close_descriptor. */
 hid_t lmr_h5_open_descriptor(int fd, int lock);
+
+/* Close a file from lmr_h5_open_descriptor and what is open in it, then its driver. */
+void lmr_h5_close_descriptor(hid_t file);
 
 /* H5Dread_chunk into a buffer of `room` bytes: a chunk that its index calls longer is not read.
  *

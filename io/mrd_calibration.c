@@ -186,6 +186,7 @@ larmor_status lmr_mrd_complete_images(larmor_raw *raw)
 {
     lmr_mrd_keyed *images = NULL, *alone = NULL;
     int64_t image_count = 0, count = 0, kept_out[REASONS] = {0};
+    if (!raw->info.calibration) return LARMOR_OK;
     larmor_status st = lmr_mrd_sort(raw, LMR_IMAGING, &images, &image_count);
     if (!st) st = lmr_mrd_sort(raw, LMR_CALIBRATION, &alone, &count);
     int64_t n = 0;

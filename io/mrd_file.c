@@ -8,6 +8,7 @@
 
 #include "io/h5.h"
 #include "io/h5_dataset.h"
+#include "io/h5_driver.h"
 #include "io/mrd_types.h"
 
 struct lmr_mrd_file {
@@ -192,7 +193,7 @@ void lmr_mrd_file_close(lmr_mrd_file *f)
 {
     if (!f) return;
     lmr_dataset_close(&f->xml), lmr_dataset_close(&f->data);
-    if (f->id > 0) H5Fclose(f->id);
+    if (f->id > 0) lmr_h5_close_descriptor(f->id);
     lmr_h5_loud(f->print);
     free(f);
 }

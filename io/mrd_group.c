@@ -45,8 +45,10 @@ int lmr_mrd_by_key(const void *a, const void *b)
 
 larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count)
 {
+    size_t found = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) found += (raw->readout[i].use & use) != 0;
     *count = 0;
-    *list = calloc((size_t)raw->info.acquisitions, sizeof **list);
+    *list = calloc(found + 1, sizeof **list);
     if (!*list) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!(raw->readout[i].use & use)) continue;

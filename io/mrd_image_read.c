@@ -7,6 +7,9 @@
 #include "io/formats.h"
 #include "io/h5.h"
 #include "io/h5_dataset.h"
+#include "io/h5_driver.h"
+#include "io/h5_heap.h"
+#include "io/mrd_notes.h"
 #include "io/mrd_types.h"
 
 /* ---- finding the images of a file ---- */
@@ -194,7 +197,7 @@ static larmor_status read_series(const lmr_source *source, const char *name,
     }
     if (!st) st = read(&d, result);
     lmr_dataset_close(&d);
-    if (file >= 0) H5Fclose(file);
+    if (file >= 0) lmr_h5_close_descriptor(file);
     lmr_h5_loud(before_us);
     return st ? lmr_fail_in(st, source->path) : st;
 }
@@ -230,4 +233,53 @@ larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *met
     lmr_mrd_get_floats(meta->slice_dir, h.slice_dir);
     lmr_mrd_get_floats(meta->table_mm, h.patient_table_position);
     return LARMOR_OK;
+}
+
+/* ---- what is in it ---- */
+
+/* The kinds of ISMRMRD, image_type. */
+static const char *kind_of(int image_type)
+{
+    static const char *const kinds[] = {"magnitude", "phase", "real", "imaginary", "complex"};
+    return image_type >= 1 && image_type <= 5 ? kinds[image_type - 1] : "c64";
+}
+
+static larmor_status read_kind(lmr_dataset *d, void *result)
+{
+    larmor_image_info *info = result;
+    lmr_mrd_image h = {0};
+    LMR_TRY(read_first(d, &h));
+    snprintf(info->type, sizeof info->type, "%s", kind_of(h.image_type));
+    const size_t length = strlen(d->path) - strlen("/header");
+    snprintf(info->inside, sizeof info->inside, "%.*s", (int)length, d->path);
+    info->images = d->count;
+    return LARMOR_OK;
+}
+
+/* The text of the first image's attributes, where they are strings; none is no error. */
+static larmor_status read_notes(lmr_dataset *d, void *result)
+{
+    larmor_image_info *info = result;
+    const unsigned char *element;
+    if (!d->id || H5Tget_class(d->type) != H5T_STRING || !d->count) return LARMOR_OK;
+    LMR_TRY(lmr_dataset_prepare(d, "attributes"));
+    LMR_TRY(lmr_dataset_block(d, 0, &element));
+    if (H5Tis_variable_str(d->type) <= 0)
+        return lmr_mrd_notes((const char *)element, d->bytes, info->notes, sizeof info->notes);
+    const lmr_heap_ref ref = lmr_heap_ref_decode(element);
+    if (!ref.length || ref.length > LMR_MRD_MAX_HEADER) return LARMOR_OK;
+    char *text = calloc((size_t)ref.length + 1, 1);
+    lmr_heap *heap = lmr_heap_create(d->source);
+    larmor_status st = text && heap ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st && lmr_heap_fetch(heap, ref, 1, text)) st = lmr_h5_damaged("attributes", d->path);
+    if (!st) st = lmr_mrd_notes(text, ref.length, info->notes, sizeof info->notes);
+    lmr_heap_free(heap), free(text);
+    return st;
+}
+
+larmor_status lmr_describe_mrd(const lmr_source *source, larmor_image_info *info)
+{
+    info->has_geometry = info->has_counters = 1;
+    LMR_TRY(read_series(source, "/header", read_kind, info));
+    return read_series(source, "/attributes", read_notes, info);
 }

@@ -236,32 +236,84 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     return st;
 }
 
-larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, larmor_array **kept)
+/* Dimension `axis` of an array as the middle one of three. */
+static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
 {
-    const larmor_shape shape = larmor_array_shape(all);
-    const int last = shape.ndim - 1;
-    *kept = NULL;
-    if (last < 0 || (shape.dim[last] != raw->channels && shape.dim[last] != raw->info.coils))
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "coils: array is %s, expected %d channels last, or the %d coils with signal",
-                        lmr_describe(all).s, raw->channels, raw->info.coils);
-    if (shape.dim[last] == raw->info.coils) {
-        *kept = larmor_array_ref(all);
+    const larmor_shape shape = larmor_array_shape(x);
+    int64_t dim[3] = {1, 1, 1};
+    for (int d = 0; d < shape.ndim; d++) dim[d < axis ? 0 : d == axis ? 1 : 2] *= shape.dim[d];
+    return larmor_array_reshape(x, larmor_shape_of(3, dim), view);
+}
+
+/* Of x [a, n, b], element `outer` of the last dimension and `middle` of the one before. */
+static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_array *slice = NULL, *flat = NULL;
+    larmor_status st = larmor_array_slice(x, outer, 1, &slice);
+    if (!st) st = larmor_array_reshape(slice, larmor_shape_of(2, shape.dim), &flat);
+    if (!st) st = larmor_array_slice(flat, middle, 1, one);
+    larmor_array_free(flat), larmor_array_free(slice);
+    return st;
+}
+
+/* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
+static larmor_status move_coils(const larmor_raw *raw, larmor_array *all, larmor_array *kept, int axis, int back)
+{
+    larmor_array *channels = NULL, *coils = NULL;
+    larmor_status st = as_middle(all, axis, &channels);
+    if (!st) st = as_middle(kept, axis, &coils);
+    const int64_t outer = st ? 0 : larmor_array_shape(coils).dim[2];
+    for (int64_t i = 0; i < outer * raw->info.coils && !st; i++) {
+        const int64_t c = i % raw->info.coils, o = i / raw->info.coils;
+        larmor_array *stored = NULL, *coil = NULL;
+        st = pick(channels, raw->kept[c], o, &stored);
+        if (!st) st = pick(coils, c, o, &coil);
+        if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
+        larmor_array_free(coil), larmor_array_free(stored);
+    }
+    larmor_array_free(coils), larmor_array_free(channels);
+    return st;
+}
+
+/* x has, along the axis, as many elements as there are channels or coils. */
+static larmor_status check_coils(const larmor_raw *raw, const larmor_array *x, int axis)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    if (axis >= 0 && axis < shape.ndim &&
+        (shape.dim[axis] == raw->info.channels || shape.dim[axis] == raw->info.coils))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "coils: array is %s, expected %d channels in dimension %d, or the %d coils that are kept",
+                    lmr_describe(x).s, raw->info.channels, axis, raw->info.coils);
+}
+
+static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int axis, int back, larmor_array **result)
+{
+    *result = NULL;
+    LMR_TRY(check_coils(raw, x, axis));
+    larmor_shape shape = larmor_array_shape(x);
+    const int64_t wanted = back ? raw->info.channels : raw->info.coils;
+    if (shape.dim[axis] == wanted) {
+        *result = larmor_array_ref(x);
         return LARMOR_OK;
     }
-    larmor_shape coils = shape;
-    coils.dim[last] = raw->info.coils;
-    LMR_TRY(larmor_array_create(larmor_array_device(all), larmor_array_dtype(all), coils, kept));
-    larmor_status st = LARMOR_OK;
-    for (int c = 0; c < raw->info.coils && !st; c++) {
-        larmor_array *from = NULL, *to = NULL;
-        st = larmor_array_slice(all, raw->kept[c], 1, &from);
-        if (!st) st = larmor_array_slice(*kept, c, 1, &to);
-        if (!st) st = larmor_copy(from, to);
-        larmor_array_free(to), larmor_array_free(from);
-    }
-    if (st) larmor_array_free(*kept), *kept = NULL;
+    shape.dim[axis] = wanted;
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
+    larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
+    if (!st) st = back ? move_coils(raw, *result, x, axis, 1) : move_coils(raw, x, *result, axis, 0);
+    if (st) larmor_array_free(*result), *result = NULL;
     return st;
+}
+
+larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
+{
+    return convert_coils(raw, all, axis, 0, kept);
+}
+
+larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
+{
+    return convert_coils(raw, kept, axis, 1, all);
 }
 
 /* ---- geometry ---- */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <nifti1_io.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -336,5 +337,19 @@ larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *m
             if (!isfinite(affine[k][c]))
                 return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: geometry is not finite.", source->path);
     lmr_meta_from_affine((const double(*)[4])affine, dim, meta);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *info)
+{
+    nifti n;
+    larmor_dtype dtype;
+    LMR_TRY(open_nifti(source, &n, &dtype));
+    gzclose(n.file);
+    info->has_geometry = 1;
+    snprintf(info->type, sizeof info->type, "%s", nifti_datatype_string(n.header.datatype));
+    const int length = (int)strnlen(n.header.descrip, sizeof n.header.descrip);
+    if (length)
+        snprintf(info->notes, sizeof info->notes, "description: %s\n", lmr_printable(n.header.descrip, length, length).s);
     return LARMOR_OK;
 }

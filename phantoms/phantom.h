@@ -46,7 +46,7 @@ double lmr_ball_transform(int ndim, double u);
 /* Sensitivities s_c(r) = sum_m weight(m, c) exp(2 pi i frequency(m) . r) of a set of coils with common frequencies,
  * which form a lattice: frequency(m) = step * (i - order) for i in 0..2 order in each direction, the first fastest.
  */
-enum { LMR_COIL_MODES = 27 };
+enum { LMR_COIL_MODES = 28 }; /* 27 are used at most; an even number is quicker */
 typedef struct lmr_coils {
     int ndim, order, modes, count;
     double frequency[LMR_COIL_MODES][3];

@@ -18,7 +18,7 @@ static larmor_status store(double total, int64_t *bytes)
 static larmor_status check(const larmor_device *dev, const larmor_problem *p)
 {
     if (!dev || !p || p->image.ndim < 1 || p->image.ndim > 3 || larmor_shape_count(p->image) < 1 || p->samples < 0 ||
-        p->coils < 1)
+        p->coils < 1 || p->sets < 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "memory: a device, an image of 1 to 3 dimensions, samples and coils are needed");
     return LARMOR_OK;
@@ -55,6 +55,7 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     if (p->weighted)
         total += (rest ? samples * (double)rest : 0) + samples / 2; /* the last block's product; their root */
     if (block < p->coils) total += image;
+    if (p->sets > 1) total += image * (double)block;
     if (toeplitz) {
         const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, block);
         LMR_TRY(lmr_toeplitz_bytes(dev, &nufft, p->samples, &making, &held));

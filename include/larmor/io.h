@@ -43,7 +43,8 @@ typedef struct larmor_raw_info {
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
     int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
-    int coils;      /* of the imaging readouts, without those left out */
+    int channels;   /* of the imaging readouts, as stored */
+    int coils;      /* without those left out */
     int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
@@ -115,12 +116,16 @@ LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, co
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
 
-/* What has every channel as it is stored, [..., channels], coil maps for example, for the coils that are kept: [...,
- * coils], the same array if none is left out.
+/* What has every channel as it is stored, coil maps [..., channels] or [..., channels, sets] for example, for the coils
+ * that are kept, the same array if none is left out; and back, with zeros for those that are left out.
  *
- * Errors  LARMOR_ERR_SHAPE if the last dimension is neither the number of stored channels nor that of coils; these are
- *         taken as they are. */
-LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, larmor_array **kept);
+ * axis    the dimension of the channels, from 0.
+ * Errors  LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils; an array that is as
+ *         wanted already is taken as it is. */
+LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis,
+                                               larmor_array **kept);
+LARMOR_API larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis,
+                                                  larmor_array **all);
 
 /* The noise scans, [samples, coils] c64, for the coils that are kept; *noise is NULL if there are none. */
 LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise);
@@ -193,10 +198,14 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
-/* larmor_array_save for coil maps [nx, ny(, nz), coils]: a .cfl has them as BART does, coils always in dimension 3.
+/* Write coil maps [nx, ny(, nz), coils] and put the file in place: .cfl as BART has them, coils always in dimension 3;
+ * .npy as they are; .h5 an ISMRMRD image of each coil.
  *
- * Errors  LARMOR_ERR_SHAPE for another number of dimensions; those of larmor_array_save. */
-LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps);
+ * meta    where the images of an .h5 are; may be NULL.
+ * Errors  LARMOR_ERR_SHAPE for another number of dimensions; LARMOR_ERR_ARG for another suffix; those of
+ *         larmor_image_write. */
+LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps,
+                                          const larmor_image_meta *meta);
 
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
  * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.
@@ -208,6 +217,26 @@ LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev,
 
 /* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
+
+typedef struct larmor_image_info {
+    char format[24];           /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
+    char type[24];             /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
+    char inside[256];          /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
+    larmor_shape shape;        /* as larmor_image_read gives it; of a PNG [width, height] */
+    int64_t images;            /* .h5: how many of the series; else 1 */
+    int64_t nonfinite;         /* how many of its numbers are NaN or Inf */
+    double lowest, highest;    /* of the others, of complex ones the magnitude; 0 if there are none, or of a PNG */
+    int has_range, is_complex; /* 1: lowest and highest are known; of magnitudes */
+    int has_geometry, has_counters; /* 1: meta has the first image's geometry; slice, contrast and so on as well */
+    larmor_image_meta meta;
+    char notes[4096]; /* provenance, lines "key: value\n" of the first image; what does not fit is cut */
+} larmor_image_info;
+
+/* What an image file is: of every format that larmor writes, .h5 as for larmor_image_read.
+ *
+ * dev     where it is read to for its range; any will do.
+ * Errors  those of larmor_image_read. */
+LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out);
 
 /* ---- writing ISMRMRD raw data ---- */
 

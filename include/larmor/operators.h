@@ -39,6 +39,15 @@ LARMOR_API larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, l
  */
 LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M);
 
+/* x <- what of it lies inside the ellipsoid of k-space that fits into the matrix: its discrete spatial frequencies k with
+ * sum_a (k_a / (n_a / 2))^2 < 1 over some axes a of extent n_a. Spokes and spirals sample no more than that, and images
+ * may be compared there.
+ *
+ * x       complex; other dimensions hold images of their own.
+ * axes    bit d for dimension d.
+ * Errors  LARMOR_ERR_ARG for a real x or a dimension that is not there; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_band_limit(larmor_array *x, unsigned axes);
+
 /* y_c = w .* x_c for every channel c of [samples..., batch].
  *
  * weights real [samples...], finite and >= 0; copied.

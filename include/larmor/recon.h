@@ -120,6 +120,17 @@ LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspa
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if W has no inverse. */
 LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
 
+/* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
+ * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
+ * smooth; further in where readouts have few samples there. What signal there is makes it too large, never too small.
+ * The root of the mean square over coils.
+ *
+ * kspace     c64 [samples, readouts, coils], of readouts in their order.
+ * traj       [nd, samples, readouts].
+ * deviation  0 if no readout has four samples.
+ * Errors     LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation);
+
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
@@ -201,14 +212,23 @@ typedef struct larmor_sense_opts { /* zero means default */
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
  * may be a Toeplitz operator: the same within nufft_tol.
  *
- * maps    [image..., coils], complex; the operator has their dtype and device.
+ * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
+ *         finds where the object folds within the field of view: then each set has an image of its own, A is from
+ *         [image..., sets], and its coil images are the sums over the sets, sum_m s_cm x_m (soft SENSE).
  * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r centred
  *         at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
  * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
  *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
- * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); with Toeplitz: Fessler et al.,
+ * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); sets: Uecker et al., Magn. Reson.
+ *         Med. 71, 990 (2014); with Toeplitz: Fessler et al.,
  *         IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* kspace <- sqrt(weights) .* kspace, in place: what data need for a larmor_op_sense with these weights.
+ *
+ * weights  real >= 0, [samples, readouts]; NULL for 1. kspace: complex [samples, readouts, coils].
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC for weights that are not finite. */
+LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspace);
 
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
@@ -220,6 +240,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     int64_t samples, coils; /* samples: of one coil */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
     int weighted;           /* 1: larmor_op_sense gets weights */
+    int64_t sets;           /* of maps, as larmor_op_sense takes them; 0 for maps without that dimension */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
@@ -248,6 +269,10 @@ LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, l
 /* x <- x / sum_c |s_c|^2 with maps [image..., coils]; 0 where that is at most 1e-6 of its maximum. Errors:
  * LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
+
+/* x <- 0 where all maps [image..., coils] are 0: there the data say nothing, and what a penalty has put there is not
+ * measured. x is of the maps' dtype. Errors: LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x);
 
 /* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
  * surround what was smaller. x is complex. Errors: LARMOR_ERR_SHAPE. */

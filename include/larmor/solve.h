@@ -12,15 +12,21 @@ extern "C" {
 /* ---- what all solvers share ---- */
 
 typedef struct larmor_progress {
-    int iter, max_iter;
-    double residual;  /* relative; each solver says of what */
-    double objective; /* of the problem that the solver minimises; NAN where it does not compute it */
+    int iter, max_iter; /* max_iter is 0 while a weight is chosen: then iter counts towards nothing */
+    double residual;    /* relative; each solver says of what */
+    double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
     const larmor_array *x; /* the iterate; read only */
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
 
 typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
+
+typedef enum larmor_end {                        /* why a run ended that ended well */
+                          LARMOR_END_TOLERANCE,  /* tol, or larmor_cg's error, is kept */
+                          LARMOR_END_ITERATIONS, /* max_iter are done */
+                          LARMOR_END_PRECISION,  /* what is left is rounding */
+} larmor_end;
 
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
@@ -34,15 +40,18 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_op *precondition;
     const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
-    double largest; /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
-    double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
+    double largest;   /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
+    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
+    double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
+    larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
 } larmor_solve_opts;
 
 typedef struct larmor_report { /* of the iterate that is returned, and of the whole run */
     int iters;
     double residual, objective; /* as in larmor_progress */
     double seconds;
+    larmor_end end;
 } larmor_report;
 
 /* The largest eigenvalue of A^H A, from below, by iters steps (15 if 0) of the power method from a seeded start.
@@ -93,8 +102,9 @@ LARMOR_API void larmor_prox_free(larmor_prox *p);        /* NULL is fine */
  * opts     12 iterations and tol 1e-4 by default; the residual is |A^H b - (A^H A + lambda) x| / |A^H b|, the objective
  *          that of the problem.
  * report   may be NULL.
- * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual that grows 5 times
- *          running, or an A^H A or a preconditioner that is not positive: x is then the iterate with the smallest
+ *          Residuals go up and down on the way; where the last is twice the smallest, x is the iterate of that.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual a thousand times that
+ *          of x = 0, or an A^H A or a preconditioner that is not positive: x is then the iterate with the smallest
  *          residual. LARMOR_STOPPED if the monitor said so.
  * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
@@ -160,6 +170,9 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 /* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
  * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
  *
+ * With E one over the root of the coils' energy, which differs over the image, it is E A^H A E that C is nearest to, and
+ * E^-1 C E^-1 that stands for A^H A; E is 0 where no coil sees anything, and C the mean over the other voxels.
+ *
  * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
  *          most 64 voxels of them in each dimension: maps are smooth.
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
@@ -173,8 +186,9 @@ LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmo
                                                  larmor_circulant **C);
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
-/* M = (C + lambda + penalty C_K + floor)^-1: self-adjoint and positive definite. C_K stands for K^H K, known from its
- * response to a point in the middle; K NULL: the identity. The floor is 0.008 of C's largest eigenvalue.
+/* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for K^H K,
+ * known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean eigenvalue.
+ * Without a penalty M leaves voxels at 0 that no coil sees, as the solution has them; with one E is there sqrt(e).
  *
  * M       from the image's shape to itself, in C's dtype and on its device; it needs C no more.
  * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
@@ -310,8 +324,61 @@ LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b,
 LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,
                                             larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
+/* Take this absolute weight from now on instead of lambda; 0: lambda again. Errors: LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight);
+
 /* The absolute weight of the last larmor_regularised; 0 before the first. */
 LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
+
+/* ---- the weight of the penalty, from the data ---- */
+
+typedef struct larmor_choice {
+    double weight;      /* absolute: of |x|^2 in larmor_cg, of the regulariser in larmor_regularised */
+    double image_noise; /* the norm of the noise in the image at that weight */
+    double noise;       /* by what the sample of noise was multiplied, at most 1: there cannot be more than misfit */
+    int tried;          /* weights that were tried */
+    int iters;          /* iterations that it took, those of the second sample of noise included */
+    double seconds;
+} larmor_choice;
+
+/* larmor_cg and larmor_regularised at the weight that makes the estimated error of the image smallest. The estimate is
+ * Stein's, of |M A^H A (x - truth)|^2 with M near the inverse of A^H A where there are samples, so that it counts
+ * spatial frequencies alike; how x follows the noise is found from a second sample of it.
+ *
+ * b        the data, with noise.
+ * noise    another sample of the noise that b has, like b: independent of it, with the same deviation sample by sample;
+ *          larmor_noise_fill makes white noise. Zeros for data without noise: the least weight is taken.
+ * C        of A^H A, or of one frame's for a series.
+ * x        start in, solution out; zeros are a good start.
+ * opts     as of larmor_cg or larmor_regularised, whose preconditioner or circulant may but need not be of C; of
+ *          larmor_cg lambda is ignored. They end when the error is small beside the noise of the image, or at tol.
+ * choice   may be NULL, and report.
+ * Errors   those of larmor_cg or larmor_regularised.
+ * Source   Stein, Ann. Stat. 9, 1135 (1981); the trace from one sample of noise: Ramani, Blu, Unser, IEEE Trans. Image
+ *          Process. 17, 1540 (2008); for MR reconstruction with weights in k-space: Ramani et al., IEEE Trans. Image
+ *          Process. 21, 3659 (2012). docs/choosing.md shows what it is worth. */
+LARMOR_API larmor_status larmor_cg_choose(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                          const larmor_circulant *C, larmor_array *x, const larmor_solve_opts *opts,
+                                          larmor_choice *choice, larmor_report *report);
+LARMOR_API larmor_status larmor_regularised_choose(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                                   const larmor_circulant *C, larmor_regulariser *r, larmor_array *x,
+                                                   const larmor_solve_opts *opts, larmor_choice *choice,
+                                                   larmor_report *report);
+
+/* The weight in units of the noise, which is about the best in many scans, and where the search begins. For larmor_cg,
+ * r NULL: the power of a sample's noise over that of a voxel of the image, as a Gaussian prior has it. For a
+ * regulariser: the deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image.
+ *
+ * Errors  those of larmor_cg_choose. */
+LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                                const larmor_circulant *C, const larmor_regulariser *r,
+                                                double *weight);
+
+/* x, complex, <- independent numbers whose real and imaginary parts have mean 0 and this standard deviation; the same
+ * seed gives the same numbers on every device. They are uniform, which is as good for all that larmor asks of noise.
+ *
+ * Errors  LARMOR_ERR_ARG for a real x, or a deviation that is not finite and >= 0. */
+LARMOR_API larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed);
 
 /* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, beyond A and its maps,
  * without the image. Errors: LARMOR_ERR_ARG for an unknown name. */

@@ -55,6 +55,24 @@ done:
     return st;
 }
 
+larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)
+{
+    const lmr_recon_kernels *kernels;
+    larmor_array *energy = NULL, *seen = NULL;
+    LMR_TRY(energy_of("clear unseen", "maps", maps, x, &energy));
+    const int64_t voxels = larmor_array_count(x);
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &seen));
+    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_OR(done, larmor_copy(energy, seen));
+    LMR_OR(done, kernels->power(x->dev->ctx, voxels, -2, 0, seen->data));
+    LMR_OR(done, larmor_mul(energy, 0, seen)); /* 1 where a coil sees anything */
+    LMR_OR(done, larmor_mul(seen, 0, x));
+done:
+    larmor_array_free(seen), larmor_array_free(energy);
+    return st;
+}
+
 larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y)
 {
     *y = NULL;

@@ -1,5 +1,6 @@
 /* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
- * or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
+ * or for some at a time, and with one set of maps or several. The normal map has no root in it, and may be Toeplitz
+ * between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -38,27 +39,50 @@ done:
     return st;
 }
 
+larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspace)
+{
+    if (!weights) return LARMOR_OK;
+    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: k-space is %s, expected complex [samples, readouts, coils]",
+                        kspace ? lmr_describe(kspace).s : "missing");
+    const int last = kspace->shape.ndim - 1;
+    larmor_array *root;
+    larmor_op *P = NULL;
+    LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
+    larmor_status st = lmr_op_weigh("weights", root, kspace->dtype, kspace->shape.dim[last], &P);
+    if (!st) st = larmor_op_forward(P, kspace, kspace);
+    larmor_op_free(P), larmor_array_free(root);
+    return st;
+}
+
 /* ---- all coils, or some at a time ---- */
 
 typedef struct blocks {
     larmor_array *maps, *image; /* image: what one block adds to the sum over coils; NULL where one block is all */
     larmor_array *coils;        /* coil images [image..., block] */
+    larmor_array *more;         /* the same of another set of maps, to be added; NULL where there is one set */
     larmor_array *filtered;     /* the same after the Toeplitz operator */
     larmor_op *PF[2];           /* of a full block, and of the last one where that is smaller */
     larmor_op *toeplitz;        /* F^H W F of a full block, or NULL */
-    int64_t voxels, channels, block;
+    int64_t voxels, channels, sets, block;
 } blocks;
 
 static void blocks_destroy(void *self)
 {
     blocks *b = self;
     larmor_op_free(b->PF[0]), larmor_op_free(b->PF[1]), larmor_op_free(b->toeplitz);
-    larmor_array_free(b->filtered);
+    larmor_array_free(b->filtered), larmor_array_free(b->more);
     larmor_array_free(b->maps), larmor_array_free(b->image), larmor_array_free(b->coils);
     free(b);
 }
 
-/* What to do with the block of `count` coils that begins at `first`. part: of y, where there is one. */
+/* Of so many channels of one set. */
+static size_t set_bytes(const blocks *b, int64_t channels)
+{
+    return (size_t)(b->voxels * channels) * larmor_dtype_size(b->maps->dtype);
+}
+
+/* What to do with a block of coils, whose maps of the first set begin at `maps`. part: of y, where there is one. */
 typedef larmor_status (*block_step)(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
                                     const larmor_array *x, larmor_array *part, larmor_array *sum);
 
@@ -68,8 +92,7 @@ static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *
     if (sum && b->image) LMR_TRY(larmor_zero(sum));
     for (int64_t first = 0; first < b->channels; first += b->block) {
         const int64_t rest = b->channels - first, count = rest < b->block ? rest : b->block;
-        const void *maps =
-            (const char *)b->maps->data + (size_t)(first * b->voxels) * larmor_dtype_size(b->maps->dtype);
+        const void *maps = (const char *)b->maps->data + set_bytes(b, first);
         larmor_array *coils = NULL, *part = NULL;
         larmor_status st = larmor_array_slice(b->coils, 0, count, &coils);
         /* the view is written only where the caller owns y, or else only read */
@@ -81,18 +104,33 @@ static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *
     return LARMOR_OK;
 }
 
+/* coils <- the sum over the sets of their maps times their images */
 static larmor_status spread_coils(const blocks *b, const void *maps, const larmor_array *x, larmor_array *coils)
 {
     const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
-    return lmr_vec_of(x)->expand(x->dev->ctx, b->voxels, count, maps, x->data, coils->data);
+    const lmr_vec *vec = lmr_vec_of(x);
+    LMR_TRY(vec->expand(x->dev->ctx, b->voxels, count, maps, x->data, coils->data));
+    for (int64_t m = 1; m < b->sets; m++) {
+        const char *image = (const char *)x->data + (size_t)m * set_bytes(b, 1);
+        maps = (const char *)maps + set_bytes(b, b->channels);
+        LMR_TRY(vec->expand(x->dev->ctx, b->voxels, count, maps, image, b->more->data));
+        LMR_TRY(vec->axpby(x->dev->ctx, b->voxels * count, 1, b->more->data, 1, coils->data));
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status add_coils(const blocks *b, const void *maps, const larmor_array *coils, larmor_array *sum)
 {
     const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
-    const larmor_array *part = b->image ? b->image : sum;
-    LMR_TRY(lmr_vec_of(sum)->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, part->data));
-    return b->image ? larmor_axpby(1, b->image, 1, sum) : LARMOR_OK;
+    const lmr_vec *vec = lmr_vec_of(sum);
+    char *image = sum->data;
+    for (int64_t m = 0; m < b->sets; m++) {
+        void *part = b->image ? b->image->data : image;
+        LMR_TRY(vec->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, part));
+        if (b->image) LMR_TRY(vec->axpby(sum->dev->ctx, b->voxels, 1, part, 1, image));
+        maps = (const char *)maps + set_bytes(b, b->channels), image += set_bytes(b, 1);
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status forward_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
@@ -233,6 +271,7 @@ static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_pro
     if (rest) LMR_TRY(op_samples(maps, p, opts, root, rest, &b->PF[1]));
     if (b->block < b->channels) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, p->image, &b->image));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->coils));
+    if (b->sets > 1) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->more));
     return toeplitz == LMR_TOEPLITZ_MAYBE ? race(b) : LARMOR_OK;
 }
 
@@ -244,12 +283,14 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     *b = (blocks){.maps = larmor_array_ref(maps),
                   .voxels = larmor_shape_count(p->image),
                   .channels = p->coils,
+                  .sets = p->sets ? p->sets : 1,
                   .block = lmr_sense_block(p, opts)};
     larmor_status st;
     LMR_OR(fail, fill_blocks(b, maps, p, opts, root));
     larmor_shape kspace = larmor_op_out_shape(b->PF[0]);
     kspace.dim[kspace.ndim - 1] = b->channels;
-    LMR_OR(fail, larmor_op_create(maps->dev, b->toeplitz ? &quick : &plain, b, maps->dtype, p->image, kspace, A));
+    const larmor_shape image = p->sets ? larmor_shape_append(p->image, p->sets) : p->image;
+    LMR_OR(fail, larmor_op_create(maps->dev, b->toeplitz ? &quick : &plain, b, maps->dtype, image, kspace, A));
     return LARMOR_OK;
 fail:
     blocks_destroy(b);
@@ -268,18 +309,19 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     larmor_array *root = NULL;
     larmor_status st;
     LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
-    const int ndim = maps->shape.ndim - 1;
+    const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
+    const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
     if (ndim > 3) {
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions and coils",
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions, coils, and sets if any",
                       lmr_describe(maps).s);
         goto done;
     }
-    const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const larmor_problem p = {.image = larmor_shape_of(ndim, maps->shape.dim),
                               .samples = points > 0 ? larmor_array_count(opts->traj) / points : 0,
                               .coils = maps->shape.dim[ndim],
                               .dtype = maps->dtype,
-                              .weighted = opts->weights != NULL};
+                              .weighted = opts->weights != NULL,
+                              .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
     if (opts->weights)
         LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
     LMR_OR(done, op_blocks(maps, &p, opts, root, A));

@@ -4,23 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "recon/precond/precond.h"
+#include "recon/precond/circulant.h"
 
-/* What is added to the eigenvalues, relative to the largest. Without it the preconditioner amplifies what the samples
- * hardly see before the rest has converged. Chosen on 12 coils with 96 to 24 spokes: anything from 5e-3 to 1.2e-2 is
- * about as good, less is slower. */
-#define FLOOR 8e-3
+/* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
+ * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in the
+ * centre of k-space, and leave nothing to precondition in three dimensions. */
+#define FLOOR 0.1
+
+/* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
+#define UNSEEN 1e-4
+/* Of the largest energy: what is added before its root is divided by, so that dark voxels are not blown up. */
+#define DARK 0.02
 
 enum { COARSE = 64 }; /* voxels of the maps in each dimension that the autocorrelation is found from, at most */
 
-struct larmor_circulant {
-    larmor_array *eigenvalues; /* in the FFT's order, complex with imaginary parts of rounding */
-    double largest;
-};
-
 /* ---- the eigenvalues ---- */
 
-static larmor_status fft(larmor_array *x, int sign)
+larmor_status lmr_circulant_fft(larmor_array *x, int sign)
 {
     int64_t dim[3] = {1, 1, 1};
     for (int d = 0; d < x->shape.ndim; d++) dim[d] = x->shape.dim[d];
@@ -31,8 +31,22 @@ static larmor_status fft(larmor_array *x, int sign)
     return st;
 }
 
-/* The mean of each diagonal of A^H A, wrapped around: psf(r) conj(a(r)) summed over r modulo N, whose FFT it takes. Index
- * i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
+/* Their mean, the trace of C over its size. */
+static larmor_status find_mean(larmor_circulant *c)
+{
+    larmor_array *ones;
+    double sum[2];
+    LMR_TRY(larmor_array_create(c->eigenvalues->dev, c->eigenvalues->dtype, c->eigenvalues->shape, &ones));
+    larmor_status st = larmor_fill(ones, 1);
+    if (!st) st = larmor_dot(ones, c->eigenvalues, sum);
+    larmor_array_free(ones);
+    LMR_TRY(st);
+    c->mean = fmax(0, sum[0]) / (double)larmor_array_count(c->eigenvalues);
+    return LARMOR_OK;
+}
+
+/* The mean of each diagonal of E A^H A E over the voxels that are seen, wrapped around: psf(r) conj(a(r)) summed over r
+ * modulo N, whose FFT it takes. Index i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
 static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, larmor_shape image,
                                       larmor_circulant *c)
 {
@@ -43,13 +57,56 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     LMR_TRY(lmr_recon_kernels_of(psf->dev, psf->dtype, &kernels));
     LMR_TRY(larmor_mul(a, 1, psf));
     LMR_TRY(larmor_array_create(psf->dev, psf->dtype, image, &c->eigenvalues));
-    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / (double)larmor_shape_count(image), psf->data,
-                          c->eigenvalues->data));
-    LMR_TRY(fft(c->eigenvalues, -1));
+    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->seen, psf->data, c->eigenvalues->data));
+    LMR_TRY(lmr_circulant_fft(c->eigenvalues, -1));
     LMR_TRY(kernels->largest(psf->dev->ctx, larmor_array_count(c->eigenvalues), c->eigenvalues->data, &c->largest));
-    if (isfinite(c->largest)) return LARMOR_OK;
+    LMR_TRY(find_mean(c));
+    if (isfinite(c->largest) && isfinite(c->mean)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
                     c->largest);
+}
+
+/* ---- what the coils see ---- */
+
+/* E of maps [image..., coils], and how many voxels it is not 0 for. */
+static larmor_status sight_of(larmor_array *maps, larmor_shape image, larmor_array **sight, double *seen)
+{
+    const lmr_recon_kernels *kernels;
+    const int64_t voxels = larmor_shape_count(image), coils = maps->shape.dim[image.ndim];
+    void *ctx = maps->dev->ctx;
+    larmor_array *energy = NULL, *mask = NULL;
+    larmor_status st;
+    double most, norm;
+    *sight = NULL;
+    LMR_OR(done, lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
+    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, image, &energy));
+    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, image, &mask));
+    LMR_OR(done, lmr_vec_of(maps)->combine(ctx, voxels, coils, maps->data, maps->data, energy->data));
+    LMR_OR(done, kernels->largest(ctx, voxels, energy->data, &most));
+    LMR_OR(done, larmor_axpby(1, energy, 0, mask));
+    LMR_OR(done, kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data));
+    LMR_OR(done, larmor_mul(energy, 0, mask));
+    LMR_OR(done, larmor_nrm2(mask, &norm));
+    LMR_OR(done, larmor_axpby(DARK * most, mask, 1, energy));
+    LMR_OR(done, larmor_mul(mask, 0, energy));
+    LMR_OR(done, kernels->power(ctx, voxels, -1, 0, energy->data));
+    *seen = norm * norm;
+    *sight = energy, energy = NULL;
+done:
+    larmor_array_free(mask), larmor_array_free(energy);
+    return st;
+}
+
+static larmor_status find_sight(larmor_array *maps, larmor_shape image, larmor_circulant *c)
+{
+    double norm;
+    c->seen = (double)larmor_shape_count(image), c->square = 1;
+    if (!maps) return LARMOR_OK;
+    LMR_TRY(sight_of(maps, image, &c->sight, &c->seen));
+    LMR_TRY(larmor_nrm2(c->sight, &norm));
+    if (c->seen > 0) c->square = norm * norm / c->seen;
+    if (c->seen < 1) c->seen = 1; /* maps of zeros: all eigenvalues are 0 */
+    return LARMOR_OK;
 }
 
 /* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
@@ -100,14 +157,21 @@ done:
     return st;
 }
 
-/* The autocorrelation of the maps; without any, of a constant. Maps are smooth, so that few voxels are enough. */
+static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
+{
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, copy));
+    return larmor_copy(x, *copy);
+}
+
+/* The autocorrelation of the maps times E; without any, of a constant. Maps are smooth, so that few voxels are enough.
+ */
 static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
                                           larmor_shape image, larmor_array **sum)
 {
-    larmor_array *constant = NULL, *coarse = NULL, *small = NULL, *wide = NULL;
+    larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *wide = NULL;
     larmor_shape grid = image;
     larmor_status st;
-    double scale = 1;
+    double scale = 1, seen;
     *sum = NULL;
     for (int d = 0; d < image.ndim; d++) {
         if (grid.dim[d] > COARSE) grid.dim[d] = COARSE;
@@ -118,12 +182,18 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
         LMR_OR(done, larmor_fill(constant, 1));
     }
     LMR_OR(done, resize(maps ? maps : constant, grid, &coarse));
-    LMR_OR(done, correlate_coils(coarse, grid, &small));
+    if (maps) {
+        LMR_OR(done, sight_of(coarse, grid, &sight, &seen));
+        if (coarse == maps) LMR_OR(done, copy_of(maps, &own));
+        LMR_OR(done, larmor_mul(sight, 0, own ? own : coarse));
+    }
+    LMR_OR(done, correlate_coils(own ? own : coarse, grid, &small));
     LMR_OR(done, resize(small, lmr_doubled(image), &wide));
     LMR_OR(done, larmor_axpby(scale, wide, 0, wide));
     *sum = wide, wide = NULL;
 done:
-    larmor_array_free(wide), larmor_array_free(small), larmor_array_free(coarse), larmor_array_free(constant);
+    larmor_array_free(wide), larmor_array_free(small), larmor_array_free(sight), larmor_array_free(own);
+    larmor_array_free(coarse), larmor_array_free(constant);
     return st;
 }
 
@@ -141,6 +211,7 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
     LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &plan));
     LMR_OR(done, lmr_point_spread(plan, k, weights, dtype, image, &psf));
     larmor_nufft_free(plan), plan = NULL;
+    LMR_OR(done, find_sight(maps, image, c));
     LMR_OR(done, coil_autocorrelation(k->dev, maps, dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
     *out = c, c = NULL;
@@ -154,14 +225,37 @@ done:
 void larmor_circulant_free(larmor_circulant *c)
 {
     if (!c) return;
-    larmor_array_free(c->eigenvalues);
+    larmor_array_free(c->eigenvalues), larmor_array_free(c->sight);
     free(c);
+}
+
+/* ---- filters ---- */
+
+larmor_status lmr_circulant_affine(const larmor_circulant *c, double a, double b, larmor_array *factors)
+{
+    LMR_TRY(larmor_fill(factors, b));
+    return larmor_axpby(a, c->eigenvalues, 1, factors);
+}
+
+larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
+{
+    const lmr_recon_kernels *kernels;
+    LMR_TRY(lmr_recon_kernels_of(factors->dev, factors->dtype, &kernels));
+    LMR_TRY(larmor_axpby(1 / scale, factors, 0, factors));
+    LMR_TRY(kernels->power(factors->dev->ctx, larmor_array_count(factors), -2, 0, factors->data));
+    return larmor_axpby(1 / scale, factors, 0, factors);
+}
+
+larmor_status lmr_circulant_see(const larmor_circulant *c, larmor_array *x)
+{
+    return c->sight ? larmor_mul(c->sight, 0, x) : LARMOR_OK;
 }
 
 /* ---- inverses ---- */
 
 typedef struct inverse {
     larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
+    larmor_array *sight;   /* E, or NULL */
     void *plan;
 } inverse;
 
@@ -169,17 +263,42 @@ static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_arr
 {
     const inverse *m = self;
     LMR_TRY(larmor_copy(x, y));
+    if (m->sight) LMR_TRY(larmor_mul(m->sight, 0, y));
     LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, -1, y->data));
     LMR_TRY(larmor_mul(m->factors, 0, y));
-    return lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data);
+    LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data));
+    return m->sight ? larmor_mul(m->sight, 0, y) : LARMOR_OK;
 }
 
 static void inverse_destroy(void *self)
 {
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
-    larmor_array_free(m->factors);
+    larmor_array_free(m->factors), larmor_array_free(m->sight);
     free(m);
+}
+
+/* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
+static larmor_status sight_everywhere(const larmor_circulant *c, larmor_array **sight)
+{
+    const lmr_recon_kernels *kernels;
+    const larmor_array *from = c->sight;
+    const int64_t voxels = larmor_array_count(from);
+    larmor_array *mask = NULL, *out = NULL;
+    larmor_status st;
+    *sight = NULL;
+    LMR_OR(done, lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
+    LMR_OR(done, copy_of(from, &mask));
+    LMR_OR(done, kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
+    LMR_OR(done, larmor_mul(from, 0, mask)); /* 1 where E is not 0 */
+    LMR_OR(done, larmor_array_create(from->dev, from->dtype, from->shape, &out));
+    LMR_OR(done, larmor_fill(out, sqrt(c->square)));
+    LMR_OR(done, larmor_axpby(-sqrt(c->square), mask, 1, out));
+    LMR_OR(done, larmor_axpby(1, from, 1, out));
+    *sight = out, out = NULL;
+done:
+    larmor_array_free(out), larmor_array_free(mask);
+    return st;
 }
 
 /* The eigenvalues of K^H K as far as it is the same everywhere: the transform of its response to a point in the
@@ -196,8 +315,8 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     LMR_OR(done, lmr_from_host(sum->dev, sum->dtype, sum->shape, values, &point));
     LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_OR(done, larmor_op_normal(K, point, response));
-    LMR_OR(done, fft(point, -1));
-    LMR_OR(done, fft(response, -1));
+    LMR_OR(done, lmr_circulant_fft(point, -1));
+    LMR_OR(done, lmr_circulant_fft(response, -1));
     LMR_OR(done, larmor_mul(point, 1, response));
     st = larmor_axpby(penalty, response, 1, sum);
 done:
@@ -206,8 +325,8 @@ done:
     return st;
 }
 
-larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
-                                       larmor_op **M)
+larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
+                                    double floor, larmor_op **M)
 {
     static const larmor_op_impl impl = {"circulant", inverse_apply, inverse_apply, NULL, inverse_destroy};
     if (!M) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: M is NULL");
@@ -218,28 +337,32 @@ larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda,
                         lambda, penalty);
     const larmor_array *d = c->eigenvalues;
     const int64_t count = larmor_array_count(d);
-    const double whole = c->largest > 0 ? c->largest : 1;
-    const lmr_recon_kernels *kernels;
+    const double whole = c->mean > 0 ? c->mean : 1;
+    const int everywhere = penalty > 0;
     inverse *m = calloc(1, sizeof *m);
     if (!m) return LMR_NO_MEMORY();
     larmor_status st;
     int64_t dim[3] = {1, 1, 1};
     for (int i = 0; i < d->shape.ndim; i++) dim[i] = d->shape.dim[i];
-    LMR_OR(fail, lmr_recon_kernels_of(d->dev, d->dtype, &kernels));
+    if (c->sight && everywhere) LMR_OR(fail, sight_everywhere(c, &m->sight));
+    if (c->sight && !everywhere) m->sight = larmor_array_ref(c->sight);
     LMR_OR(fail, larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
-    LMR_OR(fail, larmor_fill(m->factors, lambda + (K ? 0 : penalty) + FLOOR * whole));
-    LMR_OR(fail, larmor_axpby(1, d, 1, m->factors));
-    if (K && penalty > 0) LMR_OR(fail, add_penalty(K, penalty, m->factors));
-    /* scaled first: a power of small numbers must not leave the range of single precision */
-    LMR_OR(fail, larmor_axpby(1 / whole, m->factors, 0, m->factors));
-    LMR_OR(fail, kernels->power(d->dev->ctx, count, -2, 0, m->factors->data));
-    LMR_OR(fail, larmor_axpby(1 / (whole * (double)count), m->factors, 0, m->factors));
+    LMR_OR(fail, lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
+    if (K && penalty > 0) LMR_OR(fail, add_penalty(K, c->square * penalty, m->factors));
+    LMR_OR(fail, lmr_circulant_invert(whole, m->factors));
+    LMR_OR(fail, larmor_axpby(1 / (double)count, m->factors, 0, m->factors));
     LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, 1, &m->plan));
     LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, d->shape, d->shape, M));
     return LARMOR_OK;
 fail:
     inverse_destroy(m);
     return st;
+}
+
+larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
+                                       larmor_op **M)
+{
+    return lmr_circulant_inverse(c, lambda, K, penalty, FLOOR, M);
 }
 
 larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,

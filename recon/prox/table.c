@@ -1,8 +1,7 @@
-/* Regularisers by name, and the solver that suits each. SPDX-License-Identifier: Apache-2.0 */
+/* Regularisers by name. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/table.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,16 +12,6 @@ static const lmr_regulariser_kind *const table[] = {
     &lmr_regulariser_llr,
 };
 enum { COUNT = sizeof table / sizeof *table };
-
-struct larmor_regulariser {
-    const lmr_regulariser_kind *kind;
-    larmor_device *dev;
-    larmor_dtype dtype;
-    larmor_shape shape;
-    larmor_penalty penalty;
-    double weight; /* the absolute one of the last run */
-    atomic_int refs;
-};
 
 /* ---- the table ---- */
 
@@ -123,6 +112,15 @@ double larmor_regulariser_weight(const larmor_regulariser *r)
     return r->weight;
 }
 
+larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight)
+{
+    if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: r is NULL");
+    if (!(weight >= 0) || isinf(weight))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight is %g, expected a finite number >= 0", r->kind->name, weight);
+    r->fixed = weight;
+    return LARMOR_OK;
+}
+
 larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                         larmor_shape shape, int64_t *bytes)
 {
@@ -139,186 +137,4 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
     *bytes = (int64_t)(numbers * (double)larmor_dtype_size(dtype));
     return LARMOR_OK;
-}
-
-/* ---- the unit of lambda ---- */
-
-larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit)
-{
-    *unit = 0;
-    if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
-    larmor_array *r = NULL, *square = NULL;
-    larmor_status st;
-    double norm, fourth;
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
-    LMR_OR(done, larmor_op_adjoint(A, b, r));
-    LMR_OR(done, larmor_nrm2(r, &norm));
-    if (!isfinite(norm)) {
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
-                      norm);
-        goto done;
-    }
-    if (norm == 0) goto done;
-    LMR_OR(done, larmor_axpby(1 / norm, r, 0, r));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &square));
-    LMR_OR(done, larmor_copy(r, square));
-    LMR_OR(done, larmor_mul(r, 1, square)); /* |r|^2 */
-    LMR_OR(done, larmor_nrm2(square, &fourth));
-    *unit = norm * fourth;
-done:
-    larmor_array_free(square), larmor_array_free(r);
-    return st;
-}
-
-/* ---- a run ---- */
-
-/* What a run needs beside the caller's: the solver works on z, the caller sees images. */
-typedef struct run {
-    larmor_op *AE, *M;
-    larmor_prox *g;
-    larmor_array *z;
-    larmor_op *E; /* not owned */
-    larmor_array *x;
-    const larmor_solve_opts *opts;
-} run;
-
-static int show_image(void *user, const larmor_progress *p)
-{
-    const run *u = user;
-    larmor_progress shown = *p;
-    if (larmor_op_forward(u->E, p->x, u->x)) return 1;
-    shown.x = u->x;
-    return u->opts->monitor(u->opts->user, &shown);
-}
-
-static void run_free(run *u)
-{
-    larmor_op_free(u->AE), larmor_op_free(u->M), larmor_prox_free(u->g), larmor_array_free(u->z);
-}
-
-/* A E, z with E z = x, and g at its absolute weight. */
-static larmor_status extend(const larmor_regulariser *r, larmor_op *A, larmor_array *x, run *u)
-{
-    const larmor_penalty *p = &r->penalty;
-    *u = (run){.E = p->E, .x = x};
-    larmor_status st = larmor_prox_scaled(p->g, r->weight, &u->g);
-    if (!st && p->E) {
-        st = larmor_op_chain(A, p->E, &u->AE);
-        if (!st) st = larmor_array_create(r->dev, r->dtype, larmor_op_in_shape(p->E), &u->z);
-        if (!st) st = larmor_op_adjoint(p->E, x, u->z);
-    } else if (!st) {
-        u->AE = larmor_op_ref(A), u->z = larmor_array_ref(x);
-    }
-    return st;
-}
-
-/* ---- preconditioners for what is more than an image ---- */
-
-/* M of the image, and 1 / of what has no data. */
-typedef struct extended {
-    larmor_op *E, *M;
-    double rest;
-    larmor_array *x, *y; /* like the image */
-} extended;
-
-static larmor_status extended_apply(void *self, const larmor_array *x, larmor_array *y)
-{
-    const extended *s = self;
-    LMR_TRY(larmor_op_forward(s->E, x, s->x));
-    LMR_TRY(larmor_op_forward(s->M, s->x, s->y));
-    LMR_TRY(larmor_axpby(-1 / s->rest, s->x, 1, s->y));
-    LMR_TRY(larmor_op_adjoint(s->E, s->y, y));
-    return larmor_axpby(1 / s->rest, x, 1, y);
-}
-
-static void extended_destroy(void *self)
-{
-    extended *s = self;
-    larmor_op_free(s->E), larmor_op_free(s->M);
-    larmor_array_free(s->x), larmor_array_free(s->y);
-    free(s);
-}
-
-static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
-{
-    static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
-    const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
-    extended *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
-    larmor_status st;
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
-    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
-    LMR_OR(fail, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
-    return LARMOR_OK;
-fail:
-    extended_destroy(s);
-    return st;
-}
-
-/* The same M for every frame. */
-static larmor_status precondition_series(const larmor_regulariser *r, larmor_op *M, larmor_op **out)
-{
-    const int frames = (int)r->shape.dim[r->shape.ndim - 1];
-    larmor_op **all = calloc((size_t)frames, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
-    for (int i = 0; i < frames; i++) all[i] = M;
-    const larmor_status st = larmor_op_frames(all, frames, out);
-    free(all);
-    return st;
-}
-
-/* larmor_admm makes its own from a circulant where z is one image; elsewhere u->M takes its place. */
-static larmor_status precondition(const larmor_regulariser *r, larmor_solve_opts *o, run *u)
-{
-    larmor_op *M;
-    if (!o->circulant) return LARMOR_OK;
-    LMR_TRY(larmor_circulant_inverse(o->circulant, o->lambda, NULL, r->kind->curvature * o->penalty, &M));
-    const int series = larmor_op_in_shape(M).ndim < r->shape.ndim;
-    larmor_status st = LARMOR_OK;
-    if (r->penalty.E)
-        st = precondition_extended(r, M, 6 * o->penalty, &u->M);
-    else if (series)
-        st = precondition_series(r, M, &u->M);
-    if (u->M) o->circulant = NULL, o->precondition = u->M;
-    larmor_op_free(M);
-    return st;
-}
-
-/* ---- the solution ---- */
-
-static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_regulariser *r, larmor_solve_opts *o,
-                           run *u, larmor_report *report)
-{
-    double largest = o->largest;
-    if (o->max_iter == 0) o->max_iter = r->kind->max_iter;
-    if (o->tol == 0) o->tol = r->kind->tol;
-    if (o->inner == 0) o->inner = r->kind->inner;
-    if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
-    if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
-    if (u->E && o->monitor) o->monitor = show_image, o->user = u;
-    LMR_TRY(precondition(r, o, u));
-    return larmor_admm(u->AE, b, r->penalty.K, u->g, u->z, o, report);
-}
-
-larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r, larmor_array *x,
-                                 const larmor_solve_opts *opts, larmor_report *report)
-{
-    if (report) *report = (larmor_report){0};
-    if (!A || !b || !r || !x) return LMR_FAIL(LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
-    larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    double unit;
-    run u;
-    LMR_TRY(lmr_expect(r->kind->name, "image", x, r->dev, r->dtype, r->shape));
-    LMR_TRY(larmor_lambda_unit(A, b, &unit));
-    r->weight = r->penalty.lambda * unit;
-    larmor_status st = extend(r, A, x, &u);
-    u.opts = opts;
-    if (!st) st = solve(A, b, r, &o, &u, report);
-    if (u.E && u.z && (!st || st == LARMOR_STOPPED || st == LARMOR_ERR_NUMERIC)) {
-        const larmor_status taken = larmor_op_forward(u.E, u.z, x);
-        if (taken) st = taken;
-    }
-    run_free(&u);
-    return st;
 }

@@ -2,6 +2,8 @@
 #ifndef LMR_REGULARISER_TABLE_H
 #define LMR_REGULARISER_TABLE_H
 
+#include <stdatomic.h>
+
 #include "core/array.h"
 #include "larmor/solve.h"
 
@@ -11,6 +13,7 @@ typedef struct lmr_regulariser_kind {
     int max_iter;
     double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
     int inner;        /* of larmor_admm */
+    double strength;  /* of the expected weight, in units of the deviation of the noise in A^H b */
     double curvature; /* of a typical eigenvalue of K^H K */
     /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */
     larmor_status (*make)(larmor_device *dev, const larmor_regulariser_opts *opts, larmor_dtype dtype,
@@ -18,6 +21,17 @@ typedef struct lmr_regulariser_kind {
     /* in numbers per number of the image: the size of z, of K z, and of what g and K keep */
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
+
+struct larmor_regulariser {
+    const lmr_regulariser_kind *kind;
+    larmor_device *dev;
+    larmor_dtype dtype;
+    larmor_shape shape;
+    larmor_penalty penalty;
+    double fixed;  /* the absolute weight to take instead of lambda, or 0 */
+    double weight; /* the absolute one of the last run */
+    atomic_int refs;
+};
 
 extern const lmr_regulariser_kind lmr_regulariser_tv, lmr_regulariser_tgv, lmr_regulariser_wavelet,
     lmr_regulariser_llr;

@@ -1,24 +1,12 @@
 /* Alternating directions (Boyd et al. 2011) with preconditioned inner conjugate gradients. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
+#include "recon/solve/admm.h"
 
-#include "recon/solve/solve.h"
+#include <math.h>
 
 enum { DEFAULT_ITERS = 50, DEFAULT_INNER = 2, POWER_STEPS = 6, BALANCE_EVERY = 2 };
 
-/* N x = (A^H A + lambda) x is carried along through the inner steps: neither their start nor the objective needs a
- * normal map of its own. */
-typedef struct state {
-    lmr_data f;
-    larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
-    larmor_prox *g;
-    const larmor_circulant *circulant;
-    double penalty;
-    larmor_array *Nx, *before, *r, *p, *Np, *Kp, *m; /* like x; Kp: K^H K p, m: M r */
-    larmor_array *Kx, *z, *zbefore, *u, *work;       /* like K x; u: the scaled multipliers */
-} state;
-
-static larmor_status set_penalty(state *s, double penalty)
+static larmor_status set_penalty(lmr_admm *s, double penalty)
 {
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
@@ -28,7 +16,7 @@ static larmor_status set_penalty(state *s, double penalty)
 }
 
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
-static larmor_status inner_residual(state *s)
+static larmor_status inner_residual(lmr_admm *s)
 {
     LMR_TRY(larmor_copy(s->z, s->work));
     LMR_TRY(larmor_axpby(-1, s->u, 1, s->work));
@@ -38,7 +26,7 @@ static larmor_status inner_residual(state *s)
     return larmor_axpby(-1, s->Nx, 1, s->r);
 }
 
-static larmor_status precondition(state *s, double *product)
+static larmor_status precondition(lmr_admm *s, double *product)
 {
     if (s->M)
         LMR_TRY(larmor_op_forward(s->M, s->r, s->m));
@@ -48,7 +36,7 @@ static larmor_status precondition(state *s, double *product)
 }
 
 /* x, N x <- after some conjugate gradient steps on (N + penalty K^H K) x = A^H b + penalty K^H (z - u) */
-static larmor_status solve_x(state *s, larmor_array *x, int steps)
+static larmor_status solve_x(lmr_admm *s, larmor_array *x, int steps)
 {
     double rm, before, curvature, other;
     LMR_TRY(inner_residual(s));
@@ -65,7 +53,7 @@ static larmor_status solve_x(state *s, larmor_array *x, int steps)
         const double all = curvature + s->penalty * other;
         if (!(curvature > -1e-5 * all && all > 0))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "admm: p^H A^H A p is %g, expected at least 0; is the adjoint that of the forward map?",
+                            "admm: p^H A^H A p is %g, expected at least 0; A's normal map is not positive",
                             curvature);
         const double step = rm / all;
         LMR_TRY(larmor_axpby(step, s->p, 1, x));
@@ -81,18 +69,21 @@ static larmor_status solve_x(state *s, larmor_array *x, int steps)
 }
 
 /* z <- prox of g / penalty at h + u, u <- u + h - z, with h = 1.6 K x - 0.6 z */
-static larmor_status solve_z(state *s)
+static larmor_status solve_z(lmr_admm *s)
 {
     const double relax = 1.6;
     LMR_TRY(larmor_copy(s->z, s->zbefore));
     LMR_TRY(larmor_axpby(relax, s->Kx, 1, s->u));
     LMR_TRY(larmor_axpby(relax > 1 ? 1 - relax : 0, s->z, 1, s->u));
-    LMR_TRY(larmor_prox_apply(s->g, 1 / s->penalty, s->u, s->z));
+    if (s->weight > 0)
+        LMR_TRY(larmor_prox_apply(s->g, s->weight / s->penalty, s->u, s->z));
+    else
+        LMR_TRY(larmor_copy(s->u, s->z));
     return larmor_axpby(-1, s->z, 1, s->u);
 }
 
 /* |K x - z| / max(|K x|, |z|) */
-static larmor_status primal_residual(state *s, double *residual)
+static larmor_status primal_residual(lmr_admm *s, double *residual)
 {
     double apart, long_x, long_z;
     LMR_TRY(larmor_copy(s->Kx, s->work));
@@ -105,7 +96,7 @@ static larmor_status primal_residual(state *s, double *residual)
 }
 
 /* |K^H (z - before)| / |K^H u| */
-static larmor_status dual_residual(state *s, double *residual)
+static larmor_status dual_residual(lmr_admm *s, double *residual)
 {
     double moved, multipliers;
     LMR_TRY(larmor_axpby(-1, s->z, 1, s->zbefore));
@@ -118,7 +109,7 @@ static larmor_status dual_residual(state *s, double *residual)
 }
 
 /* The penalty grows where the primal residual is larger than the dual one, and the reverse. */
-static larmor_status balance(state *s, double primal)
+static larmor_status balance(lmr_admm *s, double primal)
 {
     const double most = 3, enough = 1.5;
     double dual;
@@ -130,9 +121,9 @@ static larmor_status balance(state *s, double primal)
 }
 
 /* Where nothing is known: the scale of N over that of K^H K. It is the balance that finds the right one. */
-static larmor_status first_penalty(lmr_run *run, state *s)
+static larmor_status first_penalty(const larmor_solve_opts *o, lmr_admm *s)
 {
-    double data = run->o.largest, map = 1, penalty = run->o.penalty;
+    double data = o->largest, map = 1, penalty = o->penalty;
     if (penalty == 0) {
         if (data == 0) LMR_TRY(larmor_opnorm(s->f.A, POWER_STEPS, &data));
         if (s->K) LMR_TRY(larmor_opnorm(s->K, POWER_STEPS, &map));
@@ -141,51 +132,125 @@ static larmor_status first_penalty(lmr_run *run, state *s)
     return set_penalty(s, penalty);
 }
 
-static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
+larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s)
 {
-    double value, penalty, change, primal;
+    larmor_op *A = s->f.A;
+    larmor_array **images[] = {&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp, &s->m};
+    larmor_array **splits[] = {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work};
+    s->K = K, s->g = g, s->weight = weight, s->circulant = o->circulant;
+    s->inner = o->inner ? o->inner : DEFAULT_INNER;
+    if (!s->circulant) s->M = larmor_op_ref(o->precondition);
+    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 7, images));
+    LMR_TRY(lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), 5, splits));
+    return first_penalty(o, s);
+}
+
+void lmr_admm_free(lmr_admm *s)
+{
+    larmor_array *all[] = {s->Nx, s->before, s->r, s->p, s->Np, s->Kp, s->m, s->Kx, s->z, s->zbefore, s->u, s->work};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) larmor_array_free(all[i]);
+    lmr_data_free(&s->f);
+    larmor_op_free(s->M);
+    *s = (lmr_admm){.penalty = 0};
+}
+
+larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x)
+{
     LMR_TRY(lmr_map(s->K, x, s->Kx));
     LMR_TRY(larmor_copy(s->Kx, s->z));
-    LMR_TRY(lmr_data_normal(&s->f, x, s->Nx));
-    LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
-    LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
-    LMR_TRY(lmr_run_start(run, x, value + penalty, s->f.square / 2));
-    const int steps = run->o.inner ? run->o.inner : DEFAULT_INNER;
+    return lmr_data_normal(&s->f, x, s->Nx);
+}
+
+larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
+{
+    /* the multipliers are bounded by the weight, and near that where K x is not 0 */
+    if (s->weight > 0) LMR_TRY(larmor_axpby(weight / s->weight, s->u, 0, s->u));
+    s->weight = weight;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_admm_follow(lmr_admm *s, const lmr_admm *lead)
+{
+    if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / lead->penalty, s->u, 0, s->u));
+    s->penalty = lead->penalty;
+    if (s->M == lead->M) return LARMOR_OK;
+    larmor_op_free(s->M);
+    s->M = larmor_op_ref(lead->M);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
+{
+    LMR_TRY(larmor_copy(x, s->before));
+    LMR_TRY(solve_x(s, x, s->inner));
+    LMR_TRY(solve_z(s));
+    return primal_residual(s, primal);
+}
+
+larmor_status lmr_admm_balance(lmr_admm *s, double primal)
+{
+    s->steps++;
+    return s->steps % BALANCE_EVERY ? LARMOR_OK : balance(s, primal);
+}
+
+static larmor_status iterate(lmr_run *run, lmr_admm *s, larmor_array *x)
+{
+    double value, penalty, change, primal;
     while (!lmr_run_done(run)) {
-        LMR_TRY(larmor_copy(x, s->before));
-        LMR_TRY(solve_x(s, x, steps));
-        LMR_TRY(solve_z(s));
-        LMR_TRY(primal_residual(s, &primal));
-        if (run->iters % BALANCE_EVERY == BALANCE_EVERY - 1) LMR_TRY(balance(s, primal));
+        LMR_TRY(lmr_admm_step(s, x, &primal));
+        LMR_TRY(lmr_admm_balance(s, primal));
         LMR_TRY(lmr_change(x, s->before, s->r, &change));
         LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
         LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
-        if (run->iters == 0) run->limit = fmax(run->limit, 10 * (value + penalty)); /* g may weigh any amount */
-        LMR_TRY(lmr_run_step(run, x, isnan(primal) ? primal : fmax(change, primal), value + penalty));
+        value += s->weight * penalty;
+        if (run->iters == 0) run->limit = fmax(run->limit, 10 * value); /* g may weigh any amount */
+        LMR_TRY(lmr_run_step(run, x, isnan(primal) ? primal : fmax(change, primal), value));
     }
     return LARMOR_OK;
+}
+
+/* Of x, which s knows already. */
+static larmor_status objective_of(lmr_admm *s, const larmor_array *x, double *objective)
+{
+    double value, penalty;
+    LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
+    LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
+    *objective = value + s->weight * penalty;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                           larmor_report *report)
+{
+    LMR_TRY(lmr_admm_start(s, x));
+    return lmr_admm_go_on(s, b, x, opts, report);
+}
+
+larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                             larmor_report *report)
+{
+    lmr_run run;
+    double objective;
+    LMR_TRY(lmr_run_begin(s->f.who, s->f.A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
+    larmor_status st = objective_of(s, x, &objective);
+    if (!st) st = lmr_run_start(&run, x, objective, s->f.square / 2);
+    if (!st) st = iterate(&run, s, x);
+    return lmr_run_end(&run, st, x, report);
 }
 
 larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g, larmor_array *x,
                           const larmor_solve_opts *opts, larmor_report *report)
 {
-    lmr_run run;
+    const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
     if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "admm: a proximal map is needed");
-    LMR_TRY(lmr_run_begin("admm", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
-    state s = {.K = K, .g = g, .circulant = run.o.circulant};
-    if (!s.circulant) s.M = larmor_op_ref(run.o.precondition);
-    larmor_array **images[] = {&s.Nx, &s.before, &s.r, &s.p, &s.Np, &s.Kp, &s.m};
-    larmor_array **splits[] = {&s.Kx, &s.z, &s.zbefore, &s.u, &s.work};
-    larmor_status st;
-    LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), 7, images));
-    LMR_OR(done, lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), 5, splits));
-    LMR_OR(done, lmr_data_create("admm", A, b, run.o.lambda, &s.f));
-    LMR_OR(done, first_penalty(&run, &s));
-    st = iterate(&run, &s, x);
-done:
-    lmr_data_free(&s.f);
-    larmor_op_free(s.M);
-    for (int i = 0; i < 7; i++) larmor_array_free(*images[i]);
-    for (int i = 0; i < 5; i++) larmor_array_free(*splits[i]);
-    return lmr_run_end(&run, st, x, report);
+    LMR_TRY(lmr_run_check("admm", A, b, x, &o));
+    lmr_admm s = {.penalty = 0};
+    larmor_status st = lmr_data_create("admm", A, b, o.lambda, &s.f);
+    if (!st) st = lmr_admm_create(K, g, 1, &o, &s);
+    if (!st)
+        st = lmr_admm_run(&s, b, x, &o, report);
+    else if (report)
+        *report = (larmor_report){.objective = NAN};
+    lmr_admm_free(&s);
+    return st;
 }

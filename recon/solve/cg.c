@@ -4,7 +4,14 @@
 
 #include "recon/solve/solve.h"
 
-enum { DEFAULT_ITERS = 12, GROWTH_LIMIT = 5 };
+enum { DEFAULT_ITERS = 12 };
+
+/* Residuals of conjugate gradients go up and down on the way, and wander at their rounding; this is neither. */
+#define DIVERGED 1e3
+/* Of |p| |A^H A p|: what rounding makes of a product that should be positive. */
+#define ROUNDING 1e-3
+/* The last iterate is the best unless its residual is this much above the smallest. */
+#define WORSE 2
 
 /* The objective comes along for nothing: a step takes alpha r^H M r from it. */
 
@@ -13,14 +20,25 @@ typedef struct state {
     larmor_array *z;                /* M r; r itself without a preconditioner */
     larmor_op *M;
     double rhs, residual, best_residual, rz; /* rz: <r, M r> */
+    double error;                            /* |M r|, or that of another map; INFINITY where it is not asked for */
     double objective, best_objective;
     int iters;
+    larmor_end end;
 } state;
 
 static larmor_status normal(larmor_op *A, double lambda, const larmor_array *x, larmor_array *z)
 {
     LMR_TRY(larmor_op_normal(A, x, z));
     return lambda > 0 ? larmor_axpby(lambda, x, 1, z) : LARMOR_OK;
+}
+
+/* error <- what the residual says of the error of x. */
+static larmor_status judge(const larmor_solve_opts *o, state *s)
+{
+    s->error = INFINITY;
+    if (!(o->error > 0)) return LARMOR_OK;
+    if (o->judge) LMR_TRY(larmor_op_forward(o->judge, s->r, s->q)); /* q is free between steps */
+    return larmor_nrm2(o->judge ? s->q : s->z, &s->error);
 }
 
 /* z <- M r */
@@ -38,14 +56,11 @@ static larmor_status precondition(state *s)
                     s->rz, s->iters);
 }
 
-/* r <- A^H b - (A^H A + lambda) x, p <- M r */
-static larmor_status start(larmor_op *A, const larmor_array *b, const larmor_array *x, double lambda, state *s)
+/* From r = A^H b and the objective |b|^2: r <- A^H b - (A^H A + lambda) x, p <- M r */
+static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, state *s)
 {
     double norm, linear, quadratic;
-    LMR_TRY(larmor_op_adjoint(A, b, s->r));
     LMR_TRY(larmor_nrm2(s->r, &s->rhs));
-    LMR_TRY(larmor_nrm2(b, &norm));
-    s->objective = norm * norm;
     LMR_TRY(larmor_nrm2(x, &norm));
     if (norm != 0) {
         LMR_TRY(normal(A, lambda, x, s->q));
@@ -73,11 +88,15 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
     LMR_TRY(normal(A, lambda, s->p, s->q));
     LMR_TRY(larmor_dot(s->p, s->q, pq));
     if (!(pq[0] > 0)) {
-        *done = s->residual <= 1e-5 * s->rhs; /* rounding is left */
+        double p, q;
+        LMR_TRY(larmor_nrm2(s->p, &p));
+        LMR_TRY(larmor_nrm2(s->q, &q));
+        *done = pq[0] >= -ROUNDING * p * q;
+        s->end = LARMOR_END_PRECISION;
         if (*done) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "cg: p^H A^H A p is %g in iteration %d, expected > 0; is the adjoint that "
-                        "of the forward map?",
+                        "cg: p^H A^H A p is %g in iteration %d, expected > 0; A's normal map is not positive, or not "
+                        "finite",
                         pq[0], s->iters + 1);
     }
     const double before = s->rz, alpha = before / pq[0];
@@ -90,31 +109,34 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
     return larmor_axpby(1, s->z, s->rz / before, s->p);
 }
 
-static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *o,
-                             state *s)
+static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_opts *o, state *s)
 {
     const double begin = lmr_seconds();
-    int grown = 0, done = 0;
-    LMR_TRY(start(A, b, x, o->lambda, s));
+    int done = 0;
+    const double square = s->objective;
+    LMR_TRY(start(A, x, o->lambda, s));
+    LMR_TRY(judge(o, s));
     if (s->rhs == 0) { /* b is orthogonal to the range of A: the solution is 0 */
         s->residual = s->best_residual = 0, s->rhs = 1;
-        LMR_TRY(larmor_nrm2(b, &s->objective));
-        s->objective *= s->objective;
+        s->objective = square;
         return larmor_zero(x);
     }
     /* below its rounding the recurrence's residual goes on to shrink, but x gets no better */
     const double rounding = larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-53 : 0x1p-24;
     const double enough = fmax(o->tol, rounding) * s->rhs;
-    while (s->iters < o->max_iter && s->residual > enough) {
-        const double before = s->residual;
+    s->end = LARMOR_END_TOLERANCE;
+    while (s->residual > enough && !(s->error <= o->error)) {
+        if (s->iters == o->max_iter) {
+            s->end = LARMOR_END_ITERATIONS;
+            break;
+        }
         LMR_TRY(step(A, o->lambda, x, s, &done));
         if (done) break;
-        grown = s->residual > before ? grown + 1 : 0;
-        if (!isfinite(s->residual) || grown == GROWTH_LIMIT)
+        if (!(s->residual <= DIVERGED * s->rhs))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise "
-                            "lambda, or check that the adjoint is that of the forward map",
+                            "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
                             s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
+        LMR_TRY(judge(o, s));
         if (s->residual < s->best_residual) {
             s->best_residual = s->residual, s->best_objective = s->objective;
             LMR_TRY(larmor_copy(x, s->best));
@@ -131,43 +153,81 @@ static larmor_status iterate(larmor_op *A, const larmor_array *b, larmor_array *
     return LARMOR_OK;
 }
 
+/* x <- the iterate with the smallest residual. */
+static larmor_status restore(state *s, larmor_array *x)
+{
+    s->residual = s->best_residual, s->objective = s->best_objective;
+    return larmor_copy(s->best, x);
+}
+
 static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_array *x, const larmor_solve_opts *o)
 {
     if (!A || !b || !x) return LMR_FAIL(LARMOR_ERR_ARG, "cg: A, b and x are needed");
     if (o->max_iter < 0) return LMR_FAIL(LARMOR_ERR_ARG, "cg: max_iter is %d, expected at least 0", o->max_iter);
     if (!(o->lambda >= 0) || !isfinite(o->lambda))
         return LMR_FAIL(LARMOR_ERR_ARG, "cg: lambda is %g, expected a finite number >= 0", o->lambda);
+    if (!(o->error >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
+    if (o->error > 0 && !o->judge && !o->precondition)
+        return LMR_FAIL(LARMOR_ERR_ARG, "cg: error needs judge or precondition");
     return isnan(o->tol) ? LMR_FAIL(LARMOR_ERR_ARG, "cg: tol is not a number") : LARMOR_OK;
+}
+
+static void fill_report(const state *s, double begin, larmor_report *report)
+{
+    if (!report) return;
+    *report = (larmor_report){.iters = s->iters,
+                              .residual = s->rhs > 0 ? s->residual / s->rhs : 0,
+                              .objective = s->objective,
+                              .seconds = lmr_seconds() - begin,
+                              .end = s->end};
+}
+
+/* Either b, or rhs = A^H b and square = |b|^2. */
+static larmor_status take_data(larmor_op *A, const larmor_array *b, const larmor_array *rhs, double square, state *s)
+{
+    double norm;
+    s->objective = square;
+    if (rhs) return larmor_copy(rhs, s->r);
+    LMR_TRY(larmor_nrm2(b, &norm));
+    s->objective = norm * norm;
+    return larmor_op_adjoint(A, b, s->r);
+}
+
+static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_array *rhs, double square,
+                           larmor_array *x, const larmor_solve_opts *o, larmor_report *report)
+{
+    const double begin = lmr_seconds();
+    state s = {.rhs = 1, .M = o->precondition};
+    larmor_array **work[] = {&s.r, &s.p, &s.q, &s.best};
+    larmor_status st = lmr_arrays_create(A, larmor_op_in_shape(A), 4, work);
+    if (!st && !s.M) s.z = larmor_array_ref(s.r);
+    if (!st && s.M) st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &s.z);
+    if (!st) st = take_data(A, b, rhs, square, &s);
+    if (!st) st = iterate(A, x, o, &s);
+    const int worse = !st && s.residual > WORSE * s.best_residual;
+    if ((st == LARMOR_ERR_NUMERIC && s.iters > 0) || worse) {
+        const larmor_status restored = restore(&s, x);
+        if (restored) st = restored;
+    }
+    fill_report(&s, begin, report);
+    larmor_array_free(s.z);
+    for (int i = 0; i < 4; i++) larmor_array_free(*work[i]);
+    return st;
+}
+
+larmor_status lmr_cg_normal(larmor_op *A, const larmor_array *rhs, double square, larmor_array *x,
+                            const larmor_solve_opts *opts, larmor_report *report)
+{
+    return solve(A, NULL, rhs, square, x, opts, report);
 }
 
 larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                         larmor_report *report)
 {
-    const double begin = lmr_seconds();
     larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
     if (report) *report = (larmor_report){0};
     LMR_TRY(check(A, b, x, &o));
     if (o.max_iter == 0) o.max_iter = DEFAULT_ITERS;
     if (o.tol == 0) o.tol = 1e-4;
-    state s = {.rhs = 1, .M = o.precondition};
-    larmor_array **work[] = {&s.r, &s.p, &s.q, &s.best};
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < 4 && !st; i++)
-        st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), work[i]);
-    if (!st && !s.M) s.z = larmor_array_ref(s.r);
-    if (!st && s.M) st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &s.z);
-    if (!st) st = iterate(A, b, x, &o, &s);
-    if (st == LARMOR_ERR_NUMERIC && s.iters > 0) {
-        const larmor_status restored = larmor_copy(s.best, x);
-        if (restored) st = restored;
-        s.residual = s.best_residual, s.objective = s.best_objective;
-    }
-    if (report)
-        *report = (larmor_report){.iters = s.iters,
-                                  .residual = s.rhs > 0 ? s.residual / s.rhs : 0,
-                                  .objective = s.objective,
-                                  .seconds = lmr_seconds() - begin};
-    larmor_array_free(s.z);
-    for (int i = 0; i < 4; i++) larmor_array_free(*work[i]);
-    return st;
+    return solve(A, b, NULL, 0, x, &o, report);
 }

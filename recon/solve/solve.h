@@ -20,6 +20,9 @@ typedef struct lmr_data {
 
 /* Errors: LARMOR_ERR_NUMERIC if b or A^H b is not finite. */
 larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f);
+/* The same from A^H b and |b|^2; rhs is kept. */
+larmor_status lmr_data_of(const char *who, larmor_op *A, larmor_array *rhs, double square, double lambda,
+                          lmr_data *f);
 void lmr_data_free(lmr_data *f);
 larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z); /* z <- N x */
 /* f(x) from x and N x. Errors: LARMOR_ERR_NUMERIC if it is negative, as only a wrong adjoint makes it. */
@@ -39,7 +42,10 @@ typedef struct lmr_run {
     int kept; /* 1 if best holds an iterate */
 } lmr_run;
 
-/* Checks what every solver is given, fills defaults, zeroes the report. */
+/* Checks what every solver is given. */
+larmor_status lmr_run_check(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
+                            const larmor_solve_opts *opts);
+/* lmr_run_check; fills defaults, zeroes the report. */
 larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
                             const larmor_solve_opts *opts, int max_iter, double tol, larmor_report *report,
                             lmr_run *run);
@@ -52,6 +58,12 @@ int lmr_run_done(const lmr_run *run);
 /* After all: after LARMOR_ERR_NUMERIC x becomes the best iterate. Fills the report, frees; returns the run's status.
  */
 larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmor_report *report);
+
+/* ---- conjugate gradients ---- */
+
+/* larmor_cg from rhs = A^H b and square = |b|^2; opts without defaults: max_iter and tol are needed. */
+larmor_status lmr_cg_normal(larmor_op *A, const larmor_array *rhs, double square, larmor_array *x,
+                            const larmor_solve_opts *opts, larmor_report *report);
 
 /* ---- arrays ---- */
 

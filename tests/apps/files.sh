@@ -108,3 +108,11 @@ expect 0 compare keep.h5 truth.npy --tol 1e-7
 expect 1 phantom -o nowhere/x.h5
 said_like '^larmor: nowhere/x.h5: no such folder'
 expect 1 phantom -o a.h5/x.h5
+
+# Inside what spokes sample the image of a scan without noise is right; in the corners of k-space it need not be.
+expect 0 phantom -o spokes.h5 --truth spokes-truth.h5 --maps spokes-maps.cfl --matrix 32 -q
+expect 0 recon spokes.h5 -o spokes.cfl --maps spokes-maps.cfl -q
+expect 0 compare spokes.cfl spokes-truth.h5 --inside 2 --tol 0.03
+expect 1 compare spokes.cfl spokes-truth.h5 --tol 0.06
+expect 2 compare spokes.cfl spokes-truth.h5 --inside 3
+said 'larmor: --inside "3": spokes.cfl has 2 dimensions.'

@@ -64,13 +64,14 @@ simulate wide --traj cartesian --matrix 32,64 --samples 64 --object-size 1.5 --p
 dims wide-maps "64 64 1 4 1"
 image wide --tol 0.02 >error
 
-# Cartesian lines: of 64 every second, 16 in the middle, 8 of which are in both; or 16 on their own.
+# Cartesian lines: of 64 every second, 16 in the middle, 8 of which are in both; or 16 on their own, of which recon takes 8 into
+# the image, too.
 simulate lines --traj cartesian --matrix 64 --acceleration 2 --calibration-lines 16
 expect 0 info lines.h5
 printed '40 acquisitions: .* 16 calibration'
 expect 0 phantom -o separate.h5 --traj cartesian --matrix 64 --acceleration 2 --calibration-lines 16 --calibration separate -q
 expect 0 info separate.h5
-printed '48 acquisitions: 32 imaging, 16 calibration'
+printed '48 acquisitions: 40 imaging, 16 calibration'
 simulate part --traj cartesian --matrix 64 --partial-fourier 0.625
 expect 0 info part.h5
 printed '40 acquisitions: 40 imaging'

@@ -56,6 +56,22 @@ static void clear(hvl_t *list)
     memset(list->p, 0, list->len * sizeof(float));
 }
 
+static void fill_with_large_values(hvl_t *list)
+{
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+}
+
+static void fill_with_huge_values(hvl_t *list)
+{
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+}
+
+static void clear_last_of_four_coils(hvl_t *list)
+{
+    const size_t n = list->len / 4;
+    memset((float *)list->p + 3 * n, 0, n * sizeof(float));
+}
+
 static void change_acquisitions(hid_t file, const char *way)
 {
     const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
@@ -68,6 +84,14 @@ static void change_acquisitions(hid_t file, const char *way)
         change_floats(set, "data", 2, put_nan);
     else if (!strcmp(way, "samples"))
         change_floats(set, "data", 2, shorten);
+    else if (!strcmp(way, "quiet-coil")) /* without noise: the noise scan comes first */
+        change_floats(set, "data", 0, clear_last_of_four_coils);
+    else if (!strcmp(way, "huge"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, fill_with_large_values);
+    else if (!strcmp(way, "huge-middle")) /* the second of three repetitions */
+        for (hsize_t i = count / 3; i < 2 * (count / 3); i++) change_floats(set, "data", i, fill_with_huge_values);
+    else if (!strcmp(way, "dead-coil"))
+        for (hsize_t i = 1; i < count; i++) change_floats(set, "data", i, clear_last_of_four_coils);
     else if (!strcmp(way, "no-extent"))
         for (hsize_t i = 0; i < count; i++) change_floats(set, "traj", i, clear);
     else
@@ -75,9 +99,34 @@ static void change_acquisitions(hid_t file, const char *way)
     H5Sclose(space), H5Dclose(set);
 }
 
+/* Zeros outside of an ellipse around the phantom, in all that a .cfl file holds along its first two dimensions. */
+static void clear_around(const char *path)
+{
+    char header[512];
+    long long nx = 0, ny = 0;
+    snprintf(header, sizeof header, "%.*s.hdr", (int)(strlen(path) - 4), path);
+    FILE *text = fopen(header, "r"), *data = fopen(path, "r+b");
+    check(text && data && fscanf(text, "# Dimensions\n%lld %lld", &nx, &ny) == 2, "reading the header");
+    check(nx > 0 && ny > 0, "its dimensions");
+    const float zero[2] = {0, 0};
+    float value[2];
+    for (long long i = 0; fread(value, sizeof value, 1, data) == 1; i++) {
+        const double x = ((double)(i % nx) / (double)nx - 0.5) / 0.46,
+                     y = ((double)(i / nx % ny) / (double)ny - 0.5) / 0.48;
+        fseek(data, x * x + y * y > 1 ? -(long)sizeof zero : 0, SEEK_CUR);
+        if (x * x + y * y > 1) check(fwrite(zero, sizeof zero, 1, data) == 1, "writing");
+        fflush(data);
+    }
+    fclose(data), fclose(text);
+}
+
 int main(int argc, char **argv)
 {
     check(argc == 3, "usage: spoil FILE WAY;");
+    if (!strcmp(argv[2], "ellipse")) {
+        clear_around(argv[1]);
+        return 0;
+    }
     const hid_t file = H5Fopen(argv[1], H5F_ACC_RDWR, H5P_DEFAULT);
     check(file >= 0, "opening");
     const char *way = argv[2];
@@ -85,6 +134,8 @@ int main(int argc, char **argv)
         check(H5Lmove(file, "dataset", file, "other", H5P_DEFAULT, H5P_DEFAULT) >= 0, "moving");
     else if (!strcmp(way, "header"))
         replace_header(file, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
+    else if (!strcmp(way, "bare"))
+        replace_header(file, "<ismrmrdHeader/>");
     else if (!strcmp(way, "no-header"))
         replace_header(file, NULL);
     else

@@ -101,9 +101,9 @@ for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe -
 done
 
 expect 2 recon x.h5 -o y.h5 --lambda abc
-said 'larmor: --lambda "abc": a number >= 0 expected.'
+said 'larmor: --lambda abc: auto, a number of at least 0, or noise: and such a number expected.'
 expect 2 recon x.h5 -o y.h5 --lambda=-1
-said 'larmor: --lambda "-1": a number >= 0 expected.'
+said 'larmor: --lambda -1: auto, a number of at least 0, or noise: and such a number expected.'
 for wrong in '' ' 1' 1x 0x10 nan inf 1e999 1,5; do
     expect 2 phantom -o x.h5 --noise "$wrong"
     said "larmor: --noise \"$wrong\": a number >= 0 expected."

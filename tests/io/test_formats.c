@@ -100,7 +100,7 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     larmor_array *flat = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 9), *x, *y;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("maps.cfl"), 0, &out));
-    assert_ok(larmor_maps_save(out, flat));
+    assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
     size_t bytes;
     unsigned char *header = get_file(in_folder("maps.hdr"), &bytes);
@@ -113,16 +113,42 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     assert_same(x, y);
     larmor_array_free(y), larmor_array_free(x);
     assert_ok(larmor_output_open(in_folder("maps.npy"), 0, &out));
-    assert_ok(larmor_maps_save(out, flat));
+    assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
     assert_ok(larmor_image_read(in_folder("maps.npy"), dev, &y));
     assert_same(flat, y);
     larmor_array_free(y);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 5), &x));
     assert_ok(larmor_output_open(in_folder("two.cfl"), 0, &out));
-    assert_refused(larmor_maps_save(out, x), LARMOR_ERR_SHAPE, "expected [nx, ny, coils] or [nx, ny, nz, coils]");
+    assert_refused(larmor_maps_save(out, x, NULL), LARMOR_ERR_SHAPE,
+                   "expected [nx, ny, coils] or [nx, ny, nz, coils]");
     larmor_output_free(out);
     larmor_array_free(x), larmor_array_free(flat);
+}
+
+static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
+{
+    (void)state;
+    static const larmor_shape shapes[] = {{3, {6, 5, 3}}, {4, {6, 5, 4, 3}}};
+    const larmor_image_meta meta = {
+        .fov_mm = {30, 20, 10}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
+    for (int i = 0; i < 2; i++) {
+        larmor_array *maps = random_array(LARMOR_C64, shapes[i], 9), *read;
+        larmor_image_meta got;
+        larmor_output *out;
+        assert_ok(larmor_output_open(in_folder("maps.h5"), 1, &out));
+        assert_ok(larmor_maps_save(out, maps, &meta));
+        larmor_output_free(out);
+        assert_ok(larmor_image_read(in_folder("maps.h5"), dev, &read));
+        assert_same(maps, read);
+        assert_ok(larmor_image_read_meta(in_folder("maps.h5"), &got));
+        for (int d = 0; d < 3; d++) assert_true(got.fov_mm[d] == meta.fov_mm[d]);
+        larmor_array_free(read);
+        assert_ok(larmor_output_open(in_folder("maps.nii"), 1, &out));
+        assert_refused(larmor_maps_save(out, maps, NULL), LARMOR_ERR_ARG, "maps go to .cfl, .npy or .h5 files, not");
+        larmor_output_free(out);
+        larmor_array_free(maps);
+    }
 }
 
 static void trailing_ones_are_dropped(void **state)
@@ -253,6 +279,7 @@ int main(void)
         IN_FOLDER(npy_in_c_order_has_its_axes_reversed),
         IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones),
         IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart),
+        IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5),
         IN_FOLDER(trailing_ones_are_dropped),
         IN_FOLDER(several_images_are_stacked_last),
         IN_FOLDER(magnitude_is_written_if_asked),

@@ -274,7 +274,7 @@ static void a_coil_without_noise_is_left_out_with_a_warning(void **state)
     assert_ok(larmor_raw_noise(raw, dev, &noise));
     assert_shape(noise, LARMOR_SHAPE(64, 1));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5, 3), &maps));
-    assert_int_equal(larmor_raw_keep_coils(raw, maps, &kept), LARMOR_ERR_SHAPE);
+    assert_int_equal(larmor_raw_keep_coils(raw, maps, 1, &kept), LARMOR_ERR_SHAPE);
     assert_null(kept);
     larmor_array_free(maps), larmor_array_free(noise), larmor_raw_free(raw);
     free_scan(s);
@@ -302,14 +302,46 @@ static void of_all_channels_those_that_are_kept_are_chosen(void **state)
     const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
     assert_ok(larmor_array_write(maps, values, sizeof values));
-    assert_ok(larmor_raw_keep_coils(raw, maps, &kept));
+    assert_ok(larmor_raw_keep_coils(raw, maps, 1, &kept));
     bring_to_host(&kept);
     assert_shape(kept, LARMOR_SHAPE(2, 3));
     const float *x = larmor_array_data(kept);
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 5 && x[3] == 6 && x[4] == 7 && x[5] == 8);
-    assert_ok(larmor_raw_keep_coils(raw, kept, &same)); /* of the right number already */
+    assert_ok(larmor_raw_keep_coils(raw, kept, 1, &same)); /* of the right number already */
     assert_ptr_equal(kept, same);
     larmor_array_free(same), larmor_array_free(kept), larmor_array_free(maps);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* Channel 1 of four is left out, of arrays [2, channels, 2] and back. */
+static void coils_are_kept_and_restored_in_any_dimension(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 4);
+    for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_array *maps, *kept, *back;
+    float values[16];
+    for (int i = 0; i < 16; i++) values[i] = (float)(i + 1);
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4, 2), &maps));
+    assert_ok(larmor_array_write(maps, values, sizeof values));
+    assert_int_equal(larmor_raw_keep_coils(raw, maps, 2, &kept), LARMOR_ERR_SHAPE);
+    assert_int_equal(larmor_raw_keep_coils(raw, maps, 3, &kept), LARMOR_ERR_SHAPE);
+    assert_ok(larmor_raw_keep_coils(raw, maps, 1, &kept));
+    assert_shape(kept, LARMOR_SHAPE(2, 3, 2));
+    assert_ok(larmor_raw_restore_coils(raw, kept, 1, &back));
+    bring_to_host(&kept), bring_to_host(&back);
+    assert_shape(back, LARMOR_SHAPE(2, 4, 2));
+    const float *x = larmor_array_data(kept), *y = larmor_array_data(back);
+    for (int i = 0; i < 16; i++) {
+        const int channel = i / 2 % 4, coil = channel ? channel - 1 : 0;
+        const float expected = channel == 1 ? 0 : values[i];
+        assert_true(y[i] == expected);
+        if (channel != 1) assert_true(x[i % 2 + 2 * (coil + 3 * (i / 8))] == expected);
+    }
+    larmor_array_free(back), larmor_array_free(kept), larmor_array_free(maps);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -527,6 +559,7 @@ int main(void)
         WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning),
         WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning),
         WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen),
+        WITH_SCAN(coils_are_kept_and_restored_in_any_dimension),
         WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand),
         WITH_SCAN(counters_beyond_the_limits_are_warned_of),
         WITH_SCAN(cartesian_lines_are_placed_by_their_counters),

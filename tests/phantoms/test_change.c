@@ -139,6 +139,7 @@ static void maps_of_more_voxels_reach_further(void **state)
     for (int line = 0; line < 24; line++)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);
     free(v), free(u);
+    larmor_array_free(around);
     assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &around),
                    LARMOR_ERR_ARG, "phantom coils: got an extent of 0, expected more than 0, at most 100");
     larmor_array_free(plain);

@@ -129,6 +129,38 @@ static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
     assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 64, 64), 2, 3), 1e-4);
 }
 
+static void blobs_have_the_transform_of_gaussians(void **state)
+{
+    (void)state;
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        larmor_phantom *p = phantom("texture", ndim);
+        larmor_array *traj = points_within(ndim, 200, 80, 6);
+        double complex *all = kspace_of(p, traj, 0);
+        const int blobs = p->blobs;
+        p->blobs = 0;
+        double complex *parts = kspace_of(p, traj, 0);
+        double *k = coordinates_of(traj);
+        for (int j = 0; j < 200; j++) {
+            double complex sum = 0;
+            for (int i = 0; i < blobs; i++) {
+                const lmr_blob *b = &p->blob[i];
+                double turns = 0, square = 0;
+                for (int d = 0; d < ndim; d++) {
+                    turns += k[ndim * j + d] * b->centre[d];
+                    square += k[ndim * j + d] * k[ndim * j + d];
+                }
+                const double size = pow(2 * M_PI * b->sigma * b->sigma, ndim / 2.0);
+                sum += b->density * size * exp(-2 * M_PI * M_PI * b->sigma * b->sigma * square) *
+                       cexp(-2 * M_PI * I * turns);
+            }
+            assert_at_most(cabs(all[j] - parts[j] - sum), 1e-16);
+        }
+        free(k), free(parts), free(all);
+        larmor_array_free(traj);
+        larmor_phantom_free(p);
+    }
+}
+
 /* Samples of one readout, their times, and the picture of the texture times the phase that it has gained. */
 static void off_resonance_is_a_phase_that_grows_with_time(void **state)
 {
@@ -312,6 +344,7 @@ int main(void)
         cmocka_unit_test(kspace_in_the_plane_is_the_integral_of_the_picture),
         cmocka_unit_test(kspace_in_space_is_the_integral_of_the_picture),
         cmocka_unit_test(coil_kspace_is_the_integral_of_coil_times_picture),
+        cmocka_unit_test(blobs_have_the_transform_of_gaussians),
         cmocka_unit_test(off_resonance_is_a_phase_that_grows_with_time),
         cmocka_unit_test(times_are_those_of_samples_or_of_all_readouts),
         cmocka_unit_test(a_real_density_has_a_conjugate_symmetric_kspace),

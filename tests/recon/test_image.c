@@ -44,6 +44,28 @@ static void division_by_energy_undoes_the_combination_of_coils_and_clears_what_n
     larmor_array_free(x), larmor_array_free(s);
 }
 
+static void what_no_coil_sees_is_cleared_and_nothing_else(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
+    cplx *maps = random_values(120 * COILS, 2), *values = random_values(120, 3);
+    for (int c = 0; c < COILS; c++) {
+        maps[7 + 120 * c] = maps[119 + 120 * c] = 0;
+        maps[8 + 120 * c] *= 1e-9;
+        if (c) maps[9 + 120 * c] = 0; /* one coil is enough */
+    }
+    larmor_array *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    larmor_array *x = complex_array(LARMOR_C128, image, values), *other = zeros(LARMOR_C128, LARMOR_SHAPE(6, 5));
+    assert_ok(larmor_clear_unseen(s, x));
+    values[7] = values[119] = 0;
+    cplx *got = values_of(x);
+    assert_true(got[7] == 0 && got[119] == 0);
+    assert_at_most(difference(got, values, 120), 1e-15);
+    assert_refused(larmor_clear_unseen(s, other), LARMOR_ERR_SHAPE, "clear unseen: ");
+    free(got), free(values), free(maps);
+    larmor_array_free(x), larmor_array_free(s), larmor_array_free(other);
+}
+
 static int64_t source(int64_t i, int64_t from, int64_t to)
 {
     const int64_t at = i - to / 2 + from / 2;
@@ -94,6 +116,7 @@ static void arrays_that_do_not_fit_are_named(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(root_sum_of_squares_is_that),
     cmocka_unit_test(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees),
+    cmocka_unit_test(what_no_coil_sees_is_cleared_and_nothing_else),
     cmocka_unit_test(crop_keeps_the_centre_and_surrounds_it_with_zeros),
     cmocka_unit_test(arrays_that_do_not_fit_are_named),
 };

@@ -170,10 +170,35 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
     }
 }
 
+static void several_sets_of_maps_are_in_the_estimate(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES * 4; c++) {
+        scan s = scan_case(c / 4);
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .block = c % 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
+        const larmor_shape image = larmor_shape_append(s.problem.image, 2);
+        larmor_array *maps = zeros(s.problem.dtype, larmor_shape_append(larmor_array_shape(s.maps), 2));
+        larmor_array *x = zeros(s.problem.dtype, image), *z = zeros(s.problem.dtype, image);
+        larmor_op *A;
+        int64_t estimate;
+        s.problem.sets = 2;
+        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
+        begin();
+        assert_ok(larmor_op_sense(maps, &opts, &A));
+        assert_ok(larmor_op_adjoint(A, s.kspace, x));
+        assert_ok(larmor_op_normal(A, x, z));
+        expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
+        larmor_op_free(A), larmor_array_free(maps), larmor_array_free(x), larmor_array_free(z);
+        free_scan(&s);
+    }
+}
+
 static void fewer_coils_at_a_time_need_less(void **state)
 {
     (void)state;
-    const larmor_problem p = {LARMOR_SHAPE(128, 128), 100000, 16, LARMOR_C64, 0};
+    const larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 100000, .coils = 16, .dtype = LARMOR_C64};
     int64_t previous = INT64_MAX;
     for (int64_t block = 16; block >= 1; block /= 2) {
         int64_t bytes, most;
@@ -229,7 +254,7 @@ static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
     int64_t bytes;
-    larmor_problem p = {LARMOR_SHAPE(128, 128), 1000, 0, LARMOR_C64, 0};
+    larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 1000, .dtype = LARMOR_C64};
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
     p.coils = 1, p.samples = INT64_MAX;
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
@@ -238,6 +263,7 @@ static void impossible_sizes_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
+    cmocka_unit_test(several_sets_of_maps_are_in_the_estimate),
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),

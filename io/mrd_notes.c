@@ -1,0 +1,77 @@
+/* The attributes of ISMRMRD images as lines of text, by expat. SPDX-License-Identifier: Apache-2.0 */
+#include "io/mrd_notes.h"
+
+#include <expat.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/source.h"
+
+typedef struct parser {
+    XML_Parser xml;
+    int depth; /* of <ismrmrdMeta><meta><name>, 3 is where texts are */
+    char name[192], value[192];
+    char *text; /* the one of them that is open, or NULL */
+    char *notes;
+    size_t used, room;
+} parser;
+
+/* Texts are shown up to so many characters. */
+enum { LONGEST = 160 };
+
+static void XMLCALL on_start(void *self, const XML_Char *element, const XML_Char **attributes)
+{
+    (void)attributes;
+    parser *p = self;
+    p->depth++;
+    if (p->depth == 2) *p->name = *p->value = '\0';
+    p->text = NULL;
+    if (p->depth == 3 && !strcmp(element, "name")) p->text = p->name;
+    if (p->depth == 3 && !strcmp(element, "value")) p->text = p->value;
+}
+
+static void XMLCALL on_text(void *self, const XML_Char *text, int bytes)
+{
+    parser *p = self;
+    if (!p->text) return;
+    const size_t length = strlen(p->text), left = sizeof p->value - 1 - length;
+    const size_t taken = (size_t)bytes < left ? (size_t)bytes : left;
+    memcpy(p->text + length, text, taken);
+    p->text[length + taken] = '\0';
+}
+
+static void XMLCALL on_end(void *self, const XML_Char *element)
+{
+    (void)element;
+    parser *p = self;
+    p->text = NULL;
+    if (p->depth-- != 2 || !*p->name) return;
+    const lmr_text name = lmr_printable(p->name, (int64_t)strlen(p->name), LONGEST),
+                   value = lmr_printable(p->value, (int64_t)strlen(p->value), LONGEST);
+    const size_t needed = strlen(name.s) + strlen(value.s) + strlen(": \n");
+    if (p->used + needed >= p->room) return;
+    p->used += (size_t)snprintf(p->notes + p->used, p->room - p->used, "%s: %s\n", name.s, value.s);
+}
+
+/* No entity of the file's own: nothing is expanded, nothing else is opened. */
+static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
+                               int has)
+{
+    (void)name, (void)system, (void)public, (void)has;
+    XML_StopParser(((parser *)self)->xml, XML_FALSE);
+}
+
+larmor_status lmr_mrd_notes(const char *xml, size_t bytes, char *notes, size_t room)
+{
+    parser p = {.xml = XML_ParserCreate(NULL), .notes = notes, .room = room};
+    *notes = '\0';
+    if (!p.xml) return LMR_NO_MEMORY();
+    XML_SetUserData(p.xml, &p);
+    XML_SetElementHandler(p.xml, on_start, on_end);
+    XML_SetCharacterDataHandler(p.xml, on_text);
+    XML_SetStartDoctypeDeclHandler(p.xml, on_doctype);
+    XML_Parse(p.xml, xml, (int)strnlen(xml, bytes), 1);
+    const int full = XML_GetErrorCode(p.xml) == XML_ERROR_NO_MEMORY;
+    XML_ParserFree(p.xml);
+    return full ? LMR_NO_MEMORY() : LARMOR_OK;
+}

@@ -1,0 +1,26 @@
+/* What a PNG is, by its first 33 bytes: signature and IHDR. SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/formats.h"
+
+enum { HEAD = 33, LENGTH = 13 };
+
+static int64_t big_endian(const unsigned char *bytes)
+{
+    return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+larmor_status lmr_describe_png(const lmr_source *source, larmor_image_info *info)
+{
+    static const unsigned char signature[] = "\x89PNG\r\n\x1a\n";
+    static const char *const colours[] = {"grey", "?", "colour", "palette", "grey, alpha", "?", "colour, alpha"};
+    unsigned char head[HEAD];
+    if (source->size >= HEAD) LMR_TRY(lmr_source_read(source, 0, head, HEAD));
+    if (source->size < HEAD || memcmp(head, signature, 8) != 0 || big_endian(head + 8) != LENGTH ||
+        memcmp(head + 12, "IHDR", 4) != 0 || head[25] > 6)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: not a PNG picture.", source->path);
+    info->shape = LARMOR_SHAPE(big_endian(head + 16), big_endian(head + 20));
+    snprintf(info->type, sizeof info->type, "%d bit %s", head[24], colours[head[25]]);
+    return LARMOR_OK;
+}

@@ -1,0 +1,52 @@
+/* Images without what lies outside an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "larmor/operators.h"
+#include "recon/ops/axes.h"
+
+/* 1 where the sum of (k / (n / 2))^2 over the axes is below 1, else 0. */
+static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)
+{
+    const int64_t count = larmor_shape_count(shape);
+    larmor_array *a = NULL;
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, shape, &a));
+    double *value = malloc(larmor_array_bytes(a) + 1);
+    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count && !st; i++) {
+        double square = 0;
+        int64_t rest = i;
+        for (int d = 0; d < shape.ndim; d++) {
+            const int64_t n = shape.dim[d], k = rest % n - n / 2;
+            rest /= n;
+            if (lmr_has_axis(axes, d)) square += 4 * (double)k * (double)k / ((double)n * (double)n);
+        }
+        value[i] = square < 1;
+    }
+    if (!st) st = larmor_array_write(a, value, larmor_array_bytes(a));
+    free(value);
+    if (st) larmor_array_free(a), a = NULL;
+    *mask = a;
+    return st;
+}
+
+larmor_status larmor_band_limit(larmor_array *x, unsigned axes)
+{
+    const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
+    larmor_array *mask = NULL, *y = NULL;
+    larmor_op *F = NULL, *M = NULL, *MF = NULL;
+    larmor_status st;
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "band: an image is needed");
+    LMR_OR(done, larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
+    LMR_OR(done, make_mask(x->dev, x->shape, axes, &mask));
+    LMR_OR(done, larmor_op_mask(mask, x->dtype, &M));
+    LMR_OR(done, larmor_op_chain(M, F, &MF));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &y));
+    LMR_OR(done, larmor_op_normal(MF, x, y)); /* F^H M^2 F, and M^2 = M */
+    st = larmor_copy(y, x);
+done:
+    larmor_op_free(MF), larmor_op_free(M), larmor_op_free(F);
+    larmor_array_free(y), larmor_array_free(mask);
+    return st;
+}

@@ -1,0 +1,42 @@
+/* Alternating directions as an object: it can be stepped, and its weight changed on the way. SPDX-License-Identifier:
+ * Apache-2.0 */
+#ifndef LMR_ADMM_H
+#define LMR_ADMM_H
+
+#include "recon/solve/solve.h"
+
+/* N x = (A^H A + lambda) x is carried along through the inner steps: neither their start nor the objective needs a
+ * normal map of its own. */
+typedef struct lmr_admm {
+    lmr_data f;
+    larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
+    larmor_prox *g;
+    double weight; /* of g */
+    const larmor_circulant *circulant;
+    double penalty;
+    int inner, steps;
+    larmor_array *Nx, *before, *r, *p, *Np, *Kp, *m; /* like x; Kp: K^H K p, m: M r */
+    larmor_array *Kx, *z, *zbefore, *u, *work;       /* like K x; u: the scaled multipliers */
+} lmr_admm;
+
+/* All but f, which must be there and belongs to s, also after an error. */
+larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s);
+void lmr_admm_free(lmr_admm *s);
+
+/* Begin at x, with the multipliers that are there. */
+larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x);
+/* One iteration; s->before is the x before it, primal |K x - z| / max(|K x|, |z|). */
+larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal);
+/* Every second call moves the penalty towards balance. */
+larmor_status lmr_admm_balance(lmr_admm *s, double primal);
+/* Another weight from now on, near whose solution the multipliers are scaled. */
+larmor_status lmr_admm_weigh(lmr_admm *s, double weight);
+/* Take over another's penalty and preconditioner. */
+larmor_status lmr_admm_follow(lmr_admm *s, const lmr_admm *lead);
+/* Iterate on from the x of the last step as opts say; lmr_admm_run starts at x first. b: |b| is that of s->f. */
+larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                             larmor_report *report);
+larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
+                           larmor_report *report);
+
+#endif

@@ -1,0 +1,222 @@
+/* An image with a penalty by name, by the solver that suits it. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/solve/regularised.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the unit of lambda ---- */
+
+larmor_status lmr_typical(const larmor_array *x, double *magnitude)
+{
+    larmor_array *unit = NULL, *square = NULL;
+    larmor_status st = LARMOR_OK;
+    double norm, fourth;
+    *magnitude = 0;
+    LMR_TRY(larmor_nrm2(x, &norm));
+    if (!isfinite(norm))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
+                        norm);
+    if (norm == 0) return LARMOR_OK;
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &unit));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &square));
+    LMR_OR(done, larmor_axpby(1 / norm, x, 0, unit));
+    LMR_OR(done, larmor_copy(unit, square));
+    LMR_OR(done, larmor_mul(unit, 1, square)); /* |x|^2 */
+    LMR_OR(done, larmor_nrm2(square, &fourth));
+    *magnitude = norm * fourth;
+done:
+    larmor_array_free(square), larmor_array_free(unit);
+    return st;
+}
+
+larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit)
+{
+    *unit = 0;
+    if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
+    larmor_array *r = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    LMR_OR(done, larmor_op_adjoint(A, b, r));
+    st = lmr_typical(r, unit);
+done:
+    larmor_array_free(r);
+    return st;
+}
+
+/* ---- a run ---- */
+
+static int show_image(void *user, const larmor_progress *p)
+{
+    const lmr_regularised *u = user;
+    larmor_progress shown = *p;
+    if (larmor_op_forward(u->E, p->x, u->x)) return 1;
+    shown.x = u->x;
+    return u->monitor(u->user, &shown);
+}
+
+void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
+{
+    if (!u->E || !o->monitor) return;
+    u->monitor = o->monitor;
+    u->user = o->user;
+    o->monitor = show_image;
+    o->user = u;
+}
+
+void lmr_regularised_free(lmr_regularised *u)
+{
+    larmor_op_free(u->AE), larmor_op_free(u->M), larmor_array_free(u->z);
+}
+
+larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u)
+{
+    const larmor_penalty *p = &r->penalty;
+    *u = (lmr_regularised){.E = p->E, .x = x};
+    if (!p->E) {
+        u->AE = larmor_op_ref(A), u->z = larmor_array_ref(x);
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_op_chain(A, p->E, &u->AE));
+    larmor_status st = larmor_array_create(r->dev, r->dtype, larmor_op_in_shape(p->E), &u->z);
+    if (!st) st = larmor_op_adjoint(p->E, x, u->z);
+    return st;
+}
+
+/* ---- preconditioners for what is more than an image ---- */
+
+/* M of the image, and 1 / of what has no data. */
+typedef struct extended {
+    larmor_op *E, *M;
+    double rest;
+    larmor_array *x, *y; /* like the image */
+} extended;
+
+static larmor_status extended_apply(void *self, const larmor_array *x, larmor_array *y)
+{
+    const extended *s = self;
+    LMR_TRY(larmor_op_forward(s->E, x, s->x));
+    LMR_TRY(larmor_op_forward(s->M, s->x, s->y));
+    LMR_TRY(larmor_axpby(-1 / s->rest, s->x, 1, s->y));
+    LMR_TRY(larmor_op_adjoint(s->E, s->y, y));
+    return larmor_axpby(1 / s->rest, x, 1, y);
+}
+
+static void extended_destroy(void *self)
+{
+    extended *s = self;
+    larmor_op_free(s->E), larmor_op_free(s->M);
+    larmor_array_free(s->x), larmor_array_free(s->y);
+    free(s);
+}
+
+static larmor_status precondition_extended(const larmor_regulariser *r, larmor_op *M, double rest, larmor_op **out)
+{
+    static const larmor_op_impl impl = {"extended", extended_apply, extended_apply, NULL, extended_destroy};
+    const larmor_shape shape = larmor_op_in_shape(r->penalty.E);
+    extended *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    *s = (extended){.E = larmor_op_ref(r->penalty.E), .M = larmor_op_ref(M), .rest = rest};
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->x));
+    LMR_OR(fail, larmor_array_create(r->dev, r->dtype, r->shape, &s->y));
+    LMR_OR(fail, larmor_op_create(r->dev, &impl, s, r->dtype, shape, shape, out));
+    return LARMOR_OK;
+fail:
+    extended_destroy(s);
+    return st;
+}
+
+larmor_status lmr_op_each(larmor_op *M, int frames, larmor_op **out)
+{
+    larmor_op **all = calloc((size_t)frames, sizeof *all);
+    if (!all) return LMR_NO_MEMORY();
+    for (int i = 0; i < frames; i++) all[i] = M;
+    const larmor_status st = larmor_op_frames(all, frames, out);
+    free(all);
+    return st;
+}
+
+/* larmor_admm makes its own from a circulant where z is one image; elsewhere u->M takes its place. */
+static larmor_status precondition(const larmor_regulariser *r, larmor_solve_opts *o, lmr_regularised *u)
+{
+    larmor_op *M;
+    if (!o->circulant) return LARMOR_OK;
+    LMR_TRY(larmor_circulant_inverse(o->circulant, o->lambda, NULL, r->kind->curvature * o->penalty, &M));
+    const int series = larmor_op_in_shape(M).ndim < r->shape.ndim;
+    larmor_status st = LARMOR_OK;
+    if (r->penalty.E)
+        st = precondition_extended(r, M, 6 * o->penalty, &u->M);
+    else if (series)
+        st = lmr_op_each(M, (int)r->shape.dim[r->shape.ndim - 1], &u->M);
+    if (u->M) o->circulant = NULL, o->precondition = u->M;
+    larmor_op_free(M);
+    return st;
+}
+
+/* ---- the solution ---- */
+
+larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
+                                       lmr_regularised *u)
+{
+    double largest = o->largest;
+    if (o->max_iter == 0) o->max_iter = r->kind->max_iter;
+    if (o->tol == 0) o->tol = r->kind->tol;
+    if (o->inner == 0) o->inner = r->kind->inner;
+    if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
+    if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
+    lmr_regularised_watch(u, o);
+    return precondition(r, o, u);
+}
+
+larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
+                                    const larmor_array *x)
+{
+    if (!A || !b || !r || !x) return LMR_FAIL(LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
+    return lmr_expect(r->kind->name, "image", x, r->dev, r->dtype, r->shape);
+}
+
+larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st)
+{
+    if (!u->E || !u->z || (st && st != LARMOR_STOPPED && st != LARMOR_ERR_NUMERIC)) return st;
+    const larmor_status taken = larmor_op_forward(u->E, u->z, u->x);
+    return taken ? taken : st;
+}
+
+/* The weight: that which was set, or lambda in its unit. */
+static larmor_status weigh(larmor_op *A, const larmor_array *b, larmor_regulariser *r)
+{
+    double unit;
+    r->weight = r->fixed;
+    if (r->fixed > 0) return LARMOR_OK;
+    LMR_TRY(larmor_lambda_unit(A, b, &unit));
+    r->weight = r->penalty.lambda * unit;
+    return LARMOR_OK;
+}
+
+static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, const larmor_solve_opts *o,
+                           lmr_regularised *u, larmor_report *report)
+{
+    lmr_admm s = {.penalty = 0};
+    larmor_status st = lmr_run_check("admm", u->AE, b, u->z, o);
+    if (!st) st = lmr_data_create("admm", u->AE, b, o->lambda, &s.f);
+    if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, r->weight, o, &s);
+    if (!st) st = lmr_admm_run(&s, b, u->z, o, report);
+    lmr_admm_free(&s);
+    return st;
+}
+
+larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r, larmor_array *x,
+                                 const larmor_solve_opts *opts, larmor_report *report)
+{
+    if (report) *report = (larmor_report){0};
+    LMR_TRY(lmr_regularised_check(A, b, r, x));
+    larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
+    lmr_regularised u;
+    LMR_TRY(weigh(A, b, r));
+    larmor_status st = lmr_regularised_create(r, A, x, &u);
+    if (!st) st = lmr_regularised_settings(r, A, &o, &u);
+    if (!st) st = solve(b, r, &o, &u, report);
+    st = lmr_regularised_image(&u, st);
+    lmr_regularised_free(&u);
+    return st;
+}

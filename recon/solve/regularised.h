@@ -1,0 +1,37 @@
+/* What a run with a regulariser needs beside the caller's arrays. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_REGULARISED_H
+#define LMR_REGULARISED_H
+
+#include "recon/prox/table.h"
+#include "recon/solve/admm.h"
+
+/* The solver works on z, the caller sees images x = E z. */
+typedef struct lmr_regularised {
+    larmor_op *AE, *M;
+    larmor_array *z;
+    larmor_op *E; /* not owned, nor is x */
+    larmor_array *x;
+    larmor_monitor monitor;
+    void *user;
+} lmr_regularised;
+
+/* |x|_4^2 / |x|_2: the typical magnitude of x where it is not near 0. Errors: LARMOR_ERR_NUMERIC if x is not finite. */
+larmor_status lmr_typical(const larmor_array *x, double *magnitude);
+
+larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
+                                    const larmor_array *x);
+/* A E, and z with E z = x; to be freed in any case. */
+larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u);
+void lmr_regularised_free(lmr_regularised *u);
+/* The regulariser's defaults in o, and a preconditioner that fits z. */
+larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
+                                       lmr_regularised *u);
+/* Have o's monitor see images. */
+void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
+/* x <- E z after a run that ended with st; returns st, or what went wrong. */
+larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);
+
+/* The same M for every frame. */
+larmor_status lmr_op_each(larmor_op *M, int frames, larmor_op **out);
+
+#endif

@@ -1,0 +1,148 @@
+/* Scans that `larmor phantom` does not make: make_scan WAY SCAN.h5 TRUTH.h5, by larmor's own writer.
+ *
+ * integrated  two repetitions of a Cartesian scan, every third line; in the centre of the first the other lines, too, for
+ *             calibration (flag 20), and the image's lines there are for both (flag 21)
+ * unflagged   the same with one repetition, and without flag 21
+ * contrast    the same, but the calibration is a block of its own with another contrast
+ * spokes      a radial scan that counts each spoke as a slice
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "larmor/larmor.h"
+
+enum { N = 64, COILS = 8, EVERY = 3, FIRST = 20, LAST = 43, SPOKES = 100 };
+
+static larmor_device *dev;
+static larmor_raw_writer *writer;
+static float *data; /* [samples, readouts, coils], re and im */
+static double k[2 * N * SPOKES];
+static int readouts;
+
+static void check(larmor_status st)
+{
+    if (!st) return;
+    fprintf(stderr, "make_scan: %s\n", larmor_last_error());
+    exit(1);
+}
+
+static void place_lines(void)
+{
+    readouts = N;
+    for (int r = 0; r < N; r++)
+        for (int n = 0; n < N; n++) k[2 * (n + N * r)] = n - N / 2, k[2 * (n + N * r) + 1] = r - N / 2;
+}
+
+static void place_spokes(void)
+{
+    readouts = SPOKES;
+    for (int r = 0; r < SPOKES; r++)
+        for (int n = 0; n < N; n++) {
+            const double at = n - N / 2, angle = 3.14159265358979323846 * r / SPOKES;
+            k[2 * (n + N * r)] = at * cos(angle), k[2 * (n + N * r) + 1] = at * sin(angle);
+        }
+}
+
+static void simulate(const char *truth)
+{
+    larmor_phantom *phantom;
+    larmor_array *traj, *kspace;
+    larmor_image image = {
+        .meta = {.fov_mm = {N, N, 5}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}}};
+    larmor_array *expected;
+    larmor_output *out;
+    check(larmor_phantom_create("shepp-logan", 2, &phantom));
+    check(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, N, readouts), &traj));
+    check(larmor_array_write(traj, k, larmor_array_bytes(traj)));
+    check(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+    data = malloc(larmor_array_bytes(kspace));
+    if (!data) exit(1);
+    check(larmor_array_read(kspace, data, larmor_array_bytes(kspace)));
+    check(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &expected));
+    image.data = expected;
+    check(larmor_output_open(truth, 1, &out));
+    check(larmor_image_write(out, &image, 1, NULL));
+    larmor_output_free(out);
+    larmor_array_free(expected), larmor_array_free(kspace), larmor_array_free(traj);
+    larmor_phantom_free(phantom);
+}
+
+/* Readout r of the simulation, its values times scale. */
+static void append(int r, larmor_acquisition a, double scale)
+{
+    float values[2 * N * COILS], traj[2 * N];
+    for (int c = 0; c < COILS; c++)
+        for (int i = 0; i < 2 * N; i++)
+            values[2 * N * c + i] = (float)(scale * (double)data[2 * N * (r + readouts * c) + i]);
+    for (int i = 0; i < 2 * N; i++) traj[i] = (float)k[2 * N * r + i];
+    a.samples = N, a.coils = COILS, a.center_sample = N / 2, a.dwell_us = 4, a.data = values, a.traj = traj;
+    a.read_dir[0] = a.phase_dir[1] = a.slice_dir[2] = 1;
+    check(larmor_raw_append(writer, &a));
+}
+
+static void append_image(int repetition, int flagged, int with_centre)
+{
+    for (int r = 0; r < N; r++) {
+        const int centre = flagged && r >= FIRST && r <= LAST, own = r % EVERY == 0;
+        if (!own && !(centre && with_centre)) continue;
+        append(r,
+               (larmor_acquisition){.step1 = r,
+                                    .repetition = repetition,
+                                    .flags = !centre ? 0
+                                             : own   ? LARMOR_ACQ_CALIBRATION_AND_IMAGING
+                                                     : LARMOR_ACQ_CALIBRATION},
+               1);
+    }
+}
+
+static void append_centre(int all, double scale)
+{
+    for (int r = FIRST; r <= LAST; r++)
+        if (all || r % EVERY) append(r, (larmor_acquisition){.step1 = r, .flags = LARMOR_ACQ_CALIBRATION}, scale);
+}
+
+static int append_all(const char *way)
+{
+    if (!strcmp(way, "integrated"))
+        append_image(0, 1, 1), append_image(1, 1, 0);
+    else if (!strcmp(way, "unflagged"))
+        append_centre(0, 1), append_image(0, 0, 0);
+    else if (!strcmp(way, "contrast"))
+        append_centre(1, .3), append_image(0, 0, 0);
+    else if (!strcmp(way, "spokes"))
+        for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.slice = r, .traj_dims = 2}, 1);
+    else
+        return 0;
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) return fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n"), 1;
+    const int radial = !strcmp(argv[1], "spokes");
+    larmor_scan scan = {.encoding = {.matrix = {N, N, 1},
+                                     .recon_matrix = {N, N, 1},
+                                     .fov_mm = {N, N, 5},
+                                     .recon_fov_mm = {N, N, 5},
+                                     .ndim = 2},
+                        .coils = COILS,
+                        .readouts = N,
+                        .repetitions = 2};
+    larmor_output *out;
+    snprintf(scan.encoding.trajectory, sizeof scan.encoding.trajectory, "%s", radial ? "radial" : "cartesian");
+    check(larmor_device_open("cpu:1", &dev));
+    if (radial)
+        place_spokes();
+    else
+        place_lines();
+    simulate(argv[3]);
+    check(larmor_output_open(argv[2], 1, &out));
+    check(larmor_raw_create(out, &scan, &writer));
+    if (!append_all(argv[1])) return fprintf(stderr, "make_scan: unknown way %s\n", argv[1]), 1;
+    check(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer), larmor_output_free(out), larmor_device_free(dev);
+    free(data);
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* recon/choose: the weight of the penalty from the data. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/choose/choose.h"
+#include "tests/recon/support.h"
+
+enum { N = 24, COILS = 3, SPOKES = 30, VOXELS = N * N };
+
+/* ---- the lowest point of a curve ---- */
+
+static void the_lowest_point_of_a_parabola_is_exact(void **state)
+{
+    (void)state;
+    const double at[] = {2, -1, 0.5, 5, -3, 1.25};
+    lmr_curve curve = {.count = 0};
+    for (int i = 0; i < 6; i++) assert_true(lmr_curve_add(&curve, at[i], 3 + 2 * pow(at[i] - 0.37, 2)));
+    assert_at_most(fabs(lmr_curve_lowest(&curve) - 0.37), 1e-12);
+    assert_true(curve.at[lmr_curve_index(&curve)] == 0.5);
+    for (int i = 1; i < curve.count; i++) assert_true(curve.at[i] > curve.at[i - 1]);
+}
+
+static void a_curve_that_falls_to_its_end_is_lowest_there(void **state)
+{
+    (void)state;
+    lmr_curve curve = {.count = 0};
+    for (int i = 0; i < 4; i++) assert_true(lmr_curve_add(&curve, i, -i));
+    assert_true(lmr_curve_lowest(&curve) == 3);
+    assert_false(lmr_curve_add(&curve, 9, NAN));
+    assert_false(lmr_curve_add(&curve, INFINITY, 0));
+    assert_int_equal(curve.count, 4);
+    for (int i = 4; i < 32; i++) assert_true(lmr_curve_add(&curve, i, i));
+    assert_false(lmr_curve_add(&curve, 40, 0));
+}
+
+/* ---- a small radial scan ---- */
+
+typedef struct scan {
+    larmor_shape image;
+    larmor_array *traj, *maps, *b, *noise;
+    larmor_op *A;
+    larmor_circulant *C;
+    cplx *truth;
+    double deviation;
+} scan;
+
+/* Data of two discs, with noise of this deviation relative to the mean sample; `noise` is another sample of it. */
+static scan noisy_scan(double relative)
+{
+    scan s = {.image = {2, {N, N}}};
+    double *k = radial_points(N, 2 * N, SPOKES), size;
+    cplx *maps = malloc(VOXELS * COILS * sizeof *maps);
+    s.truth = calloc(VOXELS, sizeof *s.truth);
+    s.traj = real_array(LARMOR_SHAPE(2, 2 * N, SPOKES), k);
+    for (int i = 0; i < VOXELS; i++) {
+        const double u = position(s.image, i, 0), v = position(s.image, i, 1);
+        s.truth[i] = (hypot(u, v) < 0.4) - 0.5 * (hypot(u - 0.1, v) < 0.12);
+        for (int c = 0; c < COILS; c++) {
+            const double turn = 2 * M_PI * c / COILS;
+            maps[i + c * VOXELS] =
+                exp(-2 * (pow(u - cos(turn) / 2, 2) + pow(v - sin(turn) / 2, 2))) * cexp(I * (u + c));
+        }
+    }
+    s.maps = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), maps);
+    larmor_array *x = complex_array(LARMOR_C64, s.image, s.truth);
+    assert_ok(larmor_op_sense(s.maps, &(larmor_sense_opts){.traj = s.traj}, &s.A));
+    s.b = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
+    s.noise = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
+    assert_ok(larmor_op_forward(s.A, x, s.b));
+    assert_ok(larmor_nrm2(s.b, &size));
+    s.deviation = relative * size / sqrt((double)larmor_array_count(s.b));
+    assert_ok(larmor_noise_fill(s.noise, s.deviation, 7));
+    assert_ok(larmor_axpby(1, s.noise, 1, s.b));
+    assert_ok(larmor_noise_fill(s.noise, s.deviation, 8));
+    assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.image, LARMOR_C64, &s.C));
+    larmor_array_free(x);
+    free(k), free(maps);
+    return s;
+}
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->traj), larmor_array_free(s->maps), larmor_array_free(s->b), larmor_array_free(s->noise);
+    larmor_op_free(s->A), larmor_circulant_free(s->C);
+    free(s->truth);
+}
+
+static void scale(larmor_array *x, double factor)
+{
+    assert_ok(larmor_axpby(factor, x, 0, x));
+}
+
+static double error_of(const scan *s, const larmor_array *x)
+{
+    cplx *got = values_of(x);
+    const double error = difference(got, s->truth, VOXELS);
+    free(got);
+    return error;
+}
+
+/* By conjugate gradients, name NULL, or a regulariser; the image's error is returned. */
+static double chosen(const scan *s, const char *name, larmor_choice *choice)
+{
+    larmor_array *x = zeros(LARMOR_C64, s->image);
+    larmor_regulariser *r = NULL;
+    const larmor_solve_opts opts = {.circulant = s->C};
+    if (name) {
+        assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
+        assert_ok(larmor_regularised_choose(s->A, s->b, s->noise, s->C, r, x, &opts, choice, NULL));
+        assert_true(larmor_regulariser_weight(r) == choice->weight);
+    } else {
+        assert_ok(larmor_cg_choose(s->A, s->b, s->noise, s->C, x, &opts, choice, NULL));
+    }
+    const double error = error_of(s, x);
+    larmor_regulariser_free(r);
+    larmor_array_free(x);
+    return error;
+}
+
+/* The error at a given weight. */
+static double given(const scan *s, const char *name, double weight)
+{
+    larmor_array *x = zeros(LARMOR_C64, s->image);
+    if (name) {
+        larmor_regulariser *r;
+        assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
+        assert_ok(larmor_regulariser_set_weight(r, weight));
+        assert_ok(larmor_regularised(s->A, s->b, r, x, &(larmor_solve_opts){.circulant = s->C, .tol = 3e-3}, NULL));
+        larmor_regulariser_free(r);
+    } else {
+        assert_ok(larmor_cg(s->A, s->b, x, &(larmor_solve_opts){.max_iter = 60, .lambda = weight}, NULL));
+    }
+    const double error = error_of(s, x);
+    larmor_array_free(x);
+    return error;
+}
+
+static const char *const penalties[] = {NULL, "tv", "wavelet"};
+
+static void the_image_is_near_the_best_of_all_weights(void **state)
+{
+    (void)state;
+    scan s = noisy_scan(0.5);
+    for (int p = 0; p < 3; p++) {
+        larmor_choice choice;
+        const double error = chosen(&s, penalties[p], &choice);
+        double best = error;
+        for (int i = -2; i <= 2; i++) best = fmin(best, given(&s, penalties[p], choice.weight * pow(10, 0.4 * i)));
+        assert_at_most(error, 1.25 * best); /* so few voxels estimate less well than an image */
+    }
+    free_scan(&s);
+}
+
+/* What is left is rounding, whose energy may come out negative. */
+static void a_weight_above_all_bounds_ends_without_alarm(void **state)
+{
+    (void)state;
+    scan s = noisy_scan(1);
+    for (int p = 1; p < 3; p++) {
+        larmor_choice choice;
+        chosen(&s, penalties[p], &choice);
+        for (double factor = 100; factor < 1e7; factor *= 100)
+            assert_at_most(given(&s, penalties[p], factor * choice.weight), 1.5);
+    }
+    free_scan(&s);
+}
+
+static void data_ten_times_as_large_have_the_same_image_ten_times_as_large(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 3; p++) {
+        larmor_choice one, ten;
+        scan s = noisy_scan(0.3);
+        chosen(&s, penalties[p], &one);
+        scale(s.b, 10), scale(s.noise, 10);
+        chosen(&s, penalties[p], &ten);
+        /* |x|^2 beside |A x - b|^2 has no unit of the data, |x| has */
+        assert_at_most(fabs(ten.weight / one.weight / (p ? 10 : 1) - 1), 1e-2);
+        assert_at_most(fabs(ten.image_noise / one.image_noise / 10 - 1), 1e-2);
+        assert_at_most(fabs(ten.noise / one.noise - 1), 1e-2);
+        free_scan(&s);
+    }
+}
+
+static void a_sample_of_noise_that_is_too_small_is_found_out(void **state)
+{
+    (void)state;
+    const double factor[] = {1, 3, 10};
+    for (int p = 0; p < 2; p++)
+        for (int f = 0; f < 3; f++) {
+            larmor_choice choice;
+            scan s = noisy_scan(0.3);
+            scale(s.noise, 1 / factor[f]);
+            chosen(&s, penalties[p], &choice);
+            assert_at_most(fabs(choice.noise / factor[f] - 1), 0.15);
+            free_scan(&s);
+        }
+}
+
+static void without_noise_the_weight_is_the_least(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 3; p++) {
+        larmor_choice noisy, still;
+        scan s = noisy_scan(0.3), t = noisy_scan(0);
+        double largest;
+        chosen(&s, penalties[p], &noisy);
+        const double error = chosen(&t, penalties[p], &still);
+        assert_ok(larmor_opnorm(t.A, 15, &largest));
+        assert_true(still.weight > 0 && still.weight < noisy.weight / 10);
+        if (!p) assert_at_most(still.weight, 1e-5 * largest);
+        assert_at_most(error, 0.05);
+        free_scan(&s), free_scan(&t);
+    }
+}
+
+static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state)
+{
+    (void)state;
+    scan s = noisy_scan(0.01);
+    larmor_regulariser *tv;
+    double one[2], three[2];
+    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s.image, &tv));
+    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &one[p]));
+    scale(s.noise, 3);
+    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &three[p]));
+    assert_at_most(fabs(three[0] / one[0] / 9 - 1), 0.1); /* the image's power is known but for the noise in it */
+    assert_at_most(fabs(three[1] / one[1] / 3 - 1), 1e-4);
+    /* for data and noise of another unit: none of it, and that of the data */
+    scale(s.noise, 10. / 3), scale(s.b, 10);
+    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &three[p]));
+    assert_at_most(fabs(three[0] / one[0] - 1), 1e-3);
+    assert_at_most(fabs(three[1] / one[1] / 10 - 1), 1e-3);
+    assert_refused(larmor_weight_of_noise(s.A, s.b, NULL, s.C, tv, &one[0]), LARMOR_ERR_ARG, "weight of noise: ");
+    larmor_regulariser_free(tv);
+    free_scan(&s);
+}
+
+static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(MANY)), *y = zeros(LARMOR_C128, LARMOR_SHAPE(MANY));
+    assert_ok(larmor_noise_fill(x, 0.3, 5));
+    assert_ok(larmor_noise_fill(y, 0.3, 5));
+    cplx *a = values_of(x), *b = values_of(y);
+    assert_at_most(difference(a, b, MANY), 1e-6);
+    double re = 0, im = 0, both = 0, mean = 0;
+    for (int i = 0; i < MANY; i++) {
+        re += pow(creal(a[i]), 2), im += pow(cimag(a[i]), 2);
+        both += creal(a[i]) * cimag(a[i]), mean += creal(a[i]);
+    }
+    assert_at_most(fabs(sqrt(re / MANY) / 0.3 - 1), 0.02);
+    assert_at_most(fabs(sqrt(im / MANY) / 0.3 - 1), 0.02);
+    assert_at_most(fabs(both / MANY) / 0.09, 0.03);
+    assert_at_most(fabs(mean / MANY) / 0.3, 0.03);
+    assert_refused(larmor_noise_fill(x, -1, 1), LARMOR_ERR_ARG, "noise: the deviation is -1");
+    free(a), free(b);
+    larmor_array_free(x), larmor_array_free(y);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_lowest_point_of_a_parabola_is_exact),
+    cmocka_unit_test(a_curve_that_falls_to_its_end_is_lowest_there),
+    cmocka_unit_test(the_image_is_near_the_best_of_all_weights),
+    cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
+    cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
+    cmocka_unit_test(a_sample_of_noise_that_is_too_small_is_found_out),
+    cmocka_unit_test(without_noise_the_weight_is_the_least),
+    cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
+    cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
