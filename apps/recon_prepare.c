@@ -203,6 +203,12 @@ int recon_plan_memory(recon_run *r)
     if (!plan.planned) return APP_DONE; /* no image is wanted, which is said elsewhere */
     const char *spec = larmor_device_spec(r->job.dev), *whose = r->s->memory ? "allowed" : "free";
     const byte_text planned = bytes_text(plan.planned), limit = bytes_text(plan.limit);
+    if (plan.limit && plan.planned > plan.limit && recon_grids_shrink(r)) {
+        app_log(
+            "warning: memory: %s planned of %s %s on %s; the field of view is not enlarged, what is outside folds in",
+            planned.s, limit.s, whose, spec);
+        return recon_plan_memory(r);
+    }
     if (plan.limit && plan.planned > plan.limit) {
         app_error("%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s", r->input, planned.s, limit.s,
                   whose, spec, bytes_text(plan.planned - plan.limit).s,
