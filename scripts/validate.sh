@@ -144,8 +144,8 @@ TEXT
         chosen=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' report.json)
         case $trajectory in koosh) solid=3 ;; *) solid=2 ;; esac
         inside=$("$LARMOR" compare image.h5 truth.h5 --inside $solid $magnitude 2>/dev/null | cut -d' ' -f2)
-        sweep "$method" "$chosen" >sweep-$method
-        sort -g -k2 sweep-$method | grep -v nan | sed -n 1p |
+        sweep "$method" "$chosen" >"sweep-$method"
+        sort -g -k2 "sweep-$method" | grep -v nan | sed -n 1p |
             awk -v name="$name" -v m="$method" -v l="$chosen" -v e="$error" -v i="$inside" \
                 '{ print name, m, l, e, i, $1, $2 }' >"$row.part"
         mv "$row.part" "$row"

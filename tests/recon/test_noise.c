@@ -1,4 +1,4 @@
-/* recon/calib/noise.c and level.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/calib/noise.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 /* Unit-variance complex Gaussian noise (each part), by Box and Muller. */
@@ -187,35 +187,12 @@ static void whitening_mixes_the_coils_of_every_sample(void **state)
     larmor_array_free(other), larmor_array_free(y), larmor_array_free(W);
 }
 
-/* Spokes through the centre whose outer tenth holds fewer than four samples. */
-static void the_level_of_noise_is_found_on_short_readouts(void **state)
-{
-    (void)state;
-    enum { SAMPLES = 32, SPOKES = 200, CHANNELS = 2 };
-    uint64_t seed = 3;
-    cplx *y = malloc(sizeof *y * SAMPLES * SPOKES * CHANNELS);
-    double *k = malloc(sizeof *k * 2 * SAMPLES * SPOKES), level;
-    assert_true(y && k);
-    for (int i = 0; i < SAMPLES * SPOKES; i++) {
-        const double radius = i % SAMPLES - SAMPLES / 2, angle = 2.4 * (i / SAMPLES);
-        k[2 * i] = radius * cos(angle), k[2 * i + 1] = radius * sin(angle);
-    }
-    for (int i = 0; i < SAMPLES * SPOKES * CHANNELS; i++) y[i] = 0.01 * gaussian(&seed);
-    larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, CHANNELS), y);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), k);
-    assert_ok(larmor_noise_level(kspace, traj, &level));
-    assert_at_most(fabs(level - 0.01), 0.0005);
-    larmor_array_free(kspace), larmor_array_free(traj);
-    free(y), free(k);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(its_own_noise_becomes_white_to_rounding),
     cmocka_unit_test(data_with_another_dwell_time_have_unit_noise_after_scaling),
     cmocka_unit_test(few_samples_keep_the_variances_and_shrink_the_correlations),
     cmocka_unit_test(noise_that_cannot_be_used_is_named),
     cmocka_unit_test(colouring_takes_whitening_back),
-    cmocka_unit_test(the_level_of_noise_is_found_on_short_readouts),
     cmocka_unit_test(whitening_mixes_the_coils_of_every_sample),
 };
 
