@@ -39,7 +39,7 @@ static larmor_status print_encoding(const larmor_raw *raw, int index)
     larmor_encoding e;
     larmor_grid grid;
     larmor_status st = larmor_raw_encoding(raw, index, &e);
-    if (!st) st = larmor_raw_grid(raw, index, &grid);
+    if (!st) st = larmor_raw_grid(raw, index, NULL, &grid);
     if (st) return st;
     printf("encoding %d: %s, %dD\n", index, e.trajectory, e.ndim);
     print_matrix("encodedSpace:", e.matrix, e.fov_mm);
@@ -158,7 +158,7 @@ static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
         larmor_encoding e;
         larmor_grid grid;
         st = larmor_raw_encoding(raw, i, &e);
-        if (!st) st = larmor_raw_grid(raw, i, &grid);
+        if (!st) st = larmor_raw_grid(raw, i, NULL, &grid);
         if (st) break;
         json_open(j, NULL, '{');
         json_text(j, "trajectory", e.trajectory);

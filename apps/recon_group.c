@@ -102,6 +102,16 @@ static larmor_status density(const recon_job *job, const larmor_samples *samples
     return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
 }
 
+static larmor_status coils_opts(const recon_job *job, const larmor_group *group, const larmor_grid *grid,
+                                larmor_coils_opts *opts)
+{
+    larmor_encoding encoding;
+    TRY(larmor_raw_encoding(job->raw, group->encoding, &encoding));
+    *opts = (larmor_coils_opts){.calibration = job->calibration};
+    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
+    return LARMOR_OK;
+}
+
 /* Each set of maps is mixed as the coils of the samples are. */
 static larmor_status whiten_maps(recon_job *job)
 {
@@ -122,9 +132,9 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps), job->maps = NULL;
+    job->maps_report = (larmor_coils_report){0};
     const larmor_shape shape = recon_image_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    const larmor_coils_opts opts = {.calibration = job->calibration};
     if (job->given) {
         larmor_shape whole = larmor_shape_append(shape, coils);
         if (job->sets) whole = larmor_shape_append(whole, job->sets);
@@ -139,14 +149,17 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
         TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
         TRY(larmor_fill(job->maps, 1));
     } else {
+        larmor_coils_opts opts;
         larmor_samples calibration;
+        TRY(coils_opts(job, group, grid, &opts));
         TRY(enter(job, "coil maps"));
         TRY(larmor_raw_samples(job->raw, index, grid, 1, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
         if (!own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
-        if (!st) st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps);
+        if (!st)
+            st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
         larmor_samples_free(&calibration);
         TRY(st);
     }
@@ -170,25 +183,43 @@ static void close_frame(recon_frame *frame)
     larmor_array_free(frame->weights);
 }
 
+larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made)
+{
+    const larmor_grid *grid = &job->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_status st;
+    *samples = (larmor_samples){0};
+    OR(fail, larmor_raw_group(job->raw, index, &group));
+    OR(fail, larmor_raw_encoding(job->raw, group.encoding, &encoding));
+    OR(fail, larmor_raw_samples(job->raw, index, grid, 0, job->dev, samples));
+    *made = !samples->traj;
+    if (*made) OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    return LARMOR_OK;
+fail:
+    larmor_samples_free(samples);
+    return st;
+}
+
 /* All that is known of a group before the images are made; the maps become the job's. */
 static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, recon_result *result)
 {
     *frame = (recon_frame){0};
     larmor_samples *samples = &frame->samples;
     const int weights_needed = job->method == RECON_GRID || job->weighted;
+    int made;
     larmor_status st;
     TRY(enter(job, "samples"));
     TRY(larmor_raw_group(job->raw, index, &frame->group));
     TRY(larmor_raw_encoding(job->raw, frame->group.encoding, &frame->encoding));
-    TRY(larmor_raw_grid(job->raw, frame->group.encoding, &frame->grid));
-    OR(fail, larmor_raw_samples(job->raw, index, &frame->grid, 0, job->dev, samples));
-    result->outside += samples->outside;
-    if (!samples->traj) {
-        OR(fail, make_trajectory(job, &frame->group, &frame->encoding, &frame->grid, samples, &samples->traj));
-        result->made_traj = 1;
-    }
-    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    frame->grid = job->grid[index];
+    TRY(recon_samples(job, index, samples, &made));
+    result->outside += samples->outside, result->made_traj |= made;
     if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    result->maps = job->maps_report;
+    if (!result->grid[0]) OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
+    memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) OR(fail, enter(job, "density"));
     if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
     return LARMOR_OK;
@@ -293,5 +324,6 @@ int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group 
 void recon_job_clear(recon_job *job)
 {
     larmor_array_free(job->maps), larmor_array_free(job->weights);
-    job->maps = job->weights = NULL;
+    free(job->grid);
+    job->maps = job->weights = NULL, job->grid = NULL;
 }

@@ -37,12 +37,14 @@ typedef struct recon_job {
     larmor_device *dev;
     larmor_array *whitening; /* [coils, coils], or NULL */
     larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
+    larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
     int sets;                /* of those, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice;
-    int keep_weights; /* 1: the density weights of the last group stay in `weights` */
+    larmor_coils_report maps_report; /* of maps from the data */
+    int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
 } recon_job;
 
@@ -59,6 +61,9 @@ typedef struct recon_result {
     double seconds;  /* for this image, or for the series that it is part of, from its samples on */
     int made_traj;   /* 1: the trajectory was made from the counters */
     int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
+    int64_t grid[3];          /* that it was reconstructed on; 1 in unused dimensions */
+    larmor_coils_report maps; /* zeros if maps were given, or there is one coil */
+    larmor_coverage coverage; /* of the first group */
 } recon_result;
 
 /* The deviation of the noise in a sample that the weight was chosen by. */
@@ -69,6 +74,10 @@ double recon_noise(const recon_result *result);
  * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.
  * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
 larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result);
+
+/* The whitened samples of a group, with a trajectory that was made from the counters where the file stores none: then
+ * *made is 1. */
+larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made);
 
 /* A view of x[..., index], without the last dimension. */
 larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one);

@@ -1,5 +1,6 @@
 /* The log of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_log.h"
+#include "recon_doubt.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,10 +10,7 @@ void recon_log_input(const recon_run *r)
     const larmor_raw_info *info = &r->info;
     larmor_group first;
     larmor_encoding enc;
-    larmor_grid grid;
-    if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc) ||
-        larmor_raw_grid(r->job.raw, first.encoding, &grid))
-        return;
+    if (larmor_raw_group(r->job.raw, 0, &first) || larmor_raw_encoding(r->job.raw, first.encoding, &enc)) return;
     app_log("%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", r->input, (long long)first.readouts,
             enc.trajectory, app_s(first.readouts), (long long)first.samples, info->coils, app_s(info->coils),
             info->groups, app_s(info->groups));
@@ -23,16 +21,21 @@ void recon_log_input(const recon_run *r)
     if (info->completing)
         app_log("calibration: %lld of its readouts complete images that lack them", (long long)info->completing);
     if (info->traj_stored) app_log("trajectory: %s", info->traj_report);
-    app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)enc.recon_matrix[0],
-            (long long)enc.recon_matrix[1], (long long)enc.recon_matrix[2],
-            enc.recon_fov_mm[0] / (double)enc.recon_matrix[0], enc.recon_fov_mm[1] / (double)enc.recon_matrix[1],
-            enc.recon_fov_mm[2] / (double)enc.recon_matrix[2], (long long)grid.matrix[0], (long long)grid.matrix[1],
-            (long long)(grid.ndim > 2 ? grid.matrix[2] : 1));
     for (const char *line = info->warnings; *line;) {
         const size_t length = strcspn(line, "\n");
         app_log("warning: %.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
+}
+
+void recon_log_grid(const recon_run *r)
+{
+    const larmor_grid *g = &r->job.grid[0];
+    double voxel[3];
+    for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
+    app_log("image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (long long)g->crop[0],
+            (long long)g->crop[1], (long long)g->crop[2], voxel[0], voxel[1], voxel[2], (long long)g->matrix[0],
+            (long long)g->matrix[1], (long long)g->matrix[2]);
 }
 
 void recon_log_method(const recon_run *r)
@@ -72,9 +75,24 @@ static void log_noise(const recon_run *r, const char *what)
         app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
 }
 
-void recon_log_result(const recon_run *r, const char *what, int first)
+/* Each doubt once, with the image that it came up with. */
+static void log_doubts(const recon_run *r, const char *what, const recon_result *before)
+{
+    char line[512], known[512];
+    int kind, other;
+    for (int i = 0; (kind = recon_doubt(&r->last, i, line, sizeof line)) != 0; i++) {
+        int said = 0;
+        for (int j = 0; before && (other = recon_doubt(before, j, known, sizeof known)) != 0; j++)
+            said |= kind == other;
+        if (!said) app_log("warning: %s: %s", what, line);
+    }
+}
+
+void recon_log_result(const recon_run *r, const char *what, const recon_result *before)
 {
     const recon_result *last = &r->last;
+    const int first = !before;
+    log_doubts(r, what, before);
     if (last->made_traj && first)
         app_log("warning: the file stores no trajectory; it was made from the counters, without any gradient delay");
     if (last->outside)

@@ -62,14 +62,13 @@ static larmor_status maps_bytes(const recon_job *job, const larmor_raw_info *inf
     return LARMOR_OK;
 }
 
-static larmor_status measure(const recon_job *job, const larmor_group *group, sizes *s)
+static larmor_status measure(const recon_job *job, int index, const larmor_group *group, sizes *s)
 {
     const larmor_raw_info info = larmor_raw_describe(job->raw);
     larmor_encoding enc;
-    larmor_grid grid;
+    const larmor_grid grid = job->grid[index];
     double calibration, density;
     TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
-    TRY(larmor_raw_grid(job->raw, group->encoding, &grid));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     s->problem = (larmor_problem){
         .image = image, .samples = group->total, .coils = info.coils, .dtype = LARMOR_C64, .sets = job->sets};
@@ -209,7 +208,7 @@ static larmor_status measure_series(const recon_job *job, int index,
         if (wanted(user, &other) && recon_joint(job, &first, &other)) return LARMOR_OK;
     }
     *leads = 1;
-    TRY(measure(job, &first, s));
+    TRY(measure(job, index, &first, s));
     for (int i = index + 1; i < groups; i++) {
         TRY(larmor_raw_group(job->raw, i, &other));
         if (wanted(user, &other) && recon_joint(job, &first, &other)) add_frame(job, &other, s);
@@ -233,11 +232,10 @@ larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted
     TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
     for (int i = 0; i < info.groups; i++) {
-        larmor_encoding enc;
         TRY(larmor_raw_group(job->raw, i, &group));
         if (!wanted(user, &group)) continue;
-        TRY(larmor_raw_encoding(job->raw, group.encoding, &enc));
-        images += 8 * (double)enc.recon_matrix[0] * (double)enc.recon_matrix[1] * (double)enc.recon_matrix[2];
+        const int64_t *n = job->grid[i].crop;
+        images += 8 * (double)n[0] * (double)n[1] * (double)n[2];
     }
     for (int i = 0; i < info.groups; i++) {
         int leads;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "recon_grid.h"
 #include "recon_log.h"
 #include "recon_plan.h"
 #include "recon_series.h"
@@ -101,7 +102,7 @@ static int check_maps(recon_run *r, larmor_shape shape, const larmor_grid *grid)
         const larmor_status st = keep_coils(r, got);
         if (st) return app_fail(APP_INPUT, st);
     }
-    if (memcmp(got, need, sizeof need) != 0) {
+    if (!recon_grids_fit_maps(r, got)) {
         app_error("%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", path, (long long)got[0],
                   (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]), (long long)need[0],
                   (long long)need[1], (long long)need[2], (long long)need[3]);
@@ -129,14 +130,10 @@ static int check_maps(recon_run *r, larmor_shape shape, const larmor_grid *grid)
 static int read_maps(recon_run *r)
 {
     larmor_array *read = NULL;
-    larmor_group group;
-    larmor_grid grid;
     larmor_status st = larmor_image_read(r->s->maps, r->job.dev, &read);
     if (!st) st = larmor_array_convert(read, LARMOR_C64, &r->job.given);
-    if (!st) st = larmor_raw_group(r->job.raw, 0, &group);
-    if (!st) st = larmor_raw_grid(r->job.raw, group.encoding, &grid);
     larmor_array_free(read);
-    return st ? app_fail(APP_INPUT, st) : check_maps(r, larmor_array_shape(r->job.given), &grid);
+    return st ? app_fail(APP_INPUT, st) : check_maps(r, larmor_array_shape(r->job.given), &r->job.grid[0]);
 }
 
 /* Say what begins, or go to done with the code of a signal that was caught. */
@@ -168,10 +165,15 @@ int recon_prepare(recon_run *r)
     APP_OR(done, APP_RUN, app_use_wisdom(r->job.dev, s->plan, 0, &r->job.effort));
     if (r->info.noise) ENTER("whitening");
     APP_OR(done, APP_INPUT, make_whitening(r));
+    code = recon_grids_choose(r);
+    if (code) goto done;
     if (!r->job.no_maps && strcmp(s->maps, "auto") != 0) {
         ENTER("reading the maps");
         code = read_maps(r);
     }
+    if (!code) ENTER("field of view");
+    if (!code) code = recon_grids_enlarge(r);
+    if (!code) recon_log_grid(r);
     if (!code) recon_log_method(r);
 done:
     return code;
@@ -201,6 +203,12 @@ int recon_plan_memory(recon_run *r)
     if (!plan.planned) return APP_DONE; /* no image is wanted, which is said elsewhere */
     const char *spec = larmor_device_spec(r->job.dev), *whose = r->s->memory ? "allowed" : "free";
     const byte_text planned = bytes_text(plan.planned), limit = bytes_text(plan.limit);
+    if (plan.limit && plan.planned > plan.limit && recon_grids_shrink(r)) {
+        app_log(
+            "warning: memory: %s planned of %s %s on %s; the field of view is not enlarged, what is outside folds in",
+            planned.s, limit.s, whose, spec);
+        return recon_plan_memory(r);
+    }
     if (plan.limit && plan.planned > plan.limit) {
         app_error("%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s", r->input, planned.s, limit.s,
                   whose, spec, bytes_text(plan.planned - plan.limit).s,

@@ -6,21 +6,32 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "recon_doubt.h"
 
 /* ---- provenance ---- */
 
-enum { MOST_NOTES = 7 };
+enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32], noise[32];
+    char lambda[32], iters[32], residual[32], noise[32], grid[80], doubts[MOST_DOUBTS * DOUBT_ROOM];
     int count;
 } note;
 
 static void add_note(note *n, const char *key, const char *value)
 {
     n->keys[n->count] = key, n->values[n->count++] = value;
+}
+
+/* All doubts as one text. */
+static void add_doubts(const recon_result *result, note *n)
+{
+    size_t length = 0;
+    char line[DOUBT_ROOM];
+    for (int i = 0; i < MOST_DOUBTS && recon_doubt(result, i, line, sizeof line); i++)
+        length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "", line);
+    if (length) add_note(n, "LarmorWarning", n->doubts);
 }
 
 static void describe_image(const recon_run *r, const recon_result *result, note *n)
@@ -37,6 +48,10 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         add_note(n, "LarmorIterations", n->iters);
         add_note(n, "LarmorResidual", n->residual);
     }
+    snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],
+             (long long)result->grid[2]);
+    add_note(n, "LarmorGrid", n->grid);
+    add_doubts(result, n);
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
     if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
 }
@@ -119,6 +134,14 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
     json_flag(j, "interrupted", result->interrupted);
 }
 
+static void report_doubts(json *j, const recon_result *result)
+{
+    char line[DOUBT_ROOM];
+    json_open(j, "warnings", '[');
+    for (int i = 0; recon_doubt(result, i, line, sizeof line); i++) json_text(j, NULL, line);
+    json_close(j, ']');
+}
+
 static const char *status_of(const recon_result *result)
 {
     if (result->doubtful) return "doubtful";
@@ -136,6 +159,8 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
     json_text(j, "status", status_of(&r->result[i]));
+    json_integers(j, "grid", r->result[i].grid, 3);
+    report_doubts(j, &r->result[i]);
     report_solver(j, r, &r->result[i]);
     json_number(j, "seconds", r->result[i].seconds);
     json_close(j, '}');

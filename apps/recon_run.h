@@ -9,7 +9,7 @@
 /* The options as they were typed. */
 typedef struct recon_settings {
     app_texts outputs;
-    app_list window;
+    app_list window, matrix, fov, oversample;
     const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *plan, *lambda, *save_maps, *save_density;
@@ -31,6 +31,7 @@ typedef struct recon_run {
     larmor_image *image;  /* of every wanted group, in the file's order */
     recon_result *result; /* how each of them came about */
     int images;
+    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
     recon_numbers failed, doubtful; /* images that were not made, and whose solver failed, as the log counts them */
     char reason[512];               /* of the first of those */
     recon_job job;

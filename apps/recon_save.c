@@ -56,10 +56,14 @@ done:
 /* Where the maps are: as the images, but before these are cut to the field of view asked for. */
 static larmor_status describe_maps(const recon_run *r, larmor_image_meta *meta)
 {
-    larmor_grid grid;
     *meta = r->image[0].meta;
-    TRY(larmor_raw_grid(r->job.raw, meta->encoding, &grid));
-    for (int d = 0; d < grid.ndim; d++) meta->fov_mm[d] = grid.fov_mm[d];
+    for (int i = 0; i < r->info.groups; i++) {
+        const larmor_grid *grid = &r->job.grid[i];
+        larmor_group g;
+        TRY(larmor_raw_group(r->job.raw, i, &g));
+        if (g.encoding != meta->encoding) continue;
+        for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
+    }
     return LARMOR_OK;
 }
 

@@ -124,12 +124,16 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         free(image);
         return APP_DONE;
     }
+    const recon_result before = r->last;
     r->last = result;
     r->last.seconds = app_now() - began;
     for (int i = 0; i < count && !st; i++) {
         const int group = l->group[first + i], to = place[group];
         r->image[to].data = image[i], r->result[to] = r->last;
         const larmor_status described = larmor_raw_image_meta(r->job.raw, group, &r->image[to].meta);
+        const larmor_grid *grid = &r->job.grid[group];
+        for (int d = 0; d < grid->ndim; d++)
+            r->image[to].meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
         if (described && !code) code = app_fail(APP_RUN, described);
     }
     free(image);
@@ -142,7 +146,7 @@ static int reconstruct(recon_run *r, const recon_series *l, int s, const int *pl
         return app_fail_in(reading ? APP_INPUT : APP_RUN, st, r->input);
     }
     if (!code && result.doubtful) note(r, &r->doubtful, s, what, "the best of its iterates is written");
-    if (!code) recon_log_result(r, what, s == 0);
+    if (!code) recon_log_result(r, what, s ? &before : NULL);
     return code;
 }
 

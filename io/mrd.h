@@ -106,8 +106,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
  * axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
-/* mrd_samples.c: the reconstruction grid of an encoding. Fails if it is larger than raw->memory allows. */
-larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, larmor_grid *out);
+/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows. */
+larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
 /* "64 GiB", "2.0 PiB". */
 lmr_text lmr_bytes_text(double bytes);

@@ -195,7 +195,7 @@ larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units)
         e->space.ndim = e->space.matrix[2] > 1 ? 3 : 2;
         if (c.used && !e->has_limits)
             lmr_mrd_warn(raw, "%sencodingLimits missing; the counters are taken as they are.", of_encoding(raw, i).s);
-        LMR_TRY(lmr_mrd_grid(raw, i, &grid));
+        LMR_TRY(lmr_mrd_grid(raw, i, NULL, &grid));
     }
     return LARMOR_OK;
 }

@@ -62,7 +62,7 @@ static larmor_status read_header(lmr_mrd_file *file, larmor_raw *raw)
     lmr_mrd_metres_to_mm(raw);
     larmor_grid grid;
     for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
-        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, &grid));
+        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
     return LARMOR_OK;
 }
 

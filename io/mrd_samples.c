@@ -1,55 +1,10 @@
-/* The samples of a raw file as arrays: the reconstruction grid, k-space and trajectory of a group, noise, geometry.
+/* The samples of a raw file as arrays: k-space and trajectory of a group, noise, geometry.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/mrd.h"
-
-/* ---- the grid ---- */
-
-static larmor_status check_matrix(const larmor_raw *raw, const int64_t n[3])
-{
-    const double bytes = 8. * (double)n[0] * (double)n[1] * (double)n[2];
-    if (bytes <= (double)raw->memory) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_MEMORY, "matrix %lld x %lld x %lld needs %s per image; limit is %s (--memory).",
-                    (long long)n[0], (long long)n[1], (long long)n[2], lmr_bytes_text(bytes).s,
-                    lmr_bytes_text((double)raw->memory).s);
-}
-
-larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, larmor_grid *out)
-{
-    const larmor_encoding *e = &raw->header.encoding[encoding].space;
-    *out = (larmor_grid){.ndim = e->ndim};
-    for (int d = 0; d < 3; d++) {
-        const double voxel = e->recon_fov_mm[d] / (double)e->recon_matrix[d];
-        const double n = round(fmax(e->fov_mm[d], e->recon_fov_mm[d]) / voxel);
-        out->crop[d] = d < e->ndim ? e->recon_matrix[d] : 1;
-        out->matrix[d] = d < e->ndim ? (n < 1e9 ? (int64_t)n : (int64_t)1e9) : 1;
-        if (out->matrix[d] < out->crop[d]) out->matrix[d] = out->crop[d];
-        if (out->matrix[d] > out->crop[d]) out->matrix[d] += out->matrix[d] % 2;
-        out->fov_mm[d] = d < e->ndim ? (double)out->matrix[d] * voxel : e->recon_fov_mm[d];
-    }
-    LMR_TRY(check_matrix(raw, e->matrix));
-    LMR_TRY(check_matrix(raw, e->recon_matrix));
-    LMR_TRY(check_matrix(raw, out->matrix));
-    for (int d = 0; d < 3; d++)
-        if (out->matrix[d] > LMR_MRD_MAX_MATRIX)
-            return LMR_FAIL(
-                LARMOR_ERR_FORMAT,
-                "header: encoding %d: field of view %g mm with voxels of %g mm needs matrix %lld; at most %d "
-                "expected.",
-                encoding + 1, out->fov_mm[d], out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d],
-                LMR_MRD_MAX_MATRIX);
-    return LARMOR_OK;
-}
-
-larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, larmor_grid *out)
-{
-    if (encoding < 0 || encoding >= raw->header.encodings)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
-    return lmr_mrd_grid(raw, encoding, out);
-}
 
 /* ---- which readouts ---- */
 

@@ -71,15 +71,31 @@ LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, a
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);
 LARMOR_API larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out);
 
-/* Where to reconstruct: a grid with reconSpace's voxels over the larger of the two fields of view, afterwards cropped
- * in the centre to reconSpace's matrix. */
+/* Where to reconstruct: a grid over at least the encoded field of view, and how much of its centre is the image. */
 typedef struct larmor_grid {
     int ndim;
     int64_t matrix[3];
     double fov_mm[3];
-    int64_t crop[3];
+    int64_t crop[3]; /* the image's matrix; its field of view is crop / matrix of the grid's */
 } larmor_grid;
-LARMOR_API larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, larmor_grid *out);
+
+#define LARMOR_MAX_OVERSAMPLE 8
+
+typedef struct larmor_grid_opts { /* zero means default */
+    int64_t matrix[3];            /* of the image; default: reconSpace's */
+    double fov_mm[3];             /* of the image; default: reconSpace's */
+    double oversample[3]; /* the grid's field of view over the larger of the encoded one and the image's, from 1 to
+                             LARMOR_MAX_OVERSAMPLE, rounded up to sizes that FFTs are quick for; default 1 */
+} larmor_grid_opts;
+
+/* The grid of an encoding: the image's voxels over the larger of the encoded field of view and the image's, or more of
+ * them. Axes that the image has not are left as they are.
+ *
+ * opts    may be NULL.
+ * Errors  LARMOR_ERR_ARG for an encoding that is not there and sizes out of range; LARMOR_ERR_FORMAT and
+ *         LARMOR_ERR_MEMORY for a grid that is too large. */
+LARMOR_API larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts,
+                                         larmor_grid *out);
 
 typedef struct larmor_samples { /* of one group; free with larmor_samples_free */
     larmor_array *kspace;       /* c64 [samples, readouts, coils]; [total, 1, coils] if readouts differ in length */

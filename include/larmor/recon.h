@@ -63,6 +63,17 @@ LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, i
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed);
 
+typedef struct larmor_coverage { /* of k-space by samples, by axis */
+    double low[3], high[3];      /* the outermost coordinates, 0 included */
+    int partial[3];              /* 1: one side ends clearly before the other, as in partial Fourier acquisitions */
+} larmor_coverage;
+
+/* How far samples reach on either side of the centre of k-space.
+ *
+ * traj    [nd, samples, readouts] or [nd, m], real.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage);
+
 /* The name and one-line description of trajectory i, or NULL past the last. */
 LARMOR_API const char *larmor_traj_name(int i);
 LARMOR_API const char *larmor_traj_help(int i);
@@ -122,8 +133,23 @@ LARMOR_API larmor_status larmor_noise_level(larmor_array *kspace, const larmor_a
 
 typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
-    int64_t window; /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
+    int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
+    double encoded[3]; /* the field of view that was encoded, as part of the image's, for the report; default 1 */
 } larmor_coils_opts;
+
+/* Why maps from the data may be wrong. */
+typedef enum larmor_maps_doubt {
+    LARMOR_MAPS_TRUSTED,
+    LARMOR_MAPS_UNDERSAMPLED, /* the centre has gaps, so that what gives the maps is aliased */
+    LARMOR_MAPS_AMBIGUOUS     /* neighbourhoods have no dominant eigenvector: mostly noise, or signal folded in */
+} larmor_maps_doubt;
+
+typedef struct larmor_coils_report { /* how far the maps can be trusted */
+    double
+        sampled; /* part of the centre's cells of 1/FOV, of the one encoded, that hold a sample, weighted as the data are */
+    double dominance; /* part of the energy of all neighbourhoods that their dominant eigenvectors hold */
+    larmor_maps_doubt doubt;
+} larmor_coils_report;
 
 /* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every
  * neighbourhood the dominant eigenvector of the coil covariance; its phase is that of a fixed combination of coils.
@@ -135,11 +161,39 @@ typedef struct larmor_coils_opts { /* zero means default */
  * image    shape of the image, [nx, ny(, nz)].
  * opts     may be NULL.
  * maps     [image..., coils], dtype of kspace.
+ * report   may be NULL.
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if the centre holds no samples or no signal.
  * Source   Walsh, Gmitro, Marcellin, Magn. Reson. Med. 43, 682 (2000). */
 LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj,
                                                const larmor_array *weights, larmor_shape image,
-                                               const larmor_coils_opts *opts, larmor_array **maps);
+                                               const larmor_coils_opts *opts, larmor_array **maps,
+                                               larmor_coils_report *report);
+
+/* ---- field of view ---- */
+
+typedef struct larmor_extent_opts { /* zero means default */
+    double most;                    /* the largest factor to look for, above 1 and at most 4; default 2 */
+    double threshold; /* signal outside that counts, relative to that inside as amplitudes; default 0.03 */
+} larmor_extent_opts;
+
+typedef struct larmor_extent {
+    double factor[3]; /* of the field of view along each axis that hold the object, from 1 to most */
+    double outside;   /* signal beyond the field of view along the axis that has most, relative to that inside */
+} larmor_extent;
+
+/* How far beyond the field of view the object in the data reaches, as far as the data can tell: an image of low
+ * resolution that is confined to the field of view leaves some of the centre of k-space unexplained, and what it
+ * leaves is localised. Along Cartesian phase encoding, and where the centre is undersampled, data cannot tell and the
+ * factor is 1.
+ *
+ * kspace   [samples, readouts, coils], complex.
+ * traj     [nd, samples, readouts], cycles per field of view.
+ * image    shape of the image on that field of view, [nx, ny(, nz)].
+ * opts     may be NULL.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larmor_array *traj,
+                                                     larmor_shape image, const larmor_extent_opts *opts,
+                                                     larmor_extent *extent);
 
 /* ---- SENSE ---- */
 

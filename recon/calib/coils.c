@@ -2,78 +2,63 @@
 #include <math.h>
 
 #include "larmor/recon.h"
+#include "recon/calib/centre.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
 
-/* The samples that are used: m of those of the scan. */
-typedef struct centre {
-    larmor_device *dev;
-    const lmr_recon_kernels *kernels;
-    int nd;
-    int64_t n[3]; /* side of the calibration region, 1 in unused dimensions */
-    double radius[3];
-    int64_t m, *index;              /* [m] on the device */
-    larmor_array *points, *weights; /* f64 [nd, m]; f64 [m], times the apodisation */
-} centre;
+typedef struct calibration {
+    lmr_centre centre;
+    int64_t n[3];          /* side of the calibration region, 1 in unused dimensions */
+    larmor_array *weights; /* f64 [m], times the apodisation */
+} calibration;
 
-static void centre_free(centre *c)
+static void calibration_free(calibration *c)
 {
-    if (c->dev) c->dev->be->release(c->dev->ctx, c->index);
-    larmor_array_free(c->points), larmor_array_free(c->weights);
+    lmr_centre_free(&c->centre);
+    larmor_array_free(c->weights);
 }
 
-static larmor_status select_samples(const larmor_array *k, int64_t samples, centre *c)
+static larmor_status expect_samples(const calibration *c)
 {
-    void *index;
-    int64_t bytes;
-    if (!lmr_mul(samples, (int64_t)sizeof *c->index, &bytes))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: %lld samples are too many", (long long)samples);
-    LMR_TRY(c->dev->be->alloc(c->dev->ctx, (size_t)bytes, &index));
-    c->index = index;
-    /* samples on the edge get no weight below; a margin keeps rounding of the trajectory from deciding who is in */
-    LMR_TRY(c->kernels->select(c->dev->ctx, c->nd, samples, k->data, c->radius, 1 - 1e-4, c->index, &c->m));
-    if (c->m == 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "coils: no samples within %g/FOV of the centre of k-space; give maps, or "
-                        "raise calibration",
-                        (double)c->n[0] / 2);
-    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), &c->points));
-    return c->kernels->pick(c->dev->ctx, c->nd, c->m, c->index, 1, k->data, c->points->data);
+    if (c->centre.m) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                    "coils: no samples within %g/FOV of the centre of k-space; give maps, or raise calibration",
+                    (double)c->n[0] / 2);
 }
 
 /* Weights of the selected samples: the caller's, or Pipe-Menon's; then Hann's window against ringing. */
-static larmor_status weigh(const larmor_array *weights, larmor_shape shape, centre *c)
+static larmor_status weigh(const larmor_array *weights, larmor_shape shape, calibration *cal)
 {
+    const lmr_centre *c = &cal->centre;
     larmor_array *all = NULL;
     larmor_status st;
     if (weights) {
         LMR_OR(done, lmr_input_real("coils", "weights", weights, &all));
         LMR_OR(done, lmr_expect("coils", "weight array", weights, c->dev, weights->dtype, shape));
-        LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &c->weights));
-        LMR_OR(done, c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, c->weights->data));
+        LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
+        LMR_OR(done, c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, cal->weights->data));
     } else {
-        LMR_OR(done, larmor_density_pipe(c->points, larmor_shape_of(c->nd, c->n), 0, &c->weights));
+        LMR_OR(done, larmor_density_pipe(c->points, larmor_shape_of(c->nd, cal->n), 0, &cal->weights));
     }
-    st = c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, c->weights->data);
+    st = c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, cal->weights->data);
 done:
     larmor_array_free(all);
     return st;
 }
 
 /* Coil images on the fine grid, c128 [lmr_fine_size(n)..., coils]. */
-static larmor_status grid_images(const larmor_array *kspace, int64_t samples, int64_t coils, const centre *c,
+static larmor_status grid_images(const larmor_array *kspace, int64_t coils, const calibration *cal,
                                  larmor_array **images)
 {
     *images = NULL;
+    const lmr_centre *c = &cal->centre;
     larmor_nufft_opts opts = {.type = 1, .ndim = c->nd, .batch = coils, .dtype = kspace->dtype};
     int64_t pixels = 1;
-    for (int d = 0; d < c->nd; d++) opts.modes[d] = lmr_fine_size(c->n[d]), pixels *= opts.modes[d];
+    for (int d = 0; d < c->nd; d++) opts.modes[d] = lmr_fine_size(cal->n[d]), pixels *= opts.modes[d];
     larmor_nufft *plan = NULL;
     larmor_array *values = NULL, *grid = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(c->m, coils), &values));
-    LMR_OR(done, c->kernels->gather(c->dev->ctx, samples, c->m, coils, c->index, c->weights->data, kspace->data,
-                                    values->data));
+    LMR_OR(done, lmr_centre_gather(c, cal->weights, kspace, coils, &values));
     LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(pixels, coils), &grid));
     LMR_OR(done, larmor_nufft_create(c->dev, &opts, &plan));
     LMR_OR(done, larmor_nufft_set_points(plan, c->points, NULL));
@@ -86,17 +71,18 @@ done:
 }
 
 /* One coil: *x <- [to...] of *x [from...], by way of *spare; all c128 and large enough for [to...]. */
-static larmor_status resize(const centre *c, const double _Complex *from, larmor_shape image, void **x, void **spare)
+static larmor_status resize(const calibration *c, const double _Complex *from, larmor_shape image, void **x,
+                            void **spare)
 {
     const lmr_recon_kernels *kernels;
     int64_t dim[3] = {c->n[0], c->n[1], c->n[2]};
     const void *in = from;
-    LMR_TRY(lmr_recon_kernels_of(c->dev, LARMOR_C128, &kernels));
+    LMR_TRY(lmr_recon_kernels_of(c->centre.dev, LARMOR_C128, &kernels));
     for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
         int64_t rows[3] = {1, dim[axis], 1};
         for (int d = 0; d < 3; d++)
             if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
-        LMR_TRY(kernels->resize(c->dev->ctx, rows, image.dim[axis], in, *spare));
+        LMR_TRY(kernels->resize(c->centre.dev->ctx, rows, image.dim[axis], in, *spare));
         dim[axis] = image.dim[axis];
         void *const out = *spare;
         *spare = *x, *x = out, in = out;
@@ -105,23 +91,24 @@ static larmor_status resize(const centre *c, const double _Complex *from, larmor
 }
 
 /* maps [image..., coils] <- low, c128 [n..., coils], interpolated and normalised to sum_c |s_c|^2 = 1. */
-static larmor_status interpolate(const larmor_array *low, const centre *c, larmor_shape image, int64_t coils,
+static larmor_status interpolate(const larmor_array *low, const calibration *c, larmor_shape image, int64_t coils,
                                  larmor_array *maps)
 {
+    larmor_device *dev = c->centre.dev;
     const int64_t voxels = larmor_shape_count(image), pixels = c->n[0] * c->n[1] * c->n[2];
-    const lmr_backend *be = c->dev->be;
+    const lmr_backend *be = dev->be;
     larmor_array *work = NULL, *energy = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(voxels, 2), &work));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(voxels, 2), &work));
     void *x = work->data, *spare = (double _Complex *)work->data + voxels;
     for (int64_t i = 0; i < coils; i++) {
         void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
         LMR_OR(done, resize(c, (const double _Complex *)low->data + i * pixels, image, &x, &spare));
-        LMR_OR(done, be->convert(c->dev->ctx, voxels, LARMOR_C128, x, maps->dtype, to));
+        LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, x, maps->dtype, to));
     }
-    LMR_OR(done, larmor_array_create(c->dev, maps->dtype, image, &energy));
-    LMR_OR(done, lmr_vec_of(maps)->combine(c->dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
-    LMR_OR(done, c->kernels->power(c->dev->ctx, voxels, -1, 0, energy->data));
+    LMR_OR(done, larmor_array_create(dev, maps->dtype, image, &energy));
+    LMR_OR(done, lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
+    LMR_OR(done, c->centre.kernels->power(dev->ctx, voxels, -1, 0, energy->data));
     LMR_OR(done, larmor_mul(energy, 0, maps));
 done:
     larmor_array_free(energy), larmor_array_free(work);
@@ -137,6 +124,10 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
     LMR_TRY(lmr_expect("coils", "k-space", kspace, traj->dev, kspace->dtype,
                        larmor_shape_append(lmr_weights_shape(traj), coils)));
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space has no coils, expected at least 1");
+    for (int d = 0; d < 3; d++)
+        if (!(o->encoded[d] >= 0 && o->encoded[d] < 1e3))
+            return LMR_FAIL(LARMOR_ERR_ARG, "coils: encoded field of view %g along axis %d, expected 0 to 1000",
+                            o->encoded[d], d);
     if (o->calibration < 0 || o->window < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld and window %lld, expected at least 0",
                         (long long)o->calibration, (long long)o->window);
@@ -145,34 +136,51 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
 
 enum { DEFAULT_WINDOW = 3 };
 
+/* Below these, maps were off by more than the image's noise or undersampling explains, over simulated scans of all
+ * trajectories. */
+static const double least_sampled = 0.53, least_dominance = 0.65;
+
+static larmor_maps_doubt doubt_of(const larmor_coils_report *r)
+{
+    if (r->sampled < least_sampled) return LARMOR_MAPS_UNDERSAMPLED;
+    return r->dominance < least_dominance ? LARMOR_MAPS_AMBIGUOUS : LARMOR_MAPS_TRUSTED;
+}
+
 larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj, const larmor_array *weights,
-                                    larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps)
+                                    larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps,
+                                    larmor_coils_report *report)
 {
     *maps = NULL;
+    if (report) *report = (larmor_coils_report){0};
     const larmor_coils_opts o = opts ? *opts : (larmor_coils_opts){0};
     larmor_array *k, *images = NULL, *low = NULL, *out = NULL;
     LMR_TRY(lmr_input_traj("coils", traj, image, &k));
-    centre c = {.dev = traj->dev, .nd = image.ndim, .n = {1, 1, 1}, .radius = {0.5, 0.5, 0.5}};
+    calibration c = {.n = {1, 1, 1}};
+    larmor_coils_report judged = {0};
+    double radius[3] = {0.5, 0.5, 0.5};
     larmor_status st;
     LMR_OR(done, check(kspace, traj, &o));
-    LMR_OR(done, lmr_recon_kernels_of(traj->dev, kspace->dtype, &c.kernels));
     const larmor_shape shape = lmr_weights_shape(traj);
-    const int64_t samples = larmor_shape_count(shape), coils = kspace->shape.dim[shape.ndim];
-    for (int d = 0; d < c.nd; d++) {
+    const int64_t coils = kspace->shape.dim[shape.ndim];
+    for (int d = 0; d < image.ndim; d++) {
         c.n[d] = o.calibration ? o.calibration : LMR_CALIBRATION;
         if (c.n[d] > image.dim[d]) c.n[d] = image.dim[d];
-        c.radius[d] = (double)c.n[d] / 2;
+        radius[d] = (double)c.n[d] / 2;
     }
-    LMR_OR(done, select_samples(k, samples, &c));
+    LMR_OR(done, lmr_centre_select(k, kspace->dtype, radius, &c.centre));
+    LMR_OR(done, expect_samples(&c));
     LMR_OR(done, weigh(weights, shape, &c));
-    LMR_OR(done, grid_images(kspace, samples, coils, &c, &images));
-    LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &low));
+    LMR_OR(done, lmr_part_sampled(&c.centre, o.encoded, &judged.sampled));
+    LMR_OR(done, grid_images(kspace, coils, &c, &images));
+    LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));
     LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, coils), &out));
     LMR_OR(done, interpolate(low, &c, image, coils, out));
+    judged.doubt = doubt_of(&judged);
+    if (report) *report = judged;
     *maps = out, out = NULL;
 done:
     larmor_array_free(out), larmor_array_free(low), larmor_array_free(images);
-    centre_free(&c);
+    calibration_free(&c);
     larmor_array_free(k);
     return st;
 }

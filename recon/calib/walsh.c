@@ -138,8 +138,24 @@ static larmor_status expect_energy(const smoother *s)
     return st;
 }
 
+/* The part of all energy that the dominant eigenvectors hold; values [coils, pixels + 1], ascending for each pixel. */
+static larmor_status measure_dominance(const smoother *s, const larmor_array *values, double *dominance)
+{
+    const int64_t count = s->coils * s->pixels;
+    double *value = malloc(larmor_array_bytes(values)), largest = 0, all = 0;
+    if (!value) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(values, value, larmor_array_bytes(values));
+    for (int64_t i = 0; i < count && !st; i++) {
+        all += value[i];
+        if (i % s->coils == s->coils - 1) largest += value[i];
+    }
+    *dominance = all > 0 ? largest / all : 0;
+    free(value);
+    return st;
+}
+
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
-                        larmor_array **maps)
+                        double *dominance, larmor_array **maps)
 {
     *maps = NULL;
     larmor_device *dev = images->dev;
@@ -151,6 +167,7 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     LMR_OR(done, expect_energy(&s));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
     LMR_OR(done, lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, s.cov->data, values->data));
+    if (dominance) LMR_OR(done, measure_dominance(&s, values, dominance));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_OR(done, s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
     *maps = out, out = NULL;

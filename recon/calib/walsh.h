@@ -23,9 +23,10 @@ static inline int64_t lmr_pairs_together(int64_t coils, int64_t fine)
  * 1 in n.
  *
  * window   side of the neighbourhood, in pixels of n.
+ * dominance  the part of the energy of all neighbourhoods that their dominant eigenvectors hold; may be NULL.
  * maps     unit vectors over the coils.
  * Errors   LARMOR_ERR_NUMERIC if the images are zero or not finite; LARMOR_ERR_MEMORY. */
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
-                        larmor_array **maps);
+                        double *dominance, larmor_array **maps);
 
 #endif

@@ -306,7 +306,7 @@ static inline larmor_samples samples_of(const larmor_raw *raw, int group, int ca
     larmor_grid grid;
     larmor_samples s;
     assert_ok(larmor_raw_group(raw, group, &g));
-    assert_ok(larmor_raw_grid(raw, g.encoding, &grid));
+    assert_ok(larmor_raw_grid(raw, g.encoding, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, group, &grid, calibration, dev, &s));
     bring_to_host(&s.kspace), bring_to_host(&s.traj), bring_to_host(&s.density);
     return s;

@@ -223,7 +223,7 @@ static void metres_in_one_space_alone_are_seen(void **state)
         write_scan(s);
         larmor_raw *raw = opened_with(NULL);
         larmor_grid grid;
-        assert_ok(larmor_raw_grid(raw, 0, &grid));
+        assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
         assert_true(grid.matrix[0] == 64 && grid.crop[0] == 64);
         assert_at_most(fabs(grid.fov_mm[0] - 192), 1e-9);
         larmor_raw_free(raw);

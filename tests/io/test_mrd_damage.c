@@ -24,7 +24,7 @@ static int survives(void)
         assert_null(strchr(larmor_last_error(), '\n'));
         return 0;
     }
-    assert_ok(larmor_raw_grid(raw, 0, &grid));
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     if (!larmor_raw_samples(raw, 0, &grid, 0, dev, &s)) larmor_samples_free(&s);
     larmor_raw_free(raw);
     return 1;

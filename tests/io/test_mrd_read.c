@@ -404,7 +404,7 @@ static void cartesian_lines_are_placed_by_their_counters(void **state)
     assert_int_equal(info.traj_stored, 0);
     assert_string_equal(info.traj_units, "");
     larmor_grid grid;
-    assert_ok(larmor_raw_grid(raw, 0, &grid));
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_true(grid.ndim == 2 && grid.matrix[0] == 16 && grid.matrix[1] == 8 && grid.crop[0] == 8 &&
                 grid.crop[1] == 8);
     assert_true(grid.fov_mm[0] == 320 && grid.fov_mm[1] == 160);
@@ -508,7 +508,7 @@ static void the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_vi
         write_scan(s);
         larmor_raw *raw = opened_with(NULL);
         larmor_grid g;
-        assert_ok(larmor_raw_grid(raw, 0, &g));
+        assert_ok(larmor_raw_grid(raw, 0, NULL, &g));
         assert_int_equal(g.matrix[0], cases[i].grid);
         assert_int_equal(g.crop[0], cases[i].crop);
         assert_at_most(fabs(g.fov_mm[0] - cases[i].grid_fov), 1e-9);

@@ -357,7 +357,7 @@ static void larmor_reads_what_it_wrote(void **state)
     larmor_samples samples;
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
-    assert_ok(larmor_raw_grid(raw, 0, &grid));
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
     float *k = values_of(samples.kspace);

@@ -118,7 +118,7 @@ static double map_error(const scan *s, const cplx *maps, double brighter)
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {
     larmor_array *maps;
-    assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps));
+    assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(s->image, COILS)));
     assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(s->kspace));
     cplx *values = values_of(maps);
@@ -259,18 +259,19 @@ static void data_without_a_centre_or_signal_are_refused(void **state)
     scan s = radial_scan();
     larmor_array *maps;
     larmor_array *zero = zeros(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS));
-    assert_refused(larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
+    assert_refused(larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
                    "coils: the centre of k-space has energy 0");
     larmor_array *few = zeros(LARMOR_C64, LARMOR_SHAPE(128, 63, COILS));
-    assert_refused(larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &maps), LARMOR_ERR_SHAPE,
+    assert_refused(larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_SHAPE,
                    "coils: k-space is c64 [128, 63, 6]");
     for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
     larmor_array *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
-    assert_refused(larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
+    assert_refused(larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
                    "coils: no samples within 16/FOV");
     assert_null(maps);
-    assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps),
-                   LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
+    assert_refused(
+        larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps, NULL),
+        LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
     larmor_array_free(far), larmor_array_free(few), larmor_array_free(zero);
     free_scan(&s);
 }

@@ -238,7 +238,7 @@ static void coil_maps_take_no_more_than_estimated(void **state)
         int64_t estimate;
         assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
         begin();
-        assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps));
+        assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
         const long long result = (long long)larmor_array_bytes(maps);
         const long long really = atomic_load(&peak) - before;
         print_message("%s: %lld bytes and the maps' %lld at most, %lld allocated\n", cases[c].name,
