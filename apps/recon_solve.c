@@ -324,6 +324,14 @@ done:
     return st;
 }
 
+/* Maps from the data themselves are off by more than the noise of a good scan. */
+static double excess_of(const recon_job *job)
+{
+    const double most = 3;
+    const int estimated = !job->given && larmor_raw_describe(job->raw).coils > 1;
+    return estimated ? most : 1;
+}
+
 /* ---- solutions ---- */
 
 /* What the iterative methods share. */
@@ -357,7 +365,11 @@ done:
 
 static larmor_status conjugate_gradients(const recon_job *job, const problem *p, recon_result *result)
 {
-    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
+    larmor_solve_opts solve = {.max_iter = job->iters,
+                               .tol = job->tol,
+                               .monitor = job->monitor,
+                               .user = job->user,
+                               .excess = excess_of(job)};
     larmor_status st = LARMOR_OK;
     TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
     if (recon_chooses(job) && p->C) {
@@ -380,7 +392,11 @@ static larmor_status conjugate_gradients(const recon_job *job, const problem *p,
 static larmor_status regularised(const recon_job *job, int frames, const problem *p, recon_result *result)
 {
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, frames);
-    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
+    larmor_solve_opts solve = {.max_iter = job->iters,
+                               .tol = job->tol,
+                               .monitor = job->monitor,
+                               .user = job->user,
+                               .excess = excess_of(job)};
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;

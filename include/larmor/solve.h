@@ -44,6 +44,8 @@ typedef struct larmor_solve_opts { /* zero means default */
     double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
     int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
     double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
+    double excess;    /* the searches for a weight: how many times the noise all that is off the model may be taken to
+                         be, such as errors of coil maps; default 1 */
     larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
 } larmor_solve_opts;
 
@@ -335,9 +337,9 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 typedef struct larmor_choice {
     double weight;      /* absolute: of |x|^2 in larmor_cg, of the regulariser in larmor_regularised */
     double image_noise; /* the norm of the noise in the image at that weight */
-    double noise; /* by what the sample of noise was multiplied to be what the data are off the model, at most 3 */
-    int tried;    /* weights that were tried */
-    int iters;    /* iterations that it took, those of the second sample of noise included */
+    double noise;       /* by what the sample of noise was multiplied to be what the data are off the model */
+    int tried;          /* weights that were tried */
+    int iters;          /* iterations that it took, those of the second sample of noise included */
     double seconds;
 } larmor_choice;
 

@@ -9,7 +9,6 @@
 
 #define LEAST 1.5e-3       /* the smallest weight, relative to the mean eigenvalue of A^H A */
 #define NEAR 2.5           /* weights that are near each other */
-#define MOST_OFF 3.        /* how much larger than the noise all that is off the model may be taken to be */
 #define PAIR_ENOUGH 0.03   /* the same of the solutions that are compared */
 #define ENOUGH 0.1         /* error of a solution relative to the noise in it */
 #define WITHOUT_NOISE 1e-4 /* the same relative to the solution, where there is no noise */
@@ -147,8 +146,8 @@ static larmor_status misfit_of(const lmr_pair *s, const larmor_array *x, const l
 }
 
 /* The data's misfit beside that of the noise alone says how far the data are off the model. Where it is smaller, there
- * cannot be as much noise. Where it is larger, something else is off, coil maps for example, and counts as noise, but not
- * without limit: of motion or decay it is not spread over k-space as noise is, and would blur what is not touched by it.
+ * cannot be as much noise. Where it is larger, something else is off and counts as noise as far as the caller allows: errors of coil
+ * maps do harm like noise, but decay and motion are not spread over k-space, and would blur what they do not touch.
  * What a weight near the best leaves of the image is about as much as it leaves of the noise, and is allowed for. Where
  * the image has almost as many degrees of freedom as there are samples nothing is known. */
 larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
@@ -162,7 +161,7 @@ larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_arr
     const double share = fitted / (whole * whole), ratio = data / own;
     if (!(share < most_free) || !isfinite(ratio) || !(ratio > 0)) return LARMOR_OK;
     const double excess = fmax(1, ratio - share / (1 - share));
-    s->choice.noise = fmin(MOST_OFF, sqrt(ratio > 1 ? excess : ratio));
+    s->choice.noise = fmin(s->excess, sqrt(ratio > 1 ? excess : ratio));
     LMR_TRY(larmor_axpby(s->choice.noise, s->J, 0, s->J));
     return lmr_risk_scale(&s->risk, s->choice.noise);
 }
@@ -280,7 +279,8 @@ larmor_status larmor_cg_choose(larmor_op *A, const larmor_array *b, const larmor
 {
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_pair s = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user};
+    lmr_pair s = {
+        .choice = {.noise = 1}, .excess = o.excess > 1 ? o.excess : 1, .monitor = o.monitor, .user = o.user};
     double size;
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};

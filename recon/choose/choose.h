@@ -29,6 +29,7 @@ typedef struct lmr_pair {
     larmor_array *t;       /* the transform of E twice */
     larmor_array *factors;
     double at, least; /* at: 0 before the first */
+    double excess;    /* the most that the noise is multiplied by */
     larmor_monitor monitor;
     void *user;
     larmor_choice choice;

@@ -202,7 +202,9 @@ larmor_status larmor_regularised_choose(larmor_op *A, const larmor_array *b, con
                                         const larmor_solve_opts *opts, larmor_choice *choice, larmor_report *report)
 {
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    search w = {.pair = {.choice = {.noise = 1}, .monitor = o.monitor, .user = o.user}};
+    search w = {
+        .pair = {
+            .choice = {.noise = 1}, .excess = o.excess > 1 ? o.excess : 1, .monitor = o.monitor, .user = o.user}};
     if (report) *report = (larmor_report){.objective = NAN};
     if (choice) *choice = (larmor_choice){0};
     LMR_TRY(lmr_regularised_check(A, b, r, x));
