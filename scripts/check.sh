@@ -2,7 +2,7 @@
 # Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
 # Usage: scripts/check.sh [cpu|asan|cuda]; asan builds with AddressSanitizer and UndefinedBehaviorSanitizer, cuda with the
-# CUDA plugin, whose tests skip themselves without a GPU.
+# CUDA plugin: the tests on a GPU alone, which skip themselves without one. The sanitizers leave out tests labelled long.
 # Known to pass, with scripts/demo.sh before it, in a bare Debian 12 (GCC 12, HDF5 1.10.8) and a bare Debian 13 (GCC 14,
 # HDF5 1.14.5).
 # SPDX-License-Identifier: Apache-2.0
@@ -15,4 +15,10 @@ cmake --preset "$preset" -DLARMOR_TESTS=ON >/dev/null
 cmake --build --preset "$preset" -j "$jobs"
 tests/check_layers.sh
 tests/check_docs.sh
-ctest --preset "$preset" -j "$jobs"
+case $preset in
+cuda) which="-L cuda" ;;
+asan) which="-LE long" ;;
+*) which="" ;;
+esac
+# shellcheck disable=SC2086 # words are meant
+ctest --preset "$preset" -j "$jobs" $which
