@@ -1,4 +1,4 @@
-/* Runs one case of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
+/* Runs one case of `larmor-bench nufft`. SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
 #include <stdio.h>
@@ -244,8 +244,6 @@ double bench_seconds(const bench_timing *timing, bench_span span)
         return points->median + execute->median;
     case BENCH_ONE_LEAST:
         return execute->minimum;
-    case BENCH_BOTH_LEAST:
-        return points->minimum + execute->minimum;
     case BENCH_ONE_EXECUTE:
         break;
     }
