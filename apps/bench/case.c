@@ -175,7 +175,7 @@ static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_ar
 }
 
 /* x [ndim, count]: of type 3 points in fields of view; in single precision what is left of them. */
-static void settle(const bench_case *c, int are_points, larmor_array *host)
+static void to_units_of_device(const bench_case *c, int are_points, larmor_array *host)
 {
     const int64_t count = larmor_array_count(host) / c->ndim;
     double *x = larmor_array_data(host);
@@ -195,12 +195,12 @@ static larmor_status put_points(bench_case *c, bench_data *data)
 {
     larmor_status st = choose_points(c, data->host, &data->points);
     if (st) return st;
-    settle(c, 1, data->points);
+    to_units_of_device(c, 1, data->points);
     st = bench_reals(data->dev, c->is_double, data->points, &data->traj);
     if (st || c->type != 3) return st;
     st = draw_uniform(c, data->host, STREAM_TARGETS, bench_case_modes(c), &data->targets);
     if (st) return st;
-    settle(c, 0, data->targets);
+    to_units_of_device(c, 0, data->targets);
     return bench_reals(data->dev, c->is_double, data->targets, &data->aims);
 }
 
@@ -260,9 +260,10 @@ static larmor_status check_sizes(const bench_case *c)
     bytes = of_one;
     for (int d = 0; d < 3; d++) too_many |= __builtin_mul_overflow(bytes, n[d], &bytes);
     if (!too_many) return LARMOR_OK;
-    return larmor_fail(LARMOR_ERR_ARG,
-                       "--modes %lld,%lld,%lld, --points %lld, --batch %lld: more bytes than 63 bits count; give less",
-                       (long long)n[0], (long long)n[1], (long long)n[2], (long long)c->points, (long long)c->batch);
+    return larmor_fail(
+        LARMOR_ERR_ARG,
+        "--modes %lld,%lld,%lld, --points %lld, --batch %lld: more bytes than 63 bits count; give less",
+        (long long)n[0], (long long)n[1], (long long)n[2], (long long)c->points, (long long)c->batch);
 }
 
 larmor_status bench_data_draw(larmor_device *dev, bench_case *c, bench_data *data)

@@ -57,7 +57,8 @@ static void append(case_list *list, bench_case c)
             list->lacks_memory = 1;
             return;
         }
-        list->c = more, list->room = room;
+        list->c = more;
+        list->room = room;
     }
     list->c[list->count++] = c;
 }
@@ -225,7 +226,8 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
     } sets[] = {{"paper", add_paper}, {"mri", add_mri}, {"cpu", add_cpu}, {"gnufftw", add_gnufftw}};
     case_list list = {.wish = wish};
     larmor_status st = LARMOR_OK;
-    *cases = NULL, *count = 0;
+    *cases = NULL;
+    *count = 0;
     if (!wish->matrix) st = add_single(&list);
     for (size_t i = 0; wish->matrix && i < sizeof sets / sizeof *sets; i++)
         if (!strcmp(wish->matrix, sets[i].name)) sets[i].add(&list);
@@ -237,6 +239,7 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
         free(list.c);
         return st;
     }
-    *cases = list.c, *count = list.count;
+    *cases = list.c;
+    *count = list.count;
     return LARMOR_OK;
 }

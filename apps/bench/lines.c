@@ -17,9 +17,9 @@ struct bench_lines {
     const char *path, *peer_library;
     larmor_device *dev;
     FILE *out;
-    char **known; /* the descriptions that the file had */
+    char **known;      /* the descriptions that the file had */
     int count, is_new; /* is_new: the file was not there and has no line yet */
-    json j; /* of the line that is being written, into memory */
+    json j;            /* of the line that is being written, into memory */
     char *text;
     size_t size;
 };
@@ -63,7 +63,9 @@ larmor_status bench_lines_open(const char *path, larmor_device *dev, const char 
     *out = NULL;
     bench_lines *lines = calloc(1, sizeof *lines);
     if (!lines) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    lines->path = path, lines->dev = dev, lines->peer_library = peer_library;
+    lines->path = path;
+    lines->dev = dev;
+    lines->peer_library = peer_library;
     larmor_status st = read_descriptions(lines);
     if (!st && !(lines->out = fopen(path, "a")))
         st = larmor_fail(LARMOR_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));

@@ -55,7 +55,9 @@ larmor_status bench_peer_open(const char *name, const char *path, larmor_device 
                            name, name, name);
     bench_peer *peer = calloc(1, sizeof *peer);
     if (!peer) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    peer->calls = calls, peer->is_cuda = is_cuda, peer->number = number;
+    peer->calls = calls;
+    peer->is_cuda = is_cuda;
+    peer->number = number;
     const larmor_status st = load(peer, path, dev);
     if (st) {
         bench_peer_close(peer);

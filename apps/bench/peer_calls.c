@@ -30,11 +30,9 @@ typedef int target_count;
 typedef int64_t target_count;
 #endif
 
+#define BOTH(X, name) X(DOUBLE(name)) X(SINGLE(name))
 #define FUNCTIONS(X)                                                                                                 \
-    X(DOUBLE(default_opts))                                                                                          \
-    X(DOUBLE(makeplan)) X(DOUBLE(setpts)) X(DOUBLE(execute)) X(DOUBLE(destroy))                                      \
-    X(SINGLE(makeplan)) X(SINGLE(setpts)) X(SINGLE(execute)) X(SINGLE(destroy))                                      \
-    FUNCTIONS_OF_CLOCK(X)
+    X(DOUBLE(default_opts)) BOTH(X, makeplan) BOTH(X, setpts) BOTH(X, execute) BOTH(X, destroy) FUNCTIONS_OF_CLOCK(X)
 #define MEMBER(name) __typeof__(name) *name;
 #define ENTRY_OF(name) {#name, offsetof(bench_peer_functions, name)},
 #define ENTRY(name) ENTRY_OF(name) /* after the name was expanded */
@@ -59,7 +57,7 @@ static larmor_status check_options(const bench_peer_functions *f)
     while (written && o.byte[written - 1] == 0xa5) written--;
     if (written <= sizeof o.options && written + sizeof(double) > sizeof o.options) return LARMOR_OK;
     return larmor_fail(LARMOR_ERR_UNSUPPORTED,
-                       "--peer " NAME ": the library has %zu bytes of options, the header %zu; build larmor-bench with "
+                       "--peer " NAME ": the library has %zu bytes of options, the header %zu; build larmor-bench by "
                        "the header of the library's version",
                        written, sizeof o.options);
 }
@@ -83,7 +81,7 @@ static larmor_status find(void *library, bench_peer_functions **functions)
     return st;
 }
 
-static larmor_status told(const char *what, int code)
+static larmor_status status_of(const char *what, int code)
 {
     return code ? larmor_fail(LARMOR_ERR_BACKEND, NAME ": %s returned %d", what, code) : LARMOR_OK;
 }
@@ -101,6 +99,7 @@ static larmor_status create(const bench_peer_functions *f, const bench_case *c, 
     o.gpu_device_id = choice->number;
 #else
     o.nthreads = choice->number;
+    o.showwarn = 0; /* else it prints a line for every plan where threads share cores */
 #endif
     DOUBLE(plan) in_double = NULL;
     SINGLE(plan) in_single = NULL;
@@ -108,7 +107,7 @@ static larmor_status create(const bench_peer_functions *f, const bench_case *c, 
         c->is_double ? f->DOUBLE(makeplan)(c->type, c->ndim, c->modes, sign, batch, c->tol, &in_double, &o)
                      : f->SINGLE(makeplan)(c->type, c->ndim, c->modes, sign, batch, (float)c->tol, &in_single, &o);
     *plan = c->is_double ? (void *)in_double : (void *)in_single;
-    return told("makeplan", code);
+    return status_of("makeplan", code);
 }
 
 static larmor_status set_points(const bench_peer_functions *f, const bench_case *c, void *plan, void *const x[3],
@@ -118,15 +117,16 @@ static larmor_status set_points(const bench_peer_functions *f, const bench_case 
     const int64_t count = c->type == 3 ? bench_case_modes(c) : 0;
     const target_count n = (target_count)count;
     if (n != count) return larmor_fail(LARMOR_ERR_BACKEND, NAME ": more targets than its int counts");
-    return told("setpts", c->is_double
-                              ? f->DOUBLE(setpts)(plan, c->points, x[0], x[1], x[2], n, t[0], t[1], t[2])
-                              : f->SINGLE(setpts)(plan, c->points, x[0], x[1], x[2], n, t[0], t[1], t[2]));
+    return status_of("setpts", c->is_double
+                                   ? f->DOUBLE(setpts)(plan, c->points, x[0], x[1], x[2], n, t[0], t[1], t[2])
+                                   : f->SINGLE(setpts)(plan, c->points, x[0], x[1], x[2], n, t[0], t[1], t[2]));
 }
 
-static larmor_status execute(const bench_peer_functions *f, const bench_case *c, void *plan, void *values, void *modes)
+static larmor_status execute(const bench_peer_functions *f, const bench_case *c, void *plan, void *values,
+                             void *modes)
 {
-    return told("execute",
-                c->is_double ? f->DOUBLE(execute)(plan, values, modes) : f->SINGLE(execute)(plan, values, modes));
+    return status_of("execute", c->is_double ? f->DOUBLE(execute)(plan, values, modes)
+                                             : f->SINGLE(execute)(plan, values, modes));
 }
 
 static void destroy(const bench_peer_functions *f, const bench_case *c, void *plan)
@@ -140,23 +140,23 @@ static void destroy(const bench_peer_functions *f, const bench_case *c, void *pl
 #ifdef PEER_IS_CUDA
 static larmor_status wait_for_all(const bench_peer_functions *f)
 {
-    return told("cudaDeviceSynchronize", f->cudaDeviceSynchronize());
+    return status_of("cudaDeviceSynchronize", f->cudaDeviceSynchronize());
 }
 
 static larmor_status start(bench_peer_functions *f)
 {
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < 2 && !st; i++)
-        if (!f->event[i]) st = told("cudaEventCreate", f->cudaEventCreate(&f->event[i]));
-    return st ? st : told("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
+        if (!f->event[i]) st = status_of("cudaEventCreate", f->cudaEventCreate(&f->event[i]));
+    return st ? st : status_of("cudaEventRecord", f->cudaEventRecord(f->event[0], NULL));
 }
 
 static larmor_status stop(const bench_peer_functions *f, double *seconds)
 {
     float milliseconds = 0;
-    larmor_status st = told("cudaEventRecord", f->cudaEventRecord(f->event[1], NULL));
-    if (!st) st = told("cudaEventSynchronize", f->cudaEventSynchronize(f->event[1]));
-    if (!st) st = told("cudaEventElapsedTime", f->cudaEventElapsedTime(&milliseconds, f->event[0], f->event[1]));
+    larmor_status st = status_of("cudaEventRecord", f->cudaEventRecord(f->event[1], NULL));
+    if (!st) st = status_of("cudaEventSynchronize", f->cudaEventSynchronize(f->event[1]));
+    if (!st) st = status_of("cudaEventElapsedTime", f->cudaEventElapsedTime(&milliseconds, f->event[0], f->event[1]));
     *seconds = 1e-3 * milliseconds;
     return st;
 }

@@ -23,7 +23,8 @@ typedef struct bench_peer_calls {
                             void **plan);
     larmor_status (*set_points)(const bench_peer_functions *f, const bench_case *c, void *plan, void *const x[3],
                                 void *const targets[3]);
-    larmor_status (*execute)(const bench_peer_functions *f, const bench_case *c, void *plan, void *values, void *modes);
+    larmor_status (*execute)(const bench_peer_functions *f, const bench_case *c, void *plan, void *values,
+                             void *modes);
     void (*destroy)(const bench_peer_functions *f, const bench_case *c, void *plan);
     /* Its own clock, NULL on a processor. */
     larmor_status (*wait)(const bench_peer_functions *f);

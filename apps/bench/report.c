@@ -40,8 +40,7 @@ void bench_print_case(const bench_result *r)
     }
     printf("%9.3f %9.3f %9.3f %9.3f %9.3f %9.2f %8.1e", 1e3 * t->times[BENCH_PLAN].median,
            1e3 * t->times[BENCH_POINTS].median, 1e3 * bench_seconds(t, BENCH_ONE_EXECUTE),
-           1e3 * bench_seconds(t, BENCH_BOTH), 1e3 * bench_seconds(t, BENCH_ONE_LEAST), 1e-6 * rate,
-           t->error);
+           1e3 * bench_seconds(t, BENCH_BOTH), 1e3 * bench_seconds(t, BENCH_ONE_LEAST), 1e-6 * rate, t->error);
     if (r->peers) print_peer(r);
     putchar('\n');
     fflush(stdout);

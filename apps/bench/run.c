@@ -215,7 +215,7 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
     };
     bench_subject *const subject = &ours.base;
     st = larmor_timer_create(place->dev, &ours.timer);
-    if (!st) st = own_create(subject); /* what cannot be is told before the peer runs */
+    if (!st) st = own_create(subject); /* a plan that cannot be made ends the case before the peer runs */
     own_destroy(subject);
     if (!st && place->peer) st = run_with_peer(&ours, place, result);
     if (!st && !place->peer) st = bench_measure(&subject, 1, place->repeats, place->budget);

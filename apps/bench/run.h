@@ -38,8 +38,8 @@ typedef struct bench_place {
 
 void bench_place_clear(bench_place *place); /* the data */
 
-/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. What fails in
- * the peer is told in result, not returned.
+/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. A failure of
+ * the peer is noted in result and not returned.
  *
  * Errors  larmor's own, LARMOR_STOPPED after a signal. */
 larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *result);
