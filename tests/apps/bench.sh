@@ -10,6 +10,12 @@ errors = [json.loads(line)["larmor"]["error"] for line in open(sys.argv[1])]
 sys.exit(not (len(errors) == int(sys.argv[3]) and all(0 < e <= float(sys.argv[2]) for e in errors)))
 END
 }
+expect 0 --help
+printed '^  nufft '
+printed '^  planner '
+expect 0 planner --help
+printed '^usage: larmor-bench planner \[options\]$'
+
 small="--device cpu --threads 1 --repeats 1 --points 500"
 
 for dims in 1 2 3; do
