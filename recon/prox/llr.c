@@ -5,7 +5,7 @@
 
 #include "recon/frames.h"
 #include "recon/prox/prox.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 typedef struct low_rank {
     double weight;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "recon/prox/prox.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 /* Entries first .. first + count - 1 of the last dimension, in the given shape; it is only written where the caller owns
  * x. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "recon/prox/prox.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 typedef struct wavelet {
     uint64_t applied;

@@ -1,7 +1,7 @@
 /* Lines along x at the integers of y (and z, outermost). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 /* Which lines of a matrix are there: the options with their defaults, for y and z. */
 typedef struct pattern {

@@ -4,7 +4,7 @@
  * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)
 {

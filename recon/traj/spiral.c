@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 typedef struct arm {
     double radius, twist, density; /* |dk/du| = radius sqrt(1 + (twist u^(1/density))^2) */

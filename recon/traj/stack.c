@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 static int64_t spokes(const lmr_traj_plan *plan)
 {

@@ -1,4 +1,4 @@
-/* recon/prox/table.c: regularisers by name, and their units. SPDX-License-Identifier: Apache-2.0 */
+/* recon/prox/regulariser.c: regularisers by name, and their units. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/regulariser_support.h"
 
 enum { N = 16, COILS = 2, SAMPLES = 24, READOUTS = 9, M = SAMPLES * READOUTS, FRAMES = 2 };

@@ -1,5 +1,5 @@
 /* Regularisers by name. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 #include <math.h>
 #include <stdlib.h>

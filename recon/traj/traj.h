@@ -1,6 +1,6 @@
 /* What a trajectory is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TRAJ_TABLE_H
-#define LMR_TRAJ_TABLE_H
+#ifndef LMR_TRAJ_H
+#define LMR_TRAJ_H
 
 #include "core/status.h"
 #include "larmor/recon.h"

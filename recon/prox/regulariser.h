@@ -1,6 +1,6 @@
 /* What a regulariser is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REGULARISER_TABLE_H
-#define LMR_REGULARISER_TABLE_H
+#ifndef LMR_REGULARISER_H
+#define LMR_REGULARISER_H
 
 #include <stdatomic.h>
 
