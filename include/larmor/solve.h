@@ -292,9 +292,20 @@ LARMOR_API void larmor_regulariser_free(larmor_regulariser *r);               /*
 LARMOR_API larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts,
                                                      larmor_solve_opts *solve);
 
-/* The name and one-line description of regulariser i, or NULL past the last. */
-LARMOR_API const char *larmor_regulariser_name(int i);
-LARMOR_API const char *larmor_regulariser_help(int i);
+enum { /* members of larmor_regulariser_opts that count for a regulariser */
+       LARMOR_TAKES_SERIES = 1,
+       LARMOR_NEEDS_SERIES = 2, /* no single images */
+       LARMOR_TAKES_TIME = 4,
+       LARMOR_TAKES_BLOCK = 8
+};
+
+typedef struct larmor_regulariser_info {
+    const char *name, *help;
+    unsigned takes; /* a sum of those above */
+} larmor_regulariser_info;
+
+/* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
+LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
 /* What it is made of, for solvers of your own: the penalty of x is the least of weight g(K z) over all z with E z = x.
  * The parts belong to the regulariser. */

@@ -169,6 +169,7 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 const lmr_regulariser_kind lmr_regulariser_llr = {
     .name = "llr",
     .help = "locally low rank: series of images, nuclear norms of blocks",
+    .takes = LARMOR_TAKES_SERIES | LARMOR_NEEDS_SERIES | LARMOR_TAKES_BLOCK,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -3,39 +3,41 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const lmr_regulariser_kind *const table[] = {
-    &lmr_regulariser_tv,
-    &lmr_regulariser_tgv,
-    &lmr_regulariser_wavelet,
-    &lmr_regulariser_llr,
-};
+#include "core/names.h"
+
+/* A new regulariser is a line here and a file in this folder that defines lmr_regulariser_<name>. */
+#define REGULARISERS(X)                                                                                              \
+    X(tv)                                                                                                            \
+    X(tgv)                                                                                                           \
+    X(wavelet)                                                                                                       \
+    X(llr)
+
+#define DECLARE(name) extern const lmr_regulariser_kind lmr_regulariser_##name;
+#define ROW(name) &lmr_regulariser_##name,
+REGULARISERS(DECLARE)
+static const lmr_regulariser_kind *const table[] = {REGULARISERS(ROW)};
 enum { COUNT = sizeof table / sizeof *table };
 
 /* ---- the table ---- */
 
-const char *larmor_regulariser_name(int i)
+larmor_regulariser_info larmor_regulariser_entry(int i)
 {
-    return i >= 0 && i < COUNT ? table[i]->name : NULL;
+    if (i < 0 || i >= COUNT) return (larmor_regulariser_info){.name = NULL};
+    return (larmor_regulariser_info){table[i]->name, table[i]->help, table[i]->takes};
 }
 
-const char *larmor_regulariser_help(int i)
+static const char *name_at(int i)
 {
-    return i >= 0 && i < COUNT ? table[i]->help : NULL;
+    return larmor_regulariser_entry(i).name;
 }
 
 static larmor_status find(const char *name, const lmr_regulariser_kind **kind)
 {
-    char known[128] = "";
-    *kind = NULL;
-    for (int i = 0; i < COUNT; i++) {
-        if (name && !strcmp(name, table[i]->name)) *kind = table[i];
-        if (i) strncat(known, i + 1 < COUNT ? ", " : " or ", sizeof known - strlen(known) - 1);
-        strncat(known, table[i]->name, sizeof known - strlen(known) - 1);
-    }
-    if (*kind) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got \"%s\", expected %s", name ? name : "(null)", known);
+    int entry;
+    LMR_TRY(lmr_find_name("regulariser", name, name_at, &entry));
+    *kind = table[entry];
+    return LARMOR_OK;
 }
 
 static larmor_status check(const char *name, const larmor_regulariser_opts *o)

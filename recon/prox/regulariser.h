@@ -1,4 +1,4 @@
-/* What a regulariser is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
+/* What a regulariser is: a row of the table in regulariser.c. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_REGULARISER_H
 #define LMR_REGULARISER_H
 
@@ -9,6 +9,7 @@
 
 typedef struct lmr_regulariser_kind {
     const char *name, *help;
+    unsigned takes;     /* as in larmor_regulariser_info */
     double lambda, tol; /* defaults */
     int max_iter;
     double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
@@ -32,8 +33,5 @@ struct larmor_regulariser {
     double weight; /* the absolute one of the last run */
     atomic_int refs;
 };
-
-extern const lmr_regulariser_kind lmr_regulariser_tv, lmr_regulariser_tgv, lmr_regulariser_wavelet,
-    lmr_regulariser_llr;
 
 #endif

@@ -33,6 +33,7 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 const lmr_regulariser_kind lmr_regulariser_tv = {
     .name = "tv",
     .help = "total variation: piecewise constant images",
+    .takes = LARMOR_TAKES_SERIES | LARMOR_TAKES_TIME,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -95,5 +95,10 @@ static void fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_spiral = {
-    "spiral", "2D spiral arms from the centre (matrix X[,Y]; readouts: arms, samples, density, undersampling)", size,
-    fill};
+    .info = {.name = "spiral",
+             .help = "2D spiral arms from the centre (matrix X[,Y]; readouts: arms, samples, density: 1 is "
+                     "Archimedean, more is denser in the centre, undersampling)",
+             .header = "spiral"},
+    .size = size,
+    .fill = fill,
+};

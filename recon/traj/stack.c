@@ -11,8 +11,7 @@ static int64_t spokes(const lmr_traj_plan *plan)
 
 static larmor_status size(lmr_traj_plan *plan)
 {
-    int64_t *n = plan->opts.matrix;
-    if (!n[2]) n[2] = 1;
+    const int64_t *n = plan->opts.matrix;
     plan->nd = n[2] > 1 ? 3 : 2;
     if (!plan->samples) plan->samples = 2 * n[0];
     if (!plan->readouts)
@@ -24,10 +23,10 @@ static larmor_status size(lmr_traj_plan *plan)
 
 static void fill(const lmr_traj_plan *plan, double *k)
 {
-    const int64_t centre = plan->opts.matrix[2] / 2;
+    const int64_t centre = plan->opts.matrix[2] / 2, first = plan->opts.first / plan->opts.matrix[2];
 #pragma omp parallel for schedule(static) num_threads(plan->threads)
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = lmr_traj_golden_angle(plan->opts.first + j % spokes(plan), plan->opts.tiny);
+        const double angle = lmr_traj_golden_angle(first + j % spokes(plan), plan->opts.tiny);
         double *line = k + plan->nd * plan->samples * j;
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
         if (plan->nd == 2) continue;
@@ -37,7 +36,11 @@ static void fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_stars = {
-    "stars",
-    "3D stack of golden-angle stars (matrix X,Y,Z; readouts: spokes of each partition, samples, tiny, "
-    "undersampling)",
-    size, fill};
+    .info = {.name = "stars",
+             .help =
+                 "3D stack of golden-angle stars (matrix X,Y,Z; readouts: spokes of each partition, samples, tiny, "
+                 "undersampling)",
+             .header = "goldenangle"},
+    .size = size,
+    .fill = fill,
+};
