@@ -353,7 +353,8 @@ typedef struct larmor_choice {
  * C        of A^H A, or of one frame's for a series.
  * x        start in, solution out; zeros are a good start.
  * opts     as of larmor_cg or larmor_regularised, whose preconditioner or circulant may but need not be of C; of
- *          larmor_cg lambda is ignored. They end when the error is small beside the noise of the image, or at tol.
+ *          larmor_cg lambda is ignored. They end at tol where that is given, else when the error is small beside the
+ *          noise of the image.
  * choice   may be NULL, and report.
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stein, Ann. Stat. 9, 1135 (1981); the trace from one sample of noise: Ramani, Blu, Unser, IEEE Trans. Image

@@ -262,12 +262,12 @@ static larmor_status finish(lmr_pair *s, const larmor_solve_opts *opts, larmor_r
     LMR_TRY(larmor_circulant_inverse(s->c, s->choice.weight, NULL, 0, &M));
     larmor_status st = larmor_nrm2(s->x, &size);
     if (o.max_iter == 0) o.max_iter = 100;
-    if (o.tol == 0) o.tol = -1;
     o.lambda = s->choice.weight;
     o.judge = M;
     if (o.circulant) o.precondition = M;
     o.circulant = NULL;
-    if (o.error == 0) o.error = fmax(ENOUGH * s->choice.image_noise, WITHOUT_NOISE * size);
+    if (o.error == 0 && o.tol == 0) o.error = fmax(ENOUGH * s->choice.image_noise, WITHOUT_NOISE * size);
+    if (o.tol == 0) o.tol = -1;
     if (!st) st = lmr_cg_normal(s->risk.A, s->risk.rhs, s->risk.square, s->x, &o, report);
     larmor_op_free(M);
     return st;

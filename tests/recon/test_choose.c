@@ -194,6 +194,28 @@ static void a_sample_of_noise_that_is_too_large_is_found_out(void **state)
         }
 }
 
+/* By cg: the report of the run at the weight that was chosen. */
+static larmor_report last_run(const scan *s, int max_iter, double tol)
+{
+    larmor_array *x = zeros(LARMOR_C64, s->image);
+    larmor_report report;
+    const larmor_solve_opts opts = {.max_iter = max_iter, .tol = tol, .circulant = s->C};
+    assert_ok(larmor_cg_choose(s->A, s->b, s->noise, s->C, x, &opts, NULL, &report));
+    larmor_array_free(x);
+    return report;
+}
+
+static void a_tolerance_and_a_limit_of_iterations_hold_for_the_last_run(void **state)
+{
+    (void)state;
+    scan s = noisy_scan(0.5);
+    const larmor_report own = last_run(&s, 0, 0), tight = last_run(&s, 0, 1e-5), short_one = last_run(&s, 2, 1e-6);
+    assert_true(own.end == LARMOR_END_TOLERANCE && own.residual > 1e-4); /* ended by the noise, or this shows nothing */
+    assert_true(tight.end == LARMOR_END_TOLERANCE && tight.residual <= 1e-5);
+    assert_true(short_one.end == LARMOR_END_ITERATIONS && short_one.iters == 2);
+    free_scan(&s);
+}
+
 static void without_noise_the_weight_is_the_least(void **state)
 {
     (void)state;
@@ -263,6 +285,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
     cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
     cmocka_unit_test(a_sample_of_noise_that_is_too_large_is_found_out),
+    cmocka_unit_test(a_tolerance_and_a_limit_of_iterations_hold_for_the_last_run),
     cmocka_unit_test(without_noise_the_weight_is_the_least),
     cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
     cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
