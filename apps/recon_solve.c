@@ -8,8 +8,8 @@
 
 #include "try.h"
 
-#define ENOUGH 0.1       /* error of a solution relative to the noise in it */
-#define RELATIVE_CG 1e-4 /* lambda where it cannot be chosen */
+#define ENOUGH 0.1 /* error of a solution relative to the noise in it */
+#define ALIKE 1.5  /* times the data of another image: a weight that was chosen from it still holds */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -19,12 +19,17 @@ enum {
 
 int recon_chooses(const recon_job *job)
 {
-    return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
+    return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice;
+}
+
+int recon_from_data(const recon_result *result)
+{
+    return result->origin == ORIGIN_DATA || result->origin == ORIGIN_SCAN;
 }
 
 double recon_noise(const recon_result *result)
 {
-    return result->noise * (result->chosen ? result->choice.noise : 1);
+    return result->noise * (recon_from_data(result) ? result->choice.noise : 1);
 }
 
 larmor_shape recon_image_shape(const larmor_grid *grid)
@@ -200,16 +205,13 @@ done:
     return st;
 }
 
-/* b, in A's order: the samples of frame after frame, with the root of the weights that A has. */
+/* b, in A's order: the samples of frame after frame. */
 static larmor_status gather(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
                             larmor_array **b)
 {
     const larmor_dtype dtype = recon_precision(job);
     const larmor_shape shape = larmor_op_out_shape(A);
-    if (count == 1) {
-        TRY(larmor_sense_weigh(frames[0].weights, frames[0].samples.kspace));
-        return larmor_array_convert(frames[0].samples.kspace, dtype, b);
-    }
+    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
     larmor_array *line = NULL, *one = NULL;
     int64_t first = 0;
     larmor_status st;
@@ -217,7 +219,6 @@ static larmor_status gather(const recon_job *job, const recon_frame *frames, int
     OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one), one = NULL;
-        OR(done, larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
         OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         OR(done, put(one, line, first));
         first += larmor_array_count(one);
@@ -255,13 +256,14 @@ done:
 }
 
 /* The circulant of one frame; that of a series is of the mean of its frames; NULL if none is wanted. */
-static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, larmor_circulant **C)
+static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, recon_origin origin,
+                                  larmor_circulant **C)
 {
     const larmor_shape shape = recon_image_shape(&frames[0].grid);
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
-    if (job->sets || (job->precondition < 0 && !recon_chooses(job))) return LARMOR_OK;
+    if (job->sets || (job->precondition < 0 && origin != ORIGIN_DATA)) return LARMOR_OK;
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
     if (count > 1) {
         OR(done, join(job, frames, count, &traj, &weights));
@@ -332,6 +334,72 @@ static double excess_of(const recon_job *job)
     return estimated ? most : 1;
 }
 
+/* ---- the weight of an earlier image ---- */
+
+static double data_of(const recon_frame *frames, int count)
+{
+    double data = 0;
+    for (int i = 0; i < count; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    return data;
+}
+
+static recon_origin origin_of(const recon_job *job, const recon_frame *frames, int count)
+{
+    const recon_weight *known = &job->chosen;
+    if (job->choose != CHOOSE_AUTO) return ORIGIN_USER;
+    if (!recon_chooses(job)) return ORIGIN_NOISE;
+    const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
+    const int alike = ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE);
+    return alike && known->encoding == frames[0].group.encoding ? ORIGIN_SCAN : ORIGIN_DATA;
+}
+
+/* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
+ * the deviation of the noise in A^H b for a penalty. */
+static larmor_status weight_unit(const recon_job *job, larmor_op *A, const larmor_array *noise, double *unit)
+{
+    larmor_array *x;
+    double size;
+    if (job->method == RECON_CG) {
+        TRY(larmor_nrm2(noise, &size));
+        *unit = size * size / (double)larmor_array_count(noise);
+        return LARMOR_OK;
+    }
+    TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    larmor_status st = larmor_op_adjoint(A, noise, x);
+    if (!st) st = larmor_nrm2(x, &size);
+    *unit = size / sqrt((double)larmor_array_count(x));
+    larmor_array_free(x);
+    return st;
+}
+
+/* Keep the weight of this image for those of the scan that follow. */
+static larmor_status keep_weight(recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, const recon_result *result)
+{
+    const double factor = result->choice.noise;
+    double unit;
+    TRY(weight_unit(job, A, noise, &unit));
+    job->chosen = (recon_weight){.weight = result->weight,
+                                 .noise = result->noise,
+                                 .unit = unit * (job->method == RECON_CG ? factor * factor : factor),
+                                 .data = data_of(frames, count),
+                                 .choice = result->choice,
+                                 .encoding = frames[0].group.encoding};
+    return LARMOR_OK;
+}
+
+/* The kept weight for this image; frames with as many samples have the very same. */
+static larmor_status kept_weight(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, recon_result *result)
+{
+    const recon_weight *known = &job->chosen;
+    double unit = known->unit;
+    if (data_of(frames, count) != known->data) TRY(weight_unit(job, A, noise, &unit));
+    result->choice = known->choice;
+    result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
+    return LARMOR_OK;
+}
+
 /* ---- solutions ---- */
 
 /* What the iterative methods share. */
@@ -363,6 +431,12 @@ done:
     return st;
 }
 
+/* 1 if the weight is that expected from the noise, or in units of it. */
+static int by_noise(const recon_job *job, const recon_result *result)
+{
+    return job->choose == CHOOSE_NOISE || result->origin == ORIGIN_NOISE;
+}
+
 static larmor_status conjugate_gradients(const recon_job *job, const problem *p, recon_result *result)
 {
     larmor_solve_opts solve = {.max_iter = job->iters,
@@ -372,15 +446,15 @@ static larmor_status conjugate_gradients(const recon_job *job, const problem *p,
                                .excess = excess_of(job)};
     larmor_status st = LARMOR_OK;
     TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
-    if (recon_chooses(job) && p->C) {
+    if (result->origin == ORIGIN_DATA) {
         solve.circulant = job->precondition < 0 ? NULL : p->C;
         st = larmor_cg_choose(p->A, p->b, p->noise, p->C, p->x, &solve, &result->choice, &result->report);
         result->weight = result->choice.weight;
     } else {
-        result->weight = (job->choose == CHOOSE_AUTO ? RELATIVE_CG : job->lambda) * result->largest;
-        if (job->choose == CHOOSE_NOISE && p->C) {
-            TRY(larmor_weight_of_noise(p->A, p->b, p->noise, p->C, NULL, &result->weight));
-            result->weight *= job->lambda;
+        if (job->choose == CHOOSE_FIXED) result->weight = job->lambda * result->largest;
+        if (by_noise(job, result)) {
+            TRY(larmor_weight_of_noise(p->A, p->b, p->noise, NULL, &result->weight));
+            if (job->choose == CHOOSE_NOISE) result->weight *= job->lambda;
         }
         solve.lambda = result->weight;
         st = solve_cg(job, p, &solve, &result->report);
@@ -404,13 +478,14 @@ static larmor_status regularised(const recon_job *job, int frames, const problem
                                        larmor_op_in_shape(p->A), &r));
     OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
-    if (recon_chooses(job) && p->C) {
+    if (result->origin == ORIGIN_DATA) {
         st = larmor_regularised_choose(p->A, p->b, p->noise, p->C, r, p->x, &solve, &result->choice, &result->report);
     } else {
-        if (job->choose == CHOOSE_NOISE && p->C) {
-            OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, p->C, r, &result->weight));
-            OR(done, larmor_regulariser_set_weight(r, result->weight * job->lambda));
+        if (by_noise(job, result)) {
+            OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
+            if (job->choose == CHOOSE_NOISE) result->weight *= job->lambda;
         }
+        if (job->choose != CHOOSE_FIXED) OR(done, larmor_regulariser_set_weight(r, result->weight));
         st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->report);
     }
     result->weight = larmor_regulariser_weight(r);
@@ -430,24 +505,29 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, recon_resu
     return LARMOR_OK;
 }
 
-static larmor_status iterate(const recon_job *job, const recon_frame *frames, int count, larmor_array **x,
+/* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
+static larmor_status iterate(recon_job *job, const recon_frame *frames, int count, double noise, larmor_array **x,
                              recon_result *result)
 {
     problem p = {NULL, NULL, NULL, NULL, NULL};
     larmor_status st;
-    OR(done, noise_level(job, &frames[0], &result->noise));
+    result->origin = origin_of(job, frames, count);
+    if (job->sets && result->origin == ORIGIN_DATA) result->origin = ORIGIN_NOISE; /* the first set had none */
+    result->noise = result->origin == ORIGIN_SCAN ? job->chosen.noise : noise;
+    OR(done, circulant_of(job, frames, count, result->origin, &p.C)); /* first, for what it takes while it is made */
     OR(done, make_operator(job, frames, count, &p.A, &result->toeplitz));
     OR(done, gather(job, frames, count, p.A, &p.b));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
-    OR(done, circulant_of(job, frames, count, &p.C));
-    OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
-    if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
+    OR(done, sample_noise(job, frames, count, p.b,
+                          result->noise * (result->origin == ORIGIN_SCAN ? job->chosen.choice.noise : 1), &p.noise));
+    if (result->origin == ORIGIN_SCAN) OR(done, kept_weight(job, frames, count, p.A, p.noise, result));
+    if (result->origin == ORIGIN_DATA && job->stage && job->stage(job->user, "choosing lambda")) {
         st = larmor_fail(LARMOR_STOPPED, "stopped by the caller before lambda was chosen");
         goto done;
     }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = recon_chooses(job) && p.C && result->choice.weight > 0;
+    if (!st && result->origin == ORIGIN_DATA) st = keep_weight(job, frames, count, p.A, p.noise, result);
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
     st = forgive(st, *x, result);
 done:
@@ -456,10 +536,37 @@ done:
     return st;
 }
 
+/* The weight from an image of the first set of maps, which sees nearly all of the object; its frequencies have the
+ * circulant that the choice needs. Images with other numbers of samples choose for themselves. */
+static larmor_status choose_by_first_set(recon_job *job, const recon_frame *frame, double noise, recon_result *result)
+{
+    recon_job one = *job;
+    recon_result first = *result;
+    larmor_array *x = NULL;
+    one.sets = 0, one.precondition = 0;
+    one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
+    TRY(recon_one_of(job->maps, 0, &one.maps));
+    const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
+    larmor_array_free(x), larmor_array_free(one.maps);
+    TRY(st);
+    if (first.interrupted) return larmor_fail(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    job->chosen = one.chosen;
+    job->chosen.unit = 0;
+    return LARMOR_OK;
+}
+
 larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor_array **x, recon_result *result)
 {
     *x = NULL;
-    return job->method == RECON_GRID ? grid_frame(job, frames, x) : iterate(job, frames, count, x, result);
+    if (job->method == RECON_GRID) return grid_frame(job, frames, x);
+    double noise;
+    TRY(noise_level(job, &frames[0], &noise));
+    for (int i = 0; i < count; i++) TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
+    const int by_first_set = job->sets && origin_of(job, frames, count) == ORIGIN_DATA;
+    if (by_first_set) TRY(choose_by_first_set(job, frames, noise, result));
+    TRY(iterate(job, frames, count, noise, x, result));
+    if (by_first_set && result->origin == ORIGIN_SCAN) result->origin = ORIGIN_DATA;
+    return LARMOR_OK;
 }
 
 larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)

@@ -368,14 +368,15 @@ LARMOR_API larmor_status larmor_regularised_choose(larmor_op *A, const larmor_ar
                                                    const larmor_solve_opts *opts, larmor_choice *choice,
                                                    larmor_report *report);
 
-/* The weight in units of the noise, which is about the best in many scans, and where the search begins. For larmor_cg,
- * r NULL: the power of a sample's noise over that of a voxel of the image, as a Gaussian prior has it. For a
- * regulariser: the deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image.
+/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for b
+ * and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image, which
+ * is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the deviation
+ * of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
  *
- * Errors  those of larmor_cg_choose. */
+ * noise   another sample of the noise that b has, as for larmor_cg_choose.
+ * Errors  LARMOR_ERR_ARG; those of larmor_cg. */
 LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                                const larmor_circulant *C, const larmor_regulariser *r,
-                                                double *weight);
+                                                const larmor_regulariser *r, double *weight);
 
 /* x, complex, <- independent numbers whose real and imaginary parts have mean 0 and this standard deviation; the same
  * seed gives the same numbers on every device. They are uniform, which is as good for all that larmor asks of noise.

@@ -201,23 +201,6 @@ done:
     return st;
 }
 
-larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                     const larmor_circulant *C, const larmor_regulariser *r, double *weight)
-{
-    lmr_pair s = {.choice = {.noise = 1}};
-    larmor_array *x;
-    *weight = 0;
-    if (!A || !b || !noise || !C)
-        return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b, a sample of the noise and a circulant are needed");
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    larmor_status st = lmr_pair_create(A, b, noise, C, x, &s);
-    s.least = 0;
-    if (!st) st = r ? lmr_pair_deviation(&s, noise, weight) : lmr_pair_weight(&s, noise, weight);
-    lmr_pair_free(&s);
-    larmor_array_free(x);
-    return st;
-}
-
 /* To where the filters have the least estimate, and again from there until that is near. */
 static larmor_status choose(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
 {
