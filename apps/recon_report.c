@@ -8,7 +8,7 @@
 #include "json.h"
 #include "recon_doubt.h"
 
-/* Of a weight, by recon_origin: given, chosen from the image or from an earlier one of the scan, expected from the noise. */
+/* Of a weight, by recon_origin. */
 static const char *const origins[] = {"user", "data", "scan", "noise"};
 
 /* ---- provenance ---- */

@@ -368,10 +368,10 @@ LARMOR_API larmor_status larmor_regularised_choose(larmor_op *A, const larmor_ar
                                                    const larmor_solve_opts *opts, larmor_choice *choice,
                                                    larmor_report *report);
 
-/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for b
- * and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image, which
- * is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the deviation
- * of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
+/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
+ * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,
+ * which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the
+ * deviation of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
  *
  * noise   another sample of the noise that b has, as for larmor_cg_choose.
  * Errors  LARMOR_ERR_ARG; those of larmor_cg. */
