@@ -27,14 +27,15 @@ typedef struct lmr_trial {
     const larmor_array *b;
     const larmor_held_out *held;
     const larmor_circulant *c;
-    larmor_array *x;              /* the caller's: the solution from the samples that are kept at weight `at` */
+    larmor_array *x;              /* the solution from the samples that are kept */
     larmor_array *rhs;            /* A^H b of them */
     larmor_array *image, *factors; /* like x */
     larmor_array *residual;       /* like b */
     double square;                /* |b|^2 */
-    double at, least;             /* at: 0 before the first */
+    double least;                 /* the smallest weight */
     double expected;              /* the weight that the noise alone would ask for; 0 where there is none */
     double deviation;             /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
+    double size;                  /* the norm of an image, about */
     double noise;                 /* the norm of the noise in an image, about; 0 where it is not known */
     lmr_curve curve;
     larmor_monitor monitor;
@@ -42,9 +43,8 @@ typedef struct lmr_trial {
     larmor_choice choice;
 } lmr_trial;
 
-/* x is the caller's; its content is the start. */
 larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
-                               const larmor_circulant *c, larmor_array *x, lmr_trial *t);
+                               const larmor_circulant *c, lmr_trial *t);
 void lmr_trial_free(lmr_trial *t);
 /* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to stop. */
 int lmr_trial_watch(void *trial, const larmor_progress *progress);
@@ -52,5 +52,7 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress);
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 /* Enter how far x is from the samples that are held out. */
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
+/* The weight of a regulariser, into t->choice. */
+larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 
 #endif
