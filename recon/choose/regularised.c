@@ -40,9 +40,9 @@ static larmor_status iterate(search *w, int count)
     double primal, other;
     for (int i = 0; i < count; i++) {
         LMR_TRY(lmr_admm_step(&w->s, w->u.z, &primal));
+        LMR_TRY(lmr_admm_follow(&w->t, &w->s));
         LMR_TRY(lmr_admm_step(&w->t, w->v.z, &other));
         LMR_TRY(lmr_admm_balance(&w->s, primal));
-        LMR_TRY(lmr_admm_follow(&w->t, &w->s));
         w->pair.choice.iters += 2;
         const larmor_progress progress = {.iter = w->pair.choice.iters, .residual = primal, .objective = NAN};
         if (lmr_pair_watch(&w->pair, &progress))
@@ -139,13 +139,15 @@ static larmor_status begin_images(search *w, const larmor_array *b, const larmor
 static larmor_status begin(search *w, larmor_op *A, const larmor_regulariser *r, const larmor_solve_opts *o)
 {
     larmor_solve_opts same = *o;
+    same.circulant = w->pair.c;
     LMR_TRY(lmr_regularised_create(r, A, w->pair.x, &w->u));
     LMR_TRY(lmr_regularised_create(r, A, w->moved, &w->v));
     LMR_TRY(nudge(w, A));
     same.monitor = NULL;
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
+    w->s.make = lmr_regularised_inverse, w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START * w->unit, &same, &w->s));
-    same.circulant = NULL, same.precondition = w->s.M;
+    same.precondition = w->s.M;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START * w->unit, &same, &w->t));
     LMR_TRY(lmr_admm_start(&w->s, w->u.z));
     return lmr_admm_start(&w->t, w->v.z);
@@ -162,6 +164,10 @@ static larmor_status finish(search *w, const larmor_array *b, const larmor_regul
     if (o.tol == 0 && size > 0) o.tol = fmin(LOOSEST, fmax(TIGHTEST, FIRM * w->pair.choice.image_noise / size));
     if (o.tol == 0) o.tol = r->kind->tol;
     lmr_regularised_watch(&w->u, &o);
+    if (!opts->circulant) {
+        larmor_op_free(w->s.M);
+        w->s.M = larmor_op_ref(opts->precondition), w->s.make = NULL;
+    }
     LMR_TRY(lmr_admm_weigh(&w->s, w->pair.choice.weight));
     const larmor_status st = lmr_admm_go_on(&w->s, b, w->u.z, &o, report);
     return lmr_regularised_image(&w->u, st);
