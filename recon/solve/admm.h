@@ -14,7 +14,7 @@ typedef struct lmr_admm {
     lmr_data f;
     larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
     larmor_prox *g;
-    double weight;        /* of g */
+    double weight;         /* of g */
     lmr_admm_inverse make; /* of M, with each penalty; NULL: M stays */
     const void *maker;
     double penalty;

@@ -9,7 +9,7 @@
 typedef struct lmr_regularised {
     larmor_op *AE;
     larmor_array *z;
-    const larmor_regulariser *r; /* neither it is owned nor what follows */
+    const larmor_regulariser *r; /* not owned, as E, x and circulant are not */
     larmor_op *E;
     larmor_array *x;
     const larmor_circulant *circulant; /* or NULL; with lambda what lmr_regularised_inverse needs */
