@@ -79,13 +79,3 @@ fail:
     free(s);
     return st;
 }
-
-larmor_status larmor_op_casorati_shift(larmor_op *C, const int64_t shift[3])
-{
-    casorati *s = lmr_op_self(C, forward);
-    if (!s || !shift)
-        return LMR_FAIL(LARMOR_ERR_ARG, "casorati: got operator %s, expected one of larmor_op_casorati and a shift",
-                        C ? larmor_op_name(C) : "NULL");
-    set_shift(s, shift);
-    return LARMOR_OK;
-}

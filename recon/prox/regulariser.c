@@ -55,15 +55,6 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
     return LARMOR_OK;
 }
 
-larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts, larmor_solve_opts *solve)
-{
-    const lmr_regulariser_kind *kind;
-    LMR_TRY(find(name, &kind));
-    if (opts) opts->lambda = kind->lambda;
-    if (solve) solve->max_iter = kind->max_iter, solve->tol = kind->tol;
-    return LARMOR_OK;
-}
-
 /* ---- the object ---- */
 
 larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, const larmor_regulariser_opts *opts,
@@ -79,7 +70,7 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     LMR_TRY(check(kind->name, &o));
     larmor_regulariser *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape, r->refs = 1;
+    r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape;
     r->penalty.lambda = o.lambda == 0 ? kind->lambda : fmax(0, o.lambda);
     const larmor_status st = kind->make(dev, &o, dtype, shape, &r->penalty);
     if (st)
@@ -89,15 +80,9 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     return st;
 }
 
-larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r)
-{
-    if (r) r->refs++;
-    return r;
-}
-
 void larmor_regulariser_free(larmor_regulariser *r)
 {
-    if (!r || --r->refs > 0) return;
+    if (!r) return;
     larmor_op_free(r->penalty.K), larmor_op_free(r->penalty.E);
     larmor_prox_free(r->penalty.g);
     larmor_device_free(r->dev);

@@ -2,8 +2,6 @@
 #ifndef LMR_REGULARISER_H
 #define LMR_REGULARISER_H
 
-#include <stdatomic.h>
-
 #include "core/array.h"
 #include "larmor/solve.h"
 
@@ -30,7 +28,6 @@ struct larmor_regulariser {
     larmor_penalty penalty;
     double fixed;  /* the absolute weight to take instead of lambda, or 0 */
     double weight; /* the absolute one of the last run */
-    atomic_int refs;
 };
 
 #endif

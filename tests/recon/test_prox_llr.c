@@ -26,15 +26,13 @@ static void matrices_of_rank_1_cost_their_norm(void **state)
     larmor_prox_free(p);
 }
 
-static void both_are_proximal_maps(void **state)
+static void it_is_a_proximal_map(void **state)
 {
     (void)state;
-    larmor_prox *nuclear, *blocks;
+    larmor_prox *nuclear;
     assert_ok(larmor_prox_nuclear(dev, 0.6, LARMOR_C128, LARMOR_SHAPE(5, 4, 3), &nuclear));
-    assert_ok(larmor_prox_low_rank(dev, 0.6, LARMOR_C128, SERIES, (int64_t[]){4, 4, 1}, &blocks));
     free(expect_minimum(nuclear, LARMOR_C128, LARMOR_SHAPE(5, 4, 3), 0.8, 3));
-    for (uint64_t seed = 1; seed < 4; seed++) free(expect_minimum(blocks, LARMOR_C128, SERIES, 0.8, seed));
-    larmor_prox_free(nuclear), larmor_prox_free(blocks);
+    larmor_prox_free(nuclear);
 }
 
 static void a_noisy_series_of_rank_1_comes_closer_to_the_truth(void **state)
@@ -88,7 +86,7 @@ static void one_frame_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(matrices_of_rank_1_cost_their_norm),
-    cmocka_unit_test(both_are_proximal_maps),
+    cmocka_unit_test(it_is_a_proximal_map),
     cmocka_unit_test(a_noisy_series_of_rank_1_comes_closer_to_the_truth),
     cmocka_unit_test(lambda_means_the_same_for_all_blocks),
     cmocka_unit_test(its_operator_is_an_adjoint_pair),

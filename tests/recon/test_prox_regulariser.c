@@ -44,8 +44,6 @@ static void an_unknown_name_lists_the_known(void **state)
         larmor_regulariser_create(dev, "tv", &(larmor_regulariser_opts){.lambda = NAN}, LARMOR_C64, IMAGE, &r),
         LARMOR_ERR_ARG, "tv: lambda is nan, expected a finite number");
     assert_refused(larmor_regulariser_create(dev, "tv", NULL, LARMOR_F32, IMAGE, &r), LARMOR_ERR_ARG, "complex type");
-    larmor_regulariser_opts opts;
-    assert_refused(larmor_regulariser_defaults("none", &opts, NULL), LARMOR_ERR_ARG, "got \"none\"");
 }
 
 /* ---- the laws of what they are made of ---- */
@@ -182,13 +180,9 @@ static void lambda_has_a_default_and_may_be_none(void **state)
     (void)state;
     for (int i = 0; name_at(i); i++) {
         const larmor_shape shape = shape_of(i);
-        larmor_regulariser_opts opts = {0};
-        larmor_solve_opts solve = {0};
         larmor_regulariser *r;
-        assert_ok(larmor_regulariser_defaults(name_at(i), &opts, &solve));
-        assert_true(opts.lambda > 0 && solve.max_iter > 0 && solve.tol > 0);
         assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
-        assert_true(larmor_regulariser_penalty(r).lambda == opts.lambda);
+        assert_true(larmor_regulariser_penalty(r).lambda > 0);
         larmor_regulariser_free(r);
         assert_ok(larmor_regulariser_create(dev, name_at(i), &(larmor_regulariser_opts){.lambda = -1}, LARMOR_C64,
                                             shape, &r));
