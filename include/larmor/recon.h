@@ -214,8 +214,9 @@ typedef struct larmor_sense_opts { /* zero means default */
                                   normal map of each takes, unless the model puts it far behind */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
- * may be a Toeplitz operator: the same within nufft_tol.
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
+ * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
+ * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
