@@ -4,7 +4,15 @@
 
 #include <math.h>
 
-enum { DEFAULT_ITERS = 50, LEAST_INNER = 3, MOST_INNER = 30, POWER_STEPS = 6, BALANCE_EVERY = 2, SETTLED = 40, AFRESH = 8 };
+enum {
+    DEFAULT_ITERS = 50,
+    LEAST_INNER = 3,
+    MOST_INNER = 30,
+    POWER_STEPS = 6,
+    BALANCE_EVERY = 2,
+    SETTLED = 40,
+    AFRESH = 8,
+};
 
 #define INNER_FALL 0.5 /* of the inner residual in one iteration, at least */
 
