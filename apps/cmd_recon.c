@@ -5,10 +5,10 @@
 
 #include "commands.h"
 #include "recon_options.h"
-#include "recon_prepare.h"
+#include "prepare.h"
 #include "recon_report.h"
 #include "recon_save.h"
-#include "recon_series.h"
+#include "series.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
 #define ONLY(field)                                                                                                  \

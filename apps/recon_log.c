@@ -1,6 +1,6 @@
 /* The log of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_log.h"
-#include "recon_doubt.h"
+#include "doubt.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef APP_RECON_LOG_H
 #define APP_RECON_LOG_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* The scan: readouts, trajectory, and what its reader warns of. */
 void recon_log_input(const recon_run *r);

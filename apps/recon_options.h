@@ -2,7 +2,7 @@
 #ifndef APP_RECON_OPTIONS_H
 #define APP_RECON_OPTIONS_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* Refuse what the chosen method would ignore; an option that has its default is never refused. Returns an exit code,
  * having said what is wrong. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "json.h"
-#include "recon_doubt.h"
+#include "doubt.h"
 
 /* ---- provenance ---- */
 

@@ -2,7 +2,7 @@
 #ifndef APP_RECON_REPORT_H
 #define APP_RECON_REPORT_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* Write the images to every output; returns an exit code, having said what is wrong. */
 int recon_write(recon_run *r);

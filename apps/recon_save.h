@@ -3,7 +3,7 @@
 #ifndef APP_RECON_SAVE_H
 #define APP_RECON_SAVE_H
 
-#include "recon_series.h"
+#include "series.h"
 
 /* One slice has one set of maps and one image one set of weights: more are refused before any work. This and the next
  * return an exit code, having said what is wrong. */

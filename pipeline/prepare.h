@@ -2,7 +2,7 @@
 #ifndef APP_RECON_PREPARE_H
 #define APP_RECON_PREPARE_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* Outputs first: what cannot be written is said before minutes of work. This and what follows return an exit code, having
  * said what is wrong. */

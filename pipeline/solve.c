@@ -1,6 +1,6 @@
 /* The methods of `larmor recon`: gridding, conjugate gradients, and regularised SENSE. SPDX-License-Identifier: Apache-2.0
  */
-#include "recon_solve.h"
+#include "solve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* One series after the other. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_series.h"
+#include "series.h"
 
 #include <stdio.h>
 #include <stdlib.h>

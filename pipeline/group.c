@@ -1,11 +1,11 @@
 /* Groups of readouts become images. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_group.h"
+#include "group.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recon_solve.h"
+#include "solve.h"
 #include "try.h"
 
 larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one)

@@ -1,10 +1,10 @@
 /* How much memory a reconstruction will take of its device: sums of the library's estimates.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon_plan.h"
+#include "plan.h"
 
 #include <string.h>
 
-#include "recon_solve.h"
+#include "solve.h"
 #include "try.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };

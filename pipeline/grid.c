@@ -1,14 +1,14 @@
 /* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is wider
  * than the field of view. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_grid.h"
+#include "grid.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "recon_series.h"
-#include "recon_solve.h"
+#include "series.h"
+#include "solve.h"
 #include "try.h"
 
 /* ---- what was asked for ---- */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "recon_group.h"
+#include "group.h"
 
 /* Doubt number i of an image as one line, with what to do. Returns which kind it is, or 0 past the last. */
 int recon_doubt(const recon_result *result, int i, char *line, size_t room);

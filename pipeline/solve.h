@@ -3,7 +3,7 @@
 #ifndef APP_RECON_SOLVE_H
 #define APP_RECON_SOLVE_H
 
-#include "recon_group.h"
+#include "group.h"
 
 /* What one image is made of; all of it belongs to whoever made it. */
 typedef struct recon_frame {

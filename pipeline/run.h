@@ -4,7 +4,7 @@
 
 #include "common.h"
 #include "progress.h"
-#include "recon_group.h"
+#include "group.h"
 
 /* The options as they were typed. */
 typedef struct recon_settings {

@@ -1,15 +1,15 @@
 /* All that comes before the first image. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_prepare.h"
+#include "prepare.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "recon_grid.h"
+#include "grid.h"
 #include "recon_log.h"
-#include "recon_plan.h"
-#include "recon_series.h"
-#include "recon_solve.h"
+#include "plan.h"
+#include "series.h"
+#include "solve.h"
 
 /* An output whose path is neither the scan's nor one of those before it. */
 static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)

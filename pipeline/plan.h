@@ -3,7 +3,7 @@
 #ifndef APP_RECON_PLAN_H
 #define APP_RECON_PLAN_H
 
-#include "recon_group.h"
+#include "group.h"
 
 typedef struct recon_plan {
     int64_t limit;   /* bytes that may be used, 0 if unknown */

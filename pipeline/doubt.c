@@ -1,5 +1,5 @@
 /* Why an image may not be what it seems. SPDX-License-Identifier: Apache-2.0 */
-#include "recon_doubt.h"
+#include "doubt.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef APP_RECON_SERIES_H
 #define APP_RECON_SERIES_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* 1 if settings, of type recon_settings, ask for this group. */
 int recon_wanted(const void *settings, const larmor_group *g);

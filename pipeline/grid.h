@@ -3,7 +3,7 @@
 #ifndef APP_RECON_GRID_H
 #define APP_RECON_GRID_H
 
-#include "recon_run.h"
+#include "run.h"
 
 /* The grids of all groups into r->job.grid, by header and options. This and what follows return an exit code, having said
  * what is wrong. */
