@@ -1,6 +1,6 @@
 /* The JSON writer, by exact text, and the reader of what it wrote. SPDX-License-Identifier: Apache-2.0 */
-#include "apps/json.h"
-#include "apps/json_read.h"
+#include "apps/common/json.h"
+#include "apps/common/json_read.h"
 
 #include <math.h>
 

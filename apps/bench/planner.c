@@ -1,5 +1,5 @@
 /* The planner's choices beside each other and beside fixed factors. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_planner.h"
+#include "planner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "bench_report.h"
+#include "report.h"
 
 void bench_write_json(const bench_report *report, FILE *out);
 

@@ -2,7 +2,7 @@
  * "cuFINUFFT: a load-balanced GPU library for general-purpose nonuniform FFTs", IPDPSW (2021): uniform in a cube of
  * eight cells of a fine grid with twice the modes. Cones are those of Irarrazabal and Nishimura, Magn. Reson. Med.
  * 33, 656 (1995), with the same winding on each. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_case.h"
+#include "case.h"
 
 #include <math.h>
 #include <stdio.h>

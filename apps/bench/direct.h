@@ -4,7 +4,7 @@
 
 #include <complex.h>
 
-#include "bench_case.h"
+#include "case.h"
 
 #define BENCH_MOST_OUTPUTS 100
 

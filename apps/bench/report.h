@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bench_run.h"
+#include "run.h"
 
 typedef struct bench_report {
     larmor_device *dev;       /* NULL if nothing runs */

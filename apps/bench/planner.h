@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bench_cases.h"
+#include "cases.h"
 
 enum { PLANNER_CASES = 20, PLANNER_FACTORS = 8 };
 extern const double planner_factors[PLANNER_FACTORS];

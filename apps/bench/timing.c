@@ -1,6 +1,6 @@
 /* Timing by the subject's own clock: several queued calls between its start and its stop.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "bench_time.h"
+#include "timing.h"
 
 #include <math.h>
 #include <stdio.h>

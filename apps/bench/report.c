@@ -1,5 +1,5 @@
 /* The report of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_report.h"
+#include "report.h"
 
 #include <math.h>
 #include <stdlib.h>

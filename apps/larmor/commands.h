@@ -1,4 +1,4 @@
-/* The commands of the program, each in apps/cmd_<name>.c. SPDX-License-Identifier: Apache-2.0 */
+/* The commands of the program, each in apps/larmor/cmd_<name>.c. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_COMMANDS_H
 #define APP_COMMANDS_H
 

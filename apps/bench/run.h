@@ -2,10 +2,10 @@
 #ifndef APP_BENCH_RUN_H
 #define APP_BENCH_RUN_H
 
-#include "bench_case.h"
-#include "bench_direct.h"
-#include "bench_peer.h"
-#include "bench_time.h"
+#include "case.h"
+#include "direct.h"
+#include "peer.h"
+#include "timing.h"
 
 #define BENCH_MOST_PEERS 12
 

@@ -3,8 +3,8 @@
 #ifndef APP_BENCH_PEER_H
 #define APP_BENCH_PEER_H
 
-#include "bench_case.h"
-#include "bench_time.h"
+#include "case.h"
+#include "timing.h"
 
 typedef struct bench_peer bench_peer;
 

@@ -6,9 +6,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "bench_cases.h"
-#include "bench_file.h"
-#include "bench_planner.h"
+#include "cases.h"
+#include "file.h"
+#include "planner.h"
 #include "commands.h"
 #include "common.h"
 

@@ -1,5 +1,5 @@
 /* Results to JSON and, of what bench_write_line wrote, back. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_file.h"
+#include "file.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Direct sums for a random subset of a NUFFT's outputs. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_direct.h"
+#include "direct.h"
 
 #include <math.h>
 #include <stdlib.h>

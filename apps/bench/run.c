@@ -1,5 +1,5 @@
 /* Runs one case of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
-#include "bench_run.h"
+#include "run.h"
 
 #include <stdio.h>
 #include <string.h>

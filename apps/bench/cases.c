@@ -1,7 +1,7 @@
 /* Sets of cases. paper: Shih et al., IPDPSW (2021). gnufftw: the sweep of Ou, "gNUFFTW: auto-tuning for
  * high-performance GPU-accelerated non-uniform fast Fourier transforms", UCB/EECS-2017-90 (2017).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "bench_cases.h"
+#include "cases.h"
 
 #include <math.h>
 #include <stdlib.h>

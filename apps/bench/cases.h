@@ -3,7 +3,7 @@
 #define APP_BENCH_CASES_H
 
 #include "args.h"
-#include "bench_case.h"
+#include "case.h"
 
 /* What is asked for: for one case its numbers, for a set what chooses from it. Zero or NULL: not asked for. */
 typedef struct bench_wish {

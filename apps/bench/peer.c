@@ -1,7 +1,7 @@
 /* FINUFFT and cuFINUFFT by dlopen: the calls and options that the documentation of version 2.5 gives. Both have the
  * same calls; FINUFFT's work on host pointers and wait, cuFINUFFT's on device pointers and CUDA's default stream.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "bench_peer.h"
+#include "peer.h"
 
 #include <dlfcn.h>
 #include <math.h>
