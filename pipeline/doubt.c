@@ -1,5 +1,5 @@
 /* Why an image may not be what it seems. SPDX-License-Identifier: Apache-2.0 */
-#include "doubt.h"
+#include "larmor/pipeline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,15 +27,15 @@ static void describe_partial(const larmor_coverage *c, int d, char *line, size_t
         "xyz"[d], fmax(-c->low[d], c->high[d]), fmin(-c->low[d], c->high[d]), "xyz"[d]);
 }
 
-int recon_doubt(const recon_result *result, int i, char *line, size_t room)
+int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room)
 {
-    if (result->maps.doubt != LARMOR_MAPS_TRUSTED && i-- == 0) {
-        describe_maps(&result->maps, line, room);
-        return (int)result->maps.doubt;
+    if (report->maps.doubt != LARMOR_MAPS_TRUSTED && i-- == 0) {
+        describe_maps(&report->maps, line, room);
+        return (int)report->maps.doubt;
     }
     for (int d = 0; d < 3; d++) {
-        if (!result->coverage.partial[d] || i-- != 0) continue;
-        describe_partial(&result->coverage, d, line, room);
+        if (!report->coverage.partial[d] || i-- != 0) continue;
+        describe_partial(&report->coverage, d, line, room);
         return LARMOR_MAPS_AMBIGUOUS + 1 + d;
     }
     return 0;

@@ -1,59 +1,54 @@
 /* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is wider
  * than the field of view. SPDX-License-Identifier: Apache-2.0 */
-#include "grid.h"
+#include "pipeline/grid.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "series.h"
-#include "solve.h"
-#include "try.h"
+#include "core/status.h"
+#include "pipeline/solve.h"
 
 /* ---- what was asked for ---- */
 
-/* Value d of a list of which the first stands for all axes that are as the first one in the header. */
-static double listed(const app_list *list, int d, int as_first)
+/* Value d of three, of which the first alone stands for all axes that are as the first one in the header. */
+static double listed(const double value[3], int d, int as_first)
 {
-    if (d < list->count) return list->value[d];
-    return list->count == 1 && as_first ? list->value[0] : 0;
+    if (value[d] > 0) return value[d];
+    return value[1] == 0 && value[2] == 0 && as_first ? value[0] : 0;
 }
 
-static larmor_status options_of(const recon_run *r, int encoding, larmor_grid_opts *opts)
+static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
 {
+    const larmor_recon_opts *o = &r->opts;
+    const double matrix[3] = {(double)o->matrix[0], (double)o->matrix[1], (double)o->matrix[2]};
     larmor_encoding e;
     *opts = (larmor_grid_opts){{0}, {0}, {0}};
-    TRY(larmor_raw_encoding(r->job.raw, encoding, &e));
+    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
     for (int d = 0; d < e.ndim; d++) {
-        opts->matrix[d] = (int64_t)listed(&r->s->matrix, d, e.recon_matrix[d] == e.recon_matrix[0]);
-        opts->fov_mm[d] = listed(&r->s->fov, d, fabs(e.recon_fov_mm[d] / e.recon_fov_mm[0] - 1) < 1e-6);
-        opts->oversample[d] = listed(&r->s->oversample, d, 1);
+        opts->matrix[d] = (int64_t)listed(matrix, d, e.recon_matrix[d] == e.recon_matrix[0]);
+        opts->fov_mm[d] = listed(o->fov_mm, d, fabs(e.recon_fov_mm[d] / e.recon_fov_mm[0] - 1) < 1e-6);
+        opts->oversample[d] = listed(o->oversample, d, 1);
     }
     return LARMOR_OK;
 }
 
-static larmor_status choose(recon_run *r)
+larmor_status lmr_grids_choose(larmor_recon *r)
 {
-    r->job.grid = calloc((size_t)r->info.groups + 1, sizeof *r->job.grid);
-    if (!r->job.grid) return NO_MEMORY();
-    for (int i = 0; i < r->info.groups; i++) {
+    r->job.grid = calloc((size_t)r->job.info.groups + 1, sizeof *r->job.grid);
+    if (!r->job.grid) return LMR_NO_MEMORY();
+    for (int i = 0; i < r->job.info.groups; i++) {
         larmor_group g;
         larmor_grid_opts opts;
-        TRY(larmor_raw_group(r->job.raw, i, &g));
-        TRY(options_of(r, g.encoding, &opts));
-        TRY(larmor_raw_grid(r->job.raw, g.encoding, &opts, &r->job.grid[i]));
+        LMR_TRY(lmr_source_group(r->job.source, i, &g));
+        LMR_TRY(options_of(r, g.encoding, &opts));
+        LMR_TRY(lmr_source_grid(r->job.source, g.encoding, &opts, &r->job.grid[i]));
     }
     return LARMOR_OK;
 }
 
-int recon_grids_choose(recon_run *r)
-{
-    const larmor_status st = choose(r);
-    return st ? app_fail_in(APP_INPUT, st, r->input) : APP_DONE;
-}
-
-/* ---- maps from a file ---- */
+/* ---- given maps ---- */
 
 /* 1 if the groups' grids are alike. */
 static int same_grid(const larmor_grid *a, const larmor_grid *b)
@@ -63,12 +58,12 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
     return same;
 }
 
-int recon_grids_fit_maps(recon_run *r, const int64_t size[4])
+int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4])
 {
     const larmor_grid first = r->job.grid[0];
-    int fit = size[3] == r->info.coils;
+    int fit = size[3] == r->job.info.coils;
     for (int d = 0; d < 3; d++) fit &= d < first.ndim ? size[d] >= first.matrix[d] : size[d] == 1;
-    for (int i = 0; i < r->info.groups && fit; i++) {
+    for (int i = 0; i < r->job.info.groups && fit; i++) {
         larmor_grid *g = &r->job.grid[i];
         if (i && !same_grid(g, &first)) continue;
         for (int d = 0; d < g->ndim; d++) {
@@ -77,7 +72,8 @@ int recon_grids_fit_maps(recon_run *r, const int64_t size[4])
         }
     }
     r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[0]);
-    if (r->maps_enlarge) app_log("field of view: the maps reach beyond it; reconstructed on their grid and cropped");
+    if (r->maps_enlarge)
+        lmr_log(&r->events, "field of view: the maps reach beyond it; reconstructed on their grid and cropped");
     return fit;
 }
 
@@ -86,16 +82,16 @@ int recon_grids_fit_maps(recon_run *r, const int64_t size[4])
 enum { MOST_LOOKS = 3 }; /* slices of an encoding: first, middle and last say enough of the others */
 
 /* The groups of an encoding to look at. */
-static int looks_of(const recon_run *r, int encoding, int look[MOST_LOOKS])
+static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
 {
-    int *first = calloc((size_t)r->info.groups + 1, sizeof *first), slices = 0, count = 0;
+    int *first = calloc((size_t)r->list.groups + 1, sizeof *first), slices = 0, count = 0;
     larmor_group g, other;
-    for (int i = 0; first && i < r->info.groups; i++) {
-        if (larmor_raw_group(r->job.raw, i, &g) || g.encoding != encoding || !recon_wanted(r->s, &g)) continue;
+    for (int i = 0; first && i < r->list.groups; i++) {
+        if (lmr_source_group(r->job.source, r->list.group[i], &g) || g.encoding != encoding) continue;
         int known = 0;
         for (int j = 0; j < slices && !known; j++)
-            known = !larmor_raw_group(r->job.raw, first[j], &other) && other.slice == g.slice;
-        if (!known) first[slices++] = i;
+            known = !lmr_source_group(r->job.source, first[j], &other) && other.slice == g.slice;
+        if (!known) first[slices++] = r->list.group[i];
     }
     for (int i = 0; i < MOST_LOOKS && i < slices; i++)
         look[count++] = first[slices <= MOST_LOOKS ? i : i * (slices - 1) / (MOST_LOOKS - 1)];
@@ -103,34 +99,35 @@ static int looks_of(const recon_run *r, int encoding, int look[MOST_LOOKS])
     return count;
 }
 
-static larmor_status extent_of(const recon_run *r, int group, larmor_extent *extent)
+static larmor_status extent_of(const larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
     int made;
-    TRY(recon_samples(&r->job, group, &samples, &made));
-    const larmor_status st = larmor_field_of_view_extent(samples.kspace, samples.traj,
-                                                         recon_image_shape(&r->job.grid[group]), NULL, extent);
+    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
+    const larmor_status st =
+        larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL, extent);
     larmor_samples_free(&samples);
     return st;
 }
 
 /* The largest extent of all that are looked at. */
-static larmor_status encoding_extent(const recon_run *r, int encoding, larmor_extent *most)
+static larmor_status encoding_extent(const larmor_recon *r, int encoding, larmor_extent *most)
 {
     int look[MOST_LOOKS];
     const int looks = looks_of(r, encoding, look);
     *most = (larmor_extent){{1, 1, 1}, 0};
     for (int i = 0; i < looks; i++) {
         larmor_extent e;
-        TRY(extent_of(r, look[i], &e));
+        LMR_TRY(extent_of(r, look[i], &e));
         for (int d = 0; d < 3; d++) most->factor[d] = fmax(most->factor[d], e.factor[d]);
         most->outside = fmax(most->outside, e.outside);
     }
     return LARMOR_OK;
 }
 
-static void say_enlarged(const recon_run *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
+static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
 {
+    lmr_events *events = &r->events;
     char factor[64], sides[96];
     int length = 0, size = 0;
     for (int d = 0; d < to->ndim; d++) {
@@ -138,28 +135,29 @@ static void say_enlarged(const recon_run *r, const larmor_extent *e, const larmo
         size += snprintf(sides + size, sizeof sides - (size_t)size, "%s%lld", d ? "x" : "", (long long)to->matrix[d]);
     }
     if (r->job.given)
-        app_log("warning: the object reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
-                "outside folds in. Maps of %s with the same voxels are taken, too.",
-                factor, (long long)from->matrix[0], (long long)from->matrix[1],
-                (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
+        lmr_warn(events,
+                 "the object reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
+                 "outside folds in. Maps of %s with the same voxels are taken, too.",
+                 factor, (long long)from->matrix[0], (long long)from->matrix[1],
+                 (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
     else
-        app_log("field of view: the object reaches to %s times it; reconstructed on a grid of %s and cropped", factor,
-                sides);
+        lmr_log(events, "field of view: the object reaches to %s times it; reconstructed on a grid of %s and cropped",
+                factor, sides);
 }
 
-static larmor_status enlarge_encoding(recon_run *r, int encoding)
+static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
 {
     larmor_extent extent;
     larmor_grid_opts opts;
     larmor_grid grid, before = {.ndim = 0};
-    TRY(encoding_extent(r, encoding, &extent));
+    LMR_TRY(encoding_extent(r, encoding, &extent));
     if (!(extent.factor[0] > 1 || extent.factor[1] > 1 || extent.factor[2] > 1)) return LARMOR_OK;
-    TRY(options_of(r, encoding, &opts));
+    LMR_TRY(options_of(r, encoding, &opts));
     for (int d = 0; d < 3; d++) opts.oversample[d] = extent.factor[d];
-    TRY(larmor_raw_grid(r->job.raw, encoding, &opts, &grid));
-    for (int i = 0; i < r->info.groups; i++) {
+    LMR_TRY(lmr_source_grid(r->job.source, encoding, &opts, &grid));
+    for (int i = 0; i < r->job.info.groups; i++) {
         larmor_group g;
-        TRY(larmor_raw_group(r->job.raw, i, &g));
+        LMR_TRY(lmr_source_group(r->job.source, i, &g));
         if (g.encoding != encoding) continue;
         before = r->job.grid[i];
         if (!r->job.given) r->job.grid[i] = grid;
@@ -169,20 +167,21 @@ static larmor_status enlarge_encoding(recon_run *r, int encoding)
     return LARMOR_OK;
 }
 
-int recon_grids_enlarge(recon_run *r)
+void lmr_grids_enlarge(larmor_recon *r)
 {
-    if (r->job.method == RECON_GRID || r->s->oversample.count || r->maps_enlarge) return APP_DONE;
-    for (int e = 0; e < r->info.encodings; e++) {
-        const larmor_status st = enlarge_encoding(r, e);
-        if (st) app_log("field of view: not looked beyond: %s", larmor_last_error()); /* what follows says more */
-    }
-    return APP_DONE;
+    const double *asked = r->opts.oversample;
+    if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return;
+    if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return;
+    for (int e = 0; e < r->job.info.encodings; e++)
+        if (enlarge_encoding(r, e)) /* what follows says more */
+            lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
 }
 
-int recon_grids_shrink(recon_run *r)
+int lmr_grids_shrink(larmor_recon *r)
 {
     if (!r->enlarged) return 0;
     free(r->job.grid);
-    r->enlarged = 0, r->job.grid = NULL;
-    return choose(r) == LARMOR_OK;
+    r->enlarged = 0;
+    r->job.grid = NULL;
+    return lmr_grids_choose(r) == LARMOR_OK;
 }

@@ -1,61 +1,55 @@
-/* Groups of readouts become images. SPDX-License-Identifier: Apache-2.0 */
-#include "group.h"
+/* Groups of readouts become images: samples and trajectory, density, coil maps, solution, crop.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/group.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve.h"
-#include "try.h"
+#include "core/status.h"
+#include "pipeline/solve.h"
 
-larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one)
+larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
     larmor_array *slice;
     *one = NULL;
-    TRY(larmor_array_slice(x, index, 1, &slice));
+    LMR_TRY(larmor_array_slice(x, index, 1, &slice));
     const larmor_status st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), one);
     larmor_array_free(slice);
     return st;
-}
-
-/* Say what begins, unless the caller wants no more. */
-static larmor_status enter(const recon_job *job, const char *stage)
-{
-    if (!job->stage || !job->stage(job->user, stage)) return LARMOR_OK;
-    return larmor_fail(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
 }
 
 /* ---- trajectory ---- */
 
 /* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
  * host, so that what goes to the device does so once. */
-static larmor_status pick_spokes(const recon_job *job, const larmor_array *all, const int *step,
+static larmor_status pick_spokes(const lmr_job *job, const larmor_array *all, const int *step,
                                  const larmor_encoding *enc, const larmor_grid *grid, int64_t samples,
                                  int64_t readouts, larmor_array **traj)
 {
     double *from = malloc(larmor_array_bytes(all) + 1),
            *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
     larmor_status st;
-    if (!from || !to) OR(done, NO_MEMORY());
-    OR(done, larmor_array_read(all, from, larmor_array_bytes(all)));
+    if (!from || !to) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_read(all, from, larmor_array_bytes(all)));
     for (int64_t r = 0; r < readouts; r++)
         for (int64_t i = 0; i < 2 * samples; i++)
             to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
-    OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
     st = larmor_array_write(*traj, to, larmor_array_bytes(*traj));
 done:
     free(to), free(from);
     return st;
 }
 
-static larmor_status make_trajectory(const recon_job *job, const larmor_group *group, const larmor_encoding *enc,
+static larmor_status make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
                                      const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj)
 {
     const int golden = !strcmp(enc->trajectory, "goldenangle"), uniform = !strcmp(enc->trajectory, "radial");
     *traj = NULL;
     if ((!golden && !uniform) || grid->ndim != 2 || !group->regular)
-        return larmor_fail(
+        return LMR_FAIL(
             LARMOR_ERR_FORMAT,
             "the file stores no trajectory, and counters alone do not define a %dD %s one. Store it in the "
             "acquisitions.",
@@ -69,9 +63,9 @@ static larmor_status make_trajectory(const recon_job *job, const larmor_group *g
     larmor_device *host = NULL;
     larmor_array *all = NULL;
     larmor_status st;
-    OR(done, larmor_device_open("cpu", &host));
-    OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
-    OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
+    LMR_OR(done, larmor_device_open("cpu", &host));
+    LMR_OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
+    LMR_OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
 done:
     larmor_array_free(all), larmor_device_free(host);
     return st;
@@ -79,47 +73,45 @@ done:
 
 /* ---- density compensation and coil maps ---- */
 
-static larmor_status density(const recon_job *job, const larmor_samples *samples, larmor_shape image,
-                             larmor_array **w)
+static larmor_status density(const lmr_job *job, const larmor_samples *samples, larmor_shape image, larmor_array **w)
 {
     *w = NULL;
     switch (job->density) {
-    case DENSITY_NONE:
+    case LARMOR_DENSITY_NONE:
         return LARMOR_OK;
-    case DENSITY_RAMP:
+    case LARMOR_DENSITY_RAMP:
         return larmor_density_ramp(samples->traj, image, w);
-    case DENSITY_PIPE:
+    case LARMOR_DENSITY_PIPE:
         return larmor_density_pipe(samples->traj, image, 0, w);
-    case DENSITY_FILE:
+    case LARMOR_DENSITY_STORED:
         *w = larmor_array_ref(samples->density);
         return *w ? LARMOR_OK
-                  : larmor_fail(LARMOR_ERR_FORMAT,
-                                "--dcf file: the file stores no density weights. Use ramp or pipe.");
-    case DENSITY_AUTO:
+                  : LMR_FAIL(LARMOR_ERR_FORMAT, "--dcf file: the file stores no density weights. Use ramp or pipe.");
+    case LARMOR_DENSITY_AUTO:
         break;
     }
     const larmor_status st = larmor_density_ramp(samples->traj, image, w);
     return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
 }
 
-static larmor_status coils_opts(const recon_job *job, const larmor_group *group, const larmor_grid *grid,
+static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                 larmor_coils_opts *opts)
 {
     larmor_encoding encoding;
-    TRY(larmor_raw_encoding(job->raw, group->encoding, &encoding));
+    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
     *opts = (larmor_coils_opts){.calibration = job->calibration};
     for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
     return LARMOR_OK;
 }
 
 /* Each set of maps is mixed as the coils of the samples are. */
-static larmor_status whiten_maps(recon_job *job)
+static larmor_status whiten_maps(lmr_job *job)
 {
     if (!job->sets) return larmor_whiten(job->whitening, job->maps);
     larmor_status st = LARMOR_OK;
     for (int m = 0; m < job->sets && !st; m++) {
         larmor_array *set;
-        st = recon_one_of(job->maps, m, &set);
+        st = lmr_one_of(job->maps, m, &set);
         if (!st) st = larmor_whiten(job->whitening, set);
         larmor_array_free(set);
     }
@@ -127,33 +119,33 @@ static larmor_status whiten_maps(recon_job *job)
 }
 
 /* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
-static larmor_status slice_maps(recon_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                                 const larmor_samples *samples)
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps), job->maps = NULL;
     job->maps_report = (larmor_coils_report){0};
-    const larmor_shape shape = recon_image_shape(grid);
+    const larmor_shape shape = lmr_grid_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     if (job->given) {
         larmor_shape whole = larmor_shape_append(shape, coils);
         if (job->sets) whole = larmor_shape_append(whole, job->sets);
-        TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
+        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
         larmor_array *view;
-        TRY(larmor_array_reshape(job->given, whole, &view));
+        LMR_TRY(larmor_array_reshape(job->given, whole, &view));
         const larmor_status st = larmor_copy(view, job->maps);
         larmor_array_free(view);
-        TRY(st);
-        if (job->whitening) TRY(whiten_maps(job));
+        LMR_TRY(st);
+        if (job->whitening) LMR_TRY(whiten_maps(job));
     } else if (coils == 1) {
-        TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
-        TRY(larmor_fill(job->maps, 1));
+        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
+        LMR_TRY(larmor_fill(job->maps, 1));
     } else {
         larmor_coils_opts opts;
         larmor_samples calibration;
-        TRY(coils_opts(job, group, grid, &opts));
-        TRY(enter(job, "coil maps"));
-        TRY(larmor_raw_samples(job->raw, index, grid, 1, job->dev, &calibration));
+        LMR_TRY(coils_opts(job, group, grid, &opts));
+        LMR_TRY(lmr_enter(job->events, "coil maps"));
+        LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
         if (!own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
@@ -161,7 +153,7 @@ static larmor_status slice_maps(recon_job *job, int index, const larmor_group *g
         if (!st)
             st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
         larmor_samples_free(&calibration);
-        TRY(st);
+        LMR_TRY(st);
     }
     job->maps_encoding = group->encoding, job->maps_slice = group->slice;
     return LARMOR_OK;
@@ -177,25 +169,25 @@ static double density_scale(const larmor_encoding *enc, const larmor_grid *grid)
     return scale;
 }
 
-static void close_frame(recon_frame *frame)
+static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
 }
 
-larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made)
+larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *samples, int *made)
 {
     const larmor_grid *grid = &job->grid[index];
     larmor_group group;
     larmor_encoding encoding;
     larmor_status st;
     *samples = (larmor_samples){0};
-    OR(fail, larmor_raw_group(job->raw, index, &group));
-    OR(fail, larmor_raw_encoding(job->raw, group.encoding, &encoding));
-    OR(fail, larmor_raw_samples(job->raw, index, grid, 0, job->dev, samples));
+    LMR_OR(fail, lmr_source_group(job->source, index, &group));
+    LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
+    LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
     *made = !samples->traj;
-    if (*made) OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
-    if (job->whitening) OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     return LARMOR_OK;
 fail:
     larmor_samples_free(samples);
@@ -203,25 +195,25 @@ fail:
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */
-static larmor_status open_frame(recon_job *job, int index, recon_frame *frame, recon_result *result)
+static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result)
 {
-    *frame = (recon_frame){0};
+    *frame = (lmr_frame){0};
     larmor_samples *samples = &frame->samples;
-    const int weights_needed = job->method == RECON_GRID || job->weighted;
+    const int weights_needed = job->method == LMR_METHOD_GRID || job->weighted;
     int made;
     larmor_status st;
-    TRY(enter(job, "samples"));
-    TRY(larmor_raw_group(job->raw, index, &frame->group));
-    TRY(larmor_raw_encoding(job->raw, frame->group.encoding, &frame->encoding));
+    LMR_TRY(lmr_enter(job->events, "samples"));
+    LMR_TRY(lmr_source_group(job->source, index, &frame->group));
+    LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->grid[index];
-    TRY(recon_samples(job, index, samples, &made));
+    LMR_TRY(lmr_group_samples(job, index, samples, &made));
     result->outside += samples->outside, result->made_traj |= made;
-    if (!job->no_maps) OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    if (!job->no_maps) LMR_OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
-    if (!result->grid[0]) OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
+    if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
-    if (weights_needed) OR(fail, enter(job, "density"));
-    if (weights_needed) OR(fail, density(job, samples, recon_image_shape(&frame->grid), &frame->weights));
+    if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
+    if (weights_needed) LMR_OR(fail, density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
     return LARMOR_OK;
 fail:
     close_frame(frame);
@@ -232,25 +224,24 @@ fail:
 static larmor_status check_finite(const larmor_array *x, const larmor_group *g)
 {
     double size;
-    TRY(larmor_nrm2(x, &size));
+    LMR_TRY(larmor_nrm2(x, &size));
     if (isfinite(size)) return LARMOR_OK;
-    return larmor_fail(
-        LARMOR_ERR_NUMERIC,
-        "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is not finite; its samples "
-        "are too large or no signal, see larmor info",
-        g->slice, g->contrast, g->phase, g->repetition, g->set);
+    return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                    "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is not finite; its samples "
+                    "are too large or no signal, see larmor info",
+                    g->slice, g->contrast, g->phase, g->repetition, g->set);
 }
 
 /* Each set's image by its own maps. */
-static larmor_status clear_unseen(const recon_job *job, larmor_array *x)
+static larmor_status clear_unseen(const lmr_job *job, larmor_array *x)
 {
     if (job->no_maps) return LARMOR_OK;
     if (!job->sets) return larmor_clear_unseen(job->maps, x);
     larmor_status st = LARMOR_OK;
     for (int m = 0; m < job->sets && !st; m++) {
         larmor_array *maps = NULL, *image = NULL;
-        st = recon_one_of(job->maps, m, &maps);
-        if (!st) st = recon_one_of(x, m, &image);
+        st = lmr_one_of(job->maps, m, &maps);
+        if (!st) st = lmr_one_of(x, m, &image);
         if (!st) st = larmor_clear_unseen(maps, image);
         larmor_array_free(image), larmor_array_free(maps);
     }
@@ -261,26 +252,26 @@ static larmor_status clear_unseen(const recon_job *job, larmor_array *x)
 static larmor_status join_sets(larmor_array *x, larmor_array **joined)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
-                            joined));
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x),
+                                larmor_shape_of(shape.ndim - 1, shape.dim), joined));
     return larmor_root_sum_of_squares(x, *joined);
 }
 
 /* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
-static larmor_status finish(const recon_job *job, const recon_frame *frame, larmor_array *x, int i, int count,
+static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_array *x, int i, int count,
                             larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
     larmor_array *one = NULL, *single = NULL, *joined;
     larmor_status st;
     if (count > 1)
-        OR(done, recon_one_of(x, i, &one));
+        LMR_OR(done, lmr_one_of(x, i, &one));
     else
         one = larmor_array_ref(x);
-    OR(done, larmor_array_convert(one, LARMOR_C64, &single));
-    OR(done, clear_unseen(job, single));
+    LMR_OR(done, larmor_array_convert(one, LARMOR_C64, &single));
+    LMR_OR(done, clear_unseen(job, single));
     if (job->sets) {
-        OR(done, join_sets(single, &joined));
+        LMR_OR(done, join_sets(single, &joined));
         larmor_array_free(single), single = joined;
     }
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
@@ -290,23 +281,24 @@ done:
     return st;
 }
 
-larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result)
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *result)
 {
     larmor_array *x = NULL;
-    recon_frame *frame = calloc((size_t)count, sizeof *frame);
+    lmr_frame *frame = calloc((size_t)count, sizeof *frame);
     larmor_status st = LARMOR_OK;
     int opened = 0;
-    *result = (recon_result){0};
+    *result = (larmor_recon_report){0};
     for (int i = 0; i < count; i++) image[i] = NULL;
-    if (!frame) return NO_MEMORY();
-    for (; opened < count; opened++) OR(done, open_frame(job, index[opened], &frame[opened], result));
-    OR(done, enter(job, job->method == RECON_GRID ? "gridding" : "operator"));
+    if (!frame) return LMR_NO_MEMORY();
+    for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
+    LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->keep_weights) {
         larmor_array_free(job->weights);
         job->weights = larmor_array_ref(frame[0].weights);
     }
-    OR(done, recon_solve(job, frame, count, &x, result));
-    for (int i = 0; i < count; i++) OR(done, finish(job, &frame[i], x, i, count, &image[i]));
+    LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
+    for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
 done:
     if (st)
         for (int i = 0; i < count; i++) larmor_array_free(image[i]), image[i] = NULL;
@@ -316,14 +308,16 @@ done:
     return st;
 }
 
-int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b)
+int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
 {
     return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
-void recon_job_clear(recon_job *job)
+void lmr_job_clear(lmr_job *job)
 {
     larmor_array_free(job->maps), larmor_array_free(job->weights);
+    larmor_array_free(job->given), larmor_array_free(job->whitening);
+    larmor_source_free(job->source), larmor_device_free(job->dev);
     free(job->grid);
-    job->maps = job->weights = NULL, job->grid = NULL;
+    *job = (lmr_job){.method = LMR_METHOD_CG};
 }

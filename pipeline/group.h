@@ -1,44 +1,36 @@
-/* A group of readouts becomes an image: the numerical part of `larmor recon`, on the public API alone.
- * SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_GROUP_H
-#define APP_RECON_GROUP_H
+/* A group of readouts becomes an image: samples, density, coil maps, solution. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_GROUP_H
+#define LMR_PIPELINE_GROUP_H
 
-#include "larmor/larmor.h"
+#include "pipeline/events.h"
+#include "pipeline/source.h"
 
-typedef enum recon_method { RECON_GRID, RECON_CG, RECON_REGULARISED } recon_method;
-typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_FILE, DENSITY_NONE } recon_density;
+typedef enum lmr_method { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method;
 
-typedef enum recon_choose { CHOOSE_AUTO, CHOOSE_FIXED, CHOOSE_NOISE } recon_choose;
+/* What the images are made by and of. Members that are named as in larmor_recon_opts are those. */
+typedef struct lmr_job {
+    lmr_method method;
+    const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
+    int joint;
+    larmor_density density;
+    int weighted, no_maps, iters;
+    larmor_plan_effort effort;
+    double tol, eps;
+    int no_choice; /* 1: there is no memory to choose lambda */
+    larmor_lambda choose;
+    double lambda, time_weight;
+    int64_t llr_block, calibration;
+    int64_t block; /* coils at a time, 0 for all */
+    int toeplitz, precondition;
+    lmr_events *events;
 
-typedef struct recon_job {
-    recon_method method;
-    const char *regulariser; /* of RECON_REGULARISED */
-    int joint;               /* the repetitions, phases and contrasts of a slice are one series */
-    recon_density density;
-    int weighted; /* CG with density weights */
-    int no_maps;  /* root sum of squares instead of maps */
-    int iters;
-    larmor_plan_effort effort; /* of the NUFFT's planner */
-    double tol, eps;           /* tol negative: at rounding */
-    int no_choice;             /* 1: there is no memory to choose lambda */
-    recon_choose choose;       /* lambda from the data, as given, or as given in units of the noise */
-    double lambda;             /* relative, see larmor_regularised; of CG to the largest eigenvalue of A^H A */
-    double time_weight;        /* of tv, see larmor_regulariser_opts */
-    int64_t llr_block;         /* side of llr's blocks, 0 for the default */
-    int64_t calibration;       /* side of the centre for coil maps, 0 for the default */
-    int64_t block;             /* coils at a time, 0 for all */
-    int toeplitz;              /* as in larmor_sense_opts */
-    int precondition;          /* iterate with a circulant preconditioner: 1 yes, -1 no, 0 if it fits */
-    larmor_monitor monitor;
-    int (*stage)(void *user, const char *name); /* is told what begins; not 0: stop. May be NULL */
-    void *user;
-
-    larmor_raw *raw;
+    larmor_source *source;
+    larmor_raw_info info; /* of the source */
     larmor_device *dev;
     larmor_array *whitening; /* [coils, coils], or NULL */
-    larmor_array *given;     /* maps from a file, not whitened yet, or NULL */
+    larmor_array *given;     /* the caller's maps, not whitened yet, or NULL */
     larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
-    int sets;                /* of those, more than 1 (soft SENSE); 0 for maps without that dimension */
+    int sets;                /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
@@ -46,46 +38,27 @@ typedef struct recon_job {
     larmor_coils_report maps_report; /* of maps from the data */
     int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
-} recon_job;
-
-typedef struct recon_result {
-    larmor_report report;
-    double lambda, weight; /* of the penalty: relative and absolute */
-    double noise;         /* deviation of the real and the imaginary part of a sample: 1 if whitened, else measured */
-    larmor_choice choice; /* how the weight was found, if it was chosen */
-    int chosen;
-    double largest;  /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside; /* samples beyond the grid's k-space */
-    int interrupted; /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;    /* 1: the normal map was Toeplitz */
-    double seconds;  /* for this image, or for the series that it is part of, from its samples on */
-    int made_traj;   /* 1: the trajectory was made from the counters */
-    int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
-    int64_t grid[3];          /* that it was reconstructed on; 1 in unused dimensions */
-    larmor_coils_report maps; /* zeros if maps were given, or there is one coil */
-    larmor_coverage coverage; /* of the first group */
-} recon_result;
-
-/* The deviation of the noise in a sample that the weight was chosen by. */
-double recon_noise(const recon_result *result);
+} lmr_job;
 
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *
- * image   [count], c64, each cropped to reconSpace and in units of the density; the caller's to free.
+ * image   [count], c64, each cropped to the image's matrix and in units of the density; the caller's to free.
+ * report  all but its status, message of a failure and time.
  * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
-larmor_status recon_groups(recon_job *job, const int *index, int count, larmor_array **image, recon_result *result);
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *report);
 
-/* The whitened samples of a group, with a trajectory that was made from the counters where the file stores none: then
+/* The whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
  * *made is 1. */
-larmor_status recon_samples(const recon_job *job, int index, larmor_samples *samples, int *made);
+larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *samples, int *made);
 
 /* A view of x[..., index], without the last dimension. */
-larmor_status recon_one_of(larmor_array *x, int64_t index, larmor_array **one);
+larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 
 /* 1 if the job reconstructs both groups in one series. */
-int recon_joint(const recon_job *job, const larmor_group *a, const larmor_group *b);
+int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
-/* Give up what the job keeps between groups. */
-void recon_job_clear(recon_job *job);
+/* Give up all that the job holds. */
+void lmr_job_clear(lmr_job *job);
 
 #endif

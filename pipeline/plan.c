@@ -1,11 +1,11 @@
 /* How much memory a reconstruction will take of its device: sums of the library's estimates.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "plan.h"
+#include "pipeline/plan.h"
 
 #include <string.h>
 
-#include "solve.h"
-#include "try.h"
+#include "core/status.h"
+#include "pipeline/solve.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -24,28 +24,29 @@ static double most(double a, double b)
 }
 
 /* Straight spokes get the ramp's weights, which take next to nothing. */
-static int ramp_will_do(const recon_job *job, const larmor_encoding *enc)
+static int ramp_will_do(const lmr_job *job, const larmor_encoding *enc)
 {
-    return job->density == DENSITY_RAMP ||
-           (job->density == DENSITY_AUTO &&
+    return job->density == LARMOR_DENSITY_RAMP ||
+           (job->density == LARMOR_DENSITY_AUTO &&
             (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle")));
 }
 
-static larmor_status density_bytes(const recon_job *job, const larmor_encoding *enc, const larmor_problem *p,
+static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *enc, const larmor_problem *p,
                                    double *bytes)
 {
     int64_t pipe;
     *bytes = 0;
-    if ((job->method != RECON_GRID && !job->weighted) || job->density == DENSITY_NONE || job->density == DENSITY_FILE)
+    if ((job->method != LMR_METHOD_GRID && !job->weighted) || job->density == LARMOR_DENSITY_NONE ||
+        job->density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
     if (ramp_will_do(job, enc)) return LARMOR_OK;
-    TRY(larmor_density_memory(job->dev, p, &pipe));
+    LMR_TRY(larmor_density_memory(job->dev, p, &pipe));
     *bytes = most(*bytes, (double)pipe);
     return LARMOR_OK;
 }
 
-static larmor_status maps_bytes(const recon_job *job, const larmor_raw_info *info, const larmor_group *group,
+static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info, const larmor_group *group,
                                 const larmor_problem *p, double *bytes)
 {
     int64_t estimate;
@@ -55,58 +56,58 @@ static larmor_status maps_bytes(const recon_job *job, const larmor_raw_info *inf
     larmor_problem own = *p;
     const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (info->calibration && apart > own.samples) own.samples = apart;
-    TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
+    LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
     *bytes = (double)estimate;
     if (info->calibration) /* readouts of its own */
         *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }
 
-static larmor_status measure(const recon_job *job, int index, const larmor_group *group, sizes *s)
+static larmor_status measure(const lmr_job *job, int index, const larmor_group *group, sizes *s)
 {
-    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    const larmor_raw_info *info = &job->info;
     larmor_encoding enc;
     const larmor_grid grid = job->grid[index];
     double calibration, density;
-    TRY(larmor_raw_encoding(job->raw, group->encoding, &enc));
+    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     s->problem = (larmor_problem){
-        .image = image, .samples = group->total, .coils = info.coils, .dtype = LARMOR_C64, .sets = job->sets};
+        .image = image, .samples = group->total, .coils = info->coils, .dtype = LARMOR_C64, .sets = job->sets};
     s->frames = 1, s->samples = (double)group->total;
-    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info.coils;
-    s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info.density_stored ? 8 * samples : 0);
+    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info->coils;
+    s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
     const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
     if (!job->no_maps) s->held += maps;
     if (job->given) s->held += maps;
-    TRY(maps_bytes(job, &info, group, &s->problem, &calibration));
-    TRY(density_bytes(job, &enc, &s->problem, &density));
+    LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
+    LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
     if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
     return LARMOR_OK;
 }
 
 /* Another frame of the same series: its samples, beside the maps that are shared. */
-static void add_frame(const recon_job *job, const larmor_group *group, sizes *s)
+static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
 {
-    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    const larmor_raw_info *info = &job->info;
     const double samples = (double)group->total;
     s->frames++, s->samples += samples;
-    s->held += 8 * samples * (info.coils + s->problem.image.ndim + (info.density_stored != 0));
+    s->held += 8 * samples * (info->coils + s->problem.image.ndim + (info->density_stored != 0));
     if (group->total > s->problem.samples) s->problem.samples = group->total;
 }
 
 /* The vectors of the method's solver or of its start, and the result. */
-static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
     const int together = job->sets ? job->sets : s->frames;
     const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
     *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
-    if (job->method != RECON_REGULARISED) return LARMOR_OK;
-    const larmor_regulariser_opts opts = recon_regulariser_opts(job, s->frames);
+    if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
+    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);
     int64_t solver;
-    TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
+    LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
     const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
     *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
@@ -114,43 +115,44 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
 }
 
 /* What choosing lambda takes beside the solver: solutions for a sample of noise, and what they are compared by. */
-static larmor_status choice_bytes(const recon_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
 {
     enum { IMAGES = 14 };
     const double one = (double)larmor_dtype_size(dtype);
     const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
     double again = 0;
-    if (job->method == RECON_REGULARISED) TRY(vector_bytes(job, s, dtype, &again));
+    if (job->method == LMR_METHOD_REGULARISED) LMR_TRY(vector_bytes(job, s, dtype, &again));
     *bytes = one * (IMAGES * images + s->samples * (double)s->problem.coils) + again;
     return LARMOR_OK;
 }
 
 /* All of a series with `block` coils at a time. */
-static larmor_status group_bytes(const recon_job *job, const sizes *s, const recon_plan *plan, int64_t block,
+static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_plan *plan, int64_t block,
                                  double *bytes)
 {
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
-    const int in_double = job->method != RECON_GRID && recon_precision(job) == LARMOR_C128;
-    const int weights = job->density != DENSITY_NONE && (job->method == RECON_GRID || job->weighted);
+    const int in_double = job->method != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
+    const int weights = job->density != LARMOR_DENSITY_NONE && (job->method == LMR_METHOD_GRID || job->weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->eps,
                                      .effort = job->effort,
                                      .block = block,
-                                     .toeplitz = job->method == RECON_GRID ? -1 : plan->toeplitz,
-                                     .iters = recon_normals(job)};
+                                     .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
+                                     .iters = lmr_normals(job)};
     int64_t estimate, circulant = 0;
     double vectors, choice = 0;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
-    p.weighted = weights && job->method != RECON_GRID;
-    TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
-    TRY(vector_bytes(job, s, p.dtype, &vectors));
-    if (job->method != RECON_GRID) vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
-    if (plan->choose >= 0) TRY(choice_bytes(job, s, p.dtype, &choice));
+    p.weighted = weights && job->method != LMR_METHOD_GRID;
+    LMR_TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
+    LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
+    if (job->method != LMR_METHOD_GRID)
+        vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
+    if (plan->choose >= 0) LMR_TRY(choice_bytes(job, s, p.dtype, &choice));
     vectors += choice;
-    if (job->method != RECON_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
+    if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
-        TRY(larmor_circulant_memory(job->dev, &all, &circulant));
+        LMR_TRY(larmor_circulant_memory(job->dev, &all, &circulant));
         vectors +=
             4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
     }
@@ -163,7 +165,7 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
 
 /* What nobody insists on is given up where not even one coil fits with it: first the choice of lambda, then the
  * preconditioner, then Toeplitz. */
-static int give_up(recon_plan *plan)
+static int give_up(lmr_plan *plan)
 {
     int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
     for (int i = 0; i < 3; i++)
@@ -175,14 +177,14 @@ static int give_up(recon_plan *plan)
 }
 
 /* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
-static larmor_status choose_block(const recon_job *job, const sizes *s, double others, recon_plan *plan)
+static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan)
 {
     const int64_t coils = s->problem.coils;
     double bytes = 0;
     int64_t block = plan->block;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        TRY(group_bytes(job, s, plan, block, &bytes));
+        LMR_TRY(group_bytes(job, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
         if (block > 1) continue;
         if (!give_up(plan)) break;
@@ -193,55 +195,57 @@ static larmor_status choose_block(const recon_job *job, const sizes *s, double o
     return LARMOR_OK;
 }
 
-/* The group and all that are done together with it; leads is 0 if it is not wanted or is part of an earlier series. */
-static larmor_status measure_series(const recon_job *job, int index,
-                                    int (*wanted)(const void *, const larmor_group *), const void *user, sizes *s,
-                                    int *leads)
+/* All images of series s. */
+static larmor_status measure_series(const lmr_job *job, const lmr_series *list, int s, sizes *size)
 {
-    const int groups = larmor_raw_describe(job->raw).groups;
-    larmor_group first, other;
-    *leads = 0;
-    TRY(larmor_raw_group(job->raw, index, &first));
-    if (!wanted(user, &first)) return LARMOR_OK;
-    for (int i = 0; i < index; i++) {
-        TRY(larmor_raw_group(job->raw, i, &other));
-        if (wanted(user, &other) && recon_joint(job, &first, &other)) return LARMOR_OK;
-    }
-    *leads = 1;
-    TRY(measure(job, index, &first, s));
-    for (int i = index + 1; i < groups; i++) {
-        TRY(larmor_raw_group(job->raw, i, &other));
-        if (wanted(user, &other) && recon_joint(job, &first, &other)) add_frame(job, &other, s);
+    const int *group = list->group + list->first[s];
+    larmor_group g;
+    LMR_TRY(lmr_source_group(job->source, group[0], &g));
+    LMR_TRY(measure(job, group[0], &g, size));
+    for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
+        LMR_TRY(lmr_source_group(job->source, group[i], &g));
+        add_frame(job, &g, size);
     }
     return LARMOR_OK;
 }
 
-larmor_status recon_plan_make(const recon_job *job, int64_t memory, int (*wanted)(const void *, const larmor_group *),
-                              const void *user, recon_plan *plan)
+/* All images: they stay on the device until the caller has them written. */
+static double images_bytes(const lmr_job *job, const lmr_series *list)
 {
-    const larmor_raw_info info = larmor_raw_describe(job->raw);
+    double bytes = 0;
+    for (int i = 0; i < list->groups; i++) {
+        const int64_t *n = job->grid[list->group[i]].crop;
+        bytes += 8 * (double)n[0] * (double)n[1] * (double)n[2];
+    }
+    return bytes;
+}
+
+larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan)
+{
     int64_t available = 0, total = 0;
-    double images = 0; /* they stay on the device until they are written */
-    larmor_group group;
-    *plan = (recon_plan){.limit = memory,
-                         .coils = info.coils,
-                         .block = info.coils,
-                         .toeplitz = job->toeplitz,
-                         .precondition = job->precondition,
-                         .choose = recon_chooses(job) ? 0 : -1};
-    TRY(larmor_device_memory(job->dev, &available, &total));
+    const double images = images_bytes(job, list);
+    *plan = (lmr_plan){.limit = memory,
+                       .coils = job->info.coils,
+                       .block = job->info.coils,
+                       .toeplitz = job->toeplitz,
+                       .precondition = job->precondition,
+                       .choose = lmr_chooses(job) ? 0 : -1};
+    LMR_TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
-    for (int i = 0; i < info.groups; i++) {
-        TRY(larmor_raw_group(job->raw, i, &group));
-        if (!wanted(user, &group)) continue;
-        const int64_t *n = job->grid[i].crop;
-        images += 8 * (double)n[0] * (double)n[1] * (double)n[2];
+    for (int s = 0; s < list->series; s++) {
+        sizes size;
+        LMR_TRY(measure_series(job, list, s, &size));
+        LMR_TRY(choose_block(job, &size, images, plan));
     }
-    for (int i = 0; i < info.groups; i++) {
-        int leads;
-        sizes s;
-        TRY(measure_series(job, i, wanted, user, &s, &leads));
-        if (leads) TRY(choose_block(job, &s, images, plan));
-    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_plan_bytes(const lmr_job *job, const lmr_plan *plan, const lmr_series *list, int s, int64_t *bytes)
+{
+    sizes size;
+    double all;
+    LMR_TRY(measure_series(job, list, s, &size));
+    LMR_TRY(group_bytes(job, &size, plan, plan->block, &all));
+    *bytes = (int64_t)(all + images_bytes(job, list));
     return LARMOR_OK;
 }

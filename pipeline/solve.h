@@ -1,38 +1,38 @@
-/* From the samples of one or more images to the images: the methods of `larmor recon`. SPDX-License-Identifier: Apache-2.0
- */
-#ifndef APP_RECON_SOLVE_H
-#define APP_RECON_SOLVE_H
+/* From the samples of one or more images to the images. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_SOLVE_H
+#define LMR_PIPELINE_SOLVE_H
 
-#include "group.h"
+#include "pipeline/group.h"
 
 /* What one image is made of; all of it belongs to whoever made it. */
-typedef struct recon_frame {
+typedef struct lmr_frame {
     larmor_group group;
     larmor_encoding encoding;
     larmor_grid grid;
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
-} recon_frame;
+} lmr_frame;
 
 /* x in y = A x, on the grid, by the job's method and with its maps: [image...], or [image..., frames] if there are more
  * than one. Gridding changes the samples.
  *
  * result  gets what it says of the solver. */
-larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor_array **x, recon_result *result);
+larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
+                               larmor_recon_report *result);
 
 /* The regulariser's options for so many frames at once. */
-larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames);
+larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames);
 
 /* How many normal maps the method takes at most; those of a penalty have inner steps, too. */
-int64_t recon_normals(const recon_job *job);
+int64_t lmr_normals(const lmr_job *job);
 
 /* 1 if lambda is to be found from the data. */
-int recon_chooses(const recon_job *job);
+int lmr_chooses(const lmr_job *job);
 
 /* The shape of an image on this grid. */
-larmor_shape recon_image_shape(const larmor_grid *grid);
+larmor_shape lmr_grid_shape(const larmor_grid *grid);
 
 /* Single precision carries the NUFFT down to 1e-6; below that everything is done in double. */
-larmor_dtype recon_precision(const recon_job *job);
+larmor_dtype lmr_job_precision(const lmr_job *job);
 
 #endif

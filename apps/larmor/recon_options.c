@@ -1,6 +1,7 @@
-/* Options of recon that do not go together. SPDX-License-Identifier: Apache-2.0 */
+/* The options of recon: which go together, and what the library is asked for. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_options.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -120,4 +121,60 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         return APP_USAGE;
     }
     return app_check_window(&s->window);
+}
+
+/* Which of the names, which end in NULL. */
+static int index_of(const char *name, const char *const *names)
+{
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(name, names[i])) return i;
+    return 0;
+}
+
+/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
+static int read_lambda(const char *text, larmor_recon_opts *opts)
+{
+    char *end;
+    if (!strcmp(text, "auto")) return 1;
+    const int in_noise = !strncmp(text, "noise:", 6);
+    const char *number = text + (in_noise ? 6 : 0);
+    opts->lambda_mode = in_noise ? LARMOR_LAMBDA_NOISE : LARMOR_LAMBDA_RELATIVE;
+    opts->lambda = strtod(number, &end);
+    return end != number && !*end && opts->lambda >= 0 && isfinite(opts->lambda);
+}
+
+int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
+{
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
+    static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
+                                                                                           "none", NULL};
+    static const int choices[] = {0, 1, -1};
+    *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
+    *opts = (larmor_recon_opts){.size = sizeof *opts,
+                                .method = s->method,
+                                .joint = s->joint,
+                                .iters = (int)s->iters,
+                                .time_weight = s->time_weight > 0 ? s->time_weight : -1,
+                                .llr_block = s->llr_block,
+                                .no_maps = !strcmp(s->maps, "none"),
+                                .maps_name = s->maps,
+                                .calibration = s->calibration,
+                                .no_whitening = !strcmp(s->whiten, "off"),
+                                .density = (larmor_density)index_of(s->dcf, densities),
+                                .weighted = s->weighted,
+                                .keep_density = s->save_density != NULL,
+                                .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
+                                .precondition = choices[index_of(s->precond, precond)],
+                                .memory = s->memory,
+                                .only = only};
+    if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
+    if (!isnan(s->eps)) opts->eps = s->eps;
+    for (int d = 0; d < 3; d++) {
+        opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
+        opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
+        opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
+    }
+    if (read_lambda(s->lambda, opts)) return APP_DONE;
+    app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
+    return APP_USAGE;
 }

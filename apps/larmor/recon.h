@@ -1,10 +1,9 @@
-/* What a run of `larmor recon` was asked for and what it holds. SPDX-License-Identifier: Apache-2.0 */
-#ifndef APP_RECON_RUN_H
-#define APP_RECON_RUN_H
+/* What `larmor recon` was asked for and what it holds. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_H
+#define APP_RECON_H
 
 #include "common.h"
 #include "progress.h"
-#include "group.h"
 
 /* The options as they were typed. */
 typedef struct recon_settings {
@@ -28,16 +27,18 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     larmor_output *output[APP_MAX_TEXTS], *maps_output, *density_output;
-    larmor_image *image;  /* of every wanted group, in the file's order */
-    recon_result *result; /* how each of them came about */
-    int images;
-    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
-    recon_numbers failed, doubtful; /* images that were not made, and whose solver failed, as the log counts them */
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_device *dev;
+    larmor_recon *recon;
+    larmor_image *image;         /* [images] of those that are there, in the file's order */
+    larmor_recon_report *report; /* how each of them came about */
+    int images, wanted, series;  /* wanted: how many there should be */
+    int interrupted;
+    larmor_recon_report last;       /* of the last series that was run */
+    recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */
     char reason[512];               /* of the first of those */
-    recon_job job;
     app_progress progress;
-    larmor_raw_info info;
-    recon_result last;
 } recon_run;
 
 #endif
