@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -177,7 +178,7 @@ static int give_up(lmr_plan *plan)
 }
 
 /* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
-static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan)
+static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan, int64_t *all)
 {
     const int64_t coils = s->problem.coils;
     double bytes = 0;
@@ -191,7 +192,7 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
         passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
     }
     plan->block = block;
-    if (bytes + others > (double)plan->planned) plan->planned = (int64_t)(bytes + others);
+    *all = (int64_t)(bytes + others);
     return LARMOR_OK;
 }
 
@@ -220,6 +221,28 @@ static double images_bytes(const lmr_job *job, const lmr_series *list)
     return bytes;
 }
 
+/* Series s takes as much as the one before it: scans have hundreds of images that are alike. */
+static int as_before(const lmr_job *job, const lmr_series *list, int s)
+{
+    const int first = list->first[s], count = list->first[s + 1] - first;
+    larmor_group now, before;
+    if (s == 0 || first - list->first[s - 1] != count) return 0;
+    for (int i = first; i < first + count; i++) {
+        if (lmr_source_group(job->source, list->group[i], &now)) return 0;
+        if (lmr_source_group(job->source, list->group[i - count], &before)) return 0;
+        if (now.encoding != before.encoding || now.total != before.total || now.samples != before.samples ||
+            now.readouts != before.readouts)
+            return 0;
+    }
+    return 1;
+}
+
+void lmr_plan_free(lmr_plan *plan)
+{
+    free(plan->bytes);
+    *plan = (lmr_plan){.bytes = NULL};
+}
+
 larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan)
 {
     int64_t available = 0, total = 0;
@@ -232,20 +255,17 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .choose = lmr_chooses(job) ? 0 : -1};
     LMR_TRY(larmor_device_memory(job->dev, &available, &total));
     if (!memory) plan->limit = available;
+    plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
+    if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {
         sizes size;
+        if (as_before(job, list, s)) {
+            plan->bytes[s] = plan->bytes[s - 1];
+            continue;
+        }
         LMR_TRY(measure_series(job, list, s, &size));
-        LMR_TRY(choose_block(job, &size, images, plan));
+        LMR_TRY(choose_block(job, &size, images, plan, &plan->bytes[s]));
+        if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];
     }
-    return LARMOR_OK;
-}
-
-larmor_status lmr_plan_bytes(const lmr_job *job, const lmr_plan *plan, const lmr_series *list, int s, int64_t *bytes)
-{
-    sizes size;
-    double all;
-    LMR_TRY(measure_series(job, list, s, &size));
-    LMR_TRY(group_bytes(job, &size, plan, plan->block, &all));
-    *bytes = (int64_t)(all + images_bytes(job, list));
     return LARMOR_OK;
 }

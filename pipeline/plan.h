@@ -11,16 +11,16 @@ typedef struct lmr_plan {
     int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
     int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
+    int64_t *bytes;             /* [series] that each needs at most, the images of all included */
     int choose;                 /* 0: lambda is chosen from the data; -1: it is not, or that does not fit */
 } lmr_plan;
 
-/* Plan for all series, whose images are kept on the device until the end.
+/* Plan for all series, whose images are kept on the device until the end; to be freed in either case.
  *
  * memory  bytes allowed; 0 for what is free on the device.
  * Errors  those of the library. That not even one coil fits is none: then planned > limit. */
 larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan);
 
-/* What series s takes of that plan, all images included. */
-larmor_status lmr_plan_bytes(const lmr_job *job, const lmr_plan *plan, const lmr_series *list, int s, int64_t *bytes);
+void lmr_plan_free(lmr_plan *plan);
 
 #endif

@@ -109,6 +109,7 @@ static larmor_status plan_memory(larmor_recon *r)
     const int too_large = plan->limit && plan->planned > plan->limit;
     if (too_large && lmr_grids_shrink(r)) {
         lmr_report_shrunk(r);
+        lmr_plan_free(plan);
         return plan_memory(r);
     }
     if (too_large) return lmr_report_too_large(r);

@@ -18,6 +18,7 @@ void larmor_recon_free(larmor_recon *recon)
 {
     if (!recon) return;
     lmr_series_free(&recon->list);
+    lmr_plan_free(&recon->plan);
     lmr_job_clear(&recon->job);
     free(recon->method), free(recon->maps_name);
     free(recon);
@@ -77,10 +78,10 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .toeplitz = job->toeplitz,
                                 .precondition = job->precondition,
                                 .block = job->block,
+                                .bytes = recon->plan.bytes[series],
                                 .limit = recon->plan.limit};
     lmr_series_name(&recon->list, series, plan->name);
-    LMR_TRY(lmr_source_group(job->source, first, &plan->first));
-    return lmr_plan_bytes(job, &recon->plan, &recon->list, series, &plan->bytes);
+    return lmr_source_group(job->source, first, &plan->first);
 }
 
 /* ---- a series ---- */

@@ -1,5 +1,4 @@
 /* larmor recon: an ISMRMRD scan in, images out. SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,25 +184,12 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 
 /* ---- the images ---- */
 
-static void add_number(recon_numbers *n, int number)
-{
-    const size_t used = strlen(n->text), room = sizeof n->text - used;
-    n->count++;
-    if (room > 24)
-        snprintf(n->text + used, room, "%s%d", used ? ", " : "", number);
-    else if (n->text[used - 1] != '.')
-        snprintf(n->text + used, room, " ...");
-}
-
 /* What came of a series: its images go to the places of their groups in the file. */
 static void keep(recon_run *r, int series, larmor_recon_result *result)
 {
     r->last = result->report;
     if (r->last.interrupted) r->interrupted = 1;
-    if (r->last.status) {
-        if (!r->reason[0]) snprintf(r->reason, sizeof r->reason, "%s", r->last.message);
-        add_number(r->last.doubtful ? &r->doubtful : &r->failed, series + 1);
-    }
+    if (r->last.status) recon_note(r, series);
     for (int i = 0; i < result->count; i++) {
         const int to = result->image[i].group;
         r->image[to] = (larmor_image){larmor_array_ref(result->image[i].data), result->image[i].meta};
@@ -244,25 +230,6 @@ static int run_all(recon_run *r)
     return code;
 }
 
-/* What became of them all: says which were not made or are doubtful, by number. */
-static int judge(const recon_run *r)
-{
-    const char *word = r->wanted > r->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
-    const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
-    char doubtful[192] = "";
-    if (!r->failed.count && !r->doubtful.count) return APP_DONE;
-    if (r->doubtful.count)
-        snprintf(doubtful, sizeof doubtful, "%s%s %s of %d %s doubtful", word, many, r->doubtful.text, r->series, is);
-    if (!r->failed.count)
-        app_error("%s: %s: %s", r->input, doubtful, r->reason);
-    else if (r->series == 1)
-        app_error("%s: %s", r->input, r->reason);
-    else
-        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, r->series,
-                  doubtful[0] ? ", and " : "", doubtful, r->reason);
-    return APP_FAILED;
-}
-
 static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
@@ -292,7 +259,7 @@ static int run(const void *given, const app_files *files)
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
-    if (!code) code = judge(&r);
+    if (!code) code = recon_judge(&r);
     if (app_stopped() && !r.images)
         app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.dev, s->plan, 0);

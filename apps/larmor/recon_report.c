@@ -1,10 +1,48 @@
-/* The report of a reconstruction as a JSON object. SPDX-License-Identifier: Apache-2.0 */
+/* What became of a reconstruction: the verdict, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_report.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "json.h"
+
+/* ---- the verdict ---- */
+
+static void add_number(recon_numbers *n, int number)
+{
+    const size_t used = strlen(n->text), room = sizeof n->text - used;
+    n->count++;
+    if (room > 24)
+        snprintf(n->text + used, room, "%s%d", used ? ", " : "", number);
+    else if (n->text[used - 1] != '.')
+        snprintf(n->text + used, room, " ...");
+}
+
+void recon_note(recon_run *r, int series)
+{
+    if (!r->reason[0]) snprintf(r->reason, sizeof r->reason, "%s", r->last.message);
+    add_number(r->last.doubtful ? &r->doubtful : &r->failed, series + 1);
+}
+
+int recon_judge(const recon_run *r)
+{
+    const char *word = r->wanted > r->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
+    const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
+    char doubtful[192] = "";
+    if (!r->failed.count && !r->doubtful.count) return APP_DONE;
+    if (r->doubtful.count)
+        snprintf(doubtful, sizeof doubtful, "%s%s %s of %d %s doubtful", word, many, r->doubtful.text, r->series, is);
+    if (!r->failed.count)
+        app_error("%s: %s: %s", r->input, doubtful, r->reason);
+    else if (r->series == 1)
+        app_error("%s: %s", r->input, r->reason);
+    else
+        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, r->series,
+                  doubtful[0] ? ", and " : "", doubtful, r->reason);
+    return APP_FAILED;
+}
+
+/* ---- the report ---- */
 
 /* What is known of the solver, at the top of the report for the last image, and in `results` for each. */
 static void report_solver(json *j, const recon_run *r, const larmor_recon_report *result, int interrupted)

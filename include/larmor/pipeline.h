@@ -199,7 +199,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
 } larmor_recon_plan;
 
-/* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; LARMOR_ERR_MEMORY. */
+/* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
 LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
 
 typedef enum larmor_lambda_from {
