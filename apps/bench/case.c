@@ -1,4 +1,4 @@
-/* The cases of `larmor bench nufft`: random points and trajectories, random data. The cluster is that of Shih et al.,
+/* The cases of larmor-bench: random points and trajectories, random data. The cluster is that of Shih et al.,
  * "cuFINUFFT: a load-balanced GPU library for general-purpose nonuniform FFTs", IPDPSW (2021): uniform in a cube of
  * eight cells of a fine grid with twice the modes. Cones are those of Irarrazabal and Nishimura, Magn. Reson. Med.
  * 33, 656 (1995), with the same winding on each. SPDX-License-Identifier: Apache-2.0 */
@@ -58,11 +58,6 @@ static int same_points(const bench_case *a, const bench_case *b)
 int bench_same_data(const bench_case *a, const bench_case *b)
 {
     return same_points(a, b) && a->type == b->type && a->batch == b->batch;
-}
-
-int bench_same_problem(const bench_case *a, const bench_case *b)
-{
-    return bench_same_data(a, b) && a->tol == b->tol;
 }
 
 int64_t bench_case_modes(const bench_case *c)
@@ -180,7 +175,7 @@ static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_ar
 }
 
 /* x [ndim, count]: of type 3 points in fields of view; in single precision what is left of them. */
-static void settle(const bench_case *c, int are_points, larmor_array *host)
+static void to_units_of_device(const bench_case *c, int are_points, larmor_array *host)
 {
     const int64_t count = larmor_array_count(host) / c->ndim;
     double *x = larmor_array_data(host);
@@ -200,12 +195,12 @@ static larmor_status put_points(bench_case *c, bench_data *data)
 {
     larmor_status st = choose_points(c, data->host, &data->points);
     if (st) return st;
-    settle(c, 1, data->points);
+    to_units_of_device(c, 1, data->points);
     st = bench_reals(data->dev, c->is_double, data->points, &data->traj);
     if (st || c->type != 3) return st;
     st = draw_uniform(c, data->host, STREAM_TARGETS, bench_case_modes(c), &data->targets);
     if (st) return st;
-    settle(c, 0, data->targets);
+    to_units_of_device(c, 0, data->targets);
     return bench_reals(data->dev, c->is_double, data->targets, &data->aims);
 }
 
@@ -256,13 +251,28 @@ static void free_values(bench_data *data)
     }
 }
 
+/* Whether the bytes of all arrays can be counted. */
+static larmor_status check_sizes(const bench_case *c)
+{
+    const int64_t *n = c->modes, of_one = 4 * (int64_t)sizeof(double) * c->batch;
+    int64_t bytes = of_one;
+    int too_many = __builtin_mul_overflow(c->points, of_one, &bytes);
+    bytes = of_one;
+    for (int d = 0; d < 3; d++) too_many |= __builtin_mul_overflow(bytes, n[d], &bytes);
+    if (!too_many) return LARMOR_OK;
+    return larmor_fail(
+        LARMOR_ERR_ARG,
+        "--modes %lld,%lld,%lld, --points %lld, --batch %lld: more bytes than 63 bits count; give less",
+        (long long)n[0], (long long)n[1], (long long)n[2], (long long)c->points, (long long)c->batch);
+}
+
 larmor_status bench_data_draw(larmor_device *dev, bench_case *c, bench_data *data)
 {
     const bench_case asked = *c;
-    larmor_status st = LARMOR_OK;
+    larmor_status st = check_sizes(c);
     free_values(data);
     data->dev = dev;
-    if (!data->host) st = larmor_device_open("cpu", &data->host);
+    if (!st && !data->host) st = larmor_device_open("cpu", &data->host);
     if (!st && data->traj && same_points(&data->asked, c)) {
         c->points = larmor_array_count(data->points) / c->ndim;
     } else if (!st) {

@@ -1,4 +1,4 @@
-/* One case of `larmor bench nufft`: its numbers, its points and its data. SPDX-License-Identifier: Apache-2.0 */
+/* One case of larmor-bench: its numbers, its points and its data. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_CASE_H
 #define APP_BENCH_CASE_H
 
@@ -33,9 +33,6 @@ int64_t bench_case_modes(const bench_case *c); /* their product; of type 3 the n
 /* 1 if both have the same points, input and exact outputs. */
 int bench_same_data(const bench_case *a, const bench_case *b);
 
-/* 1 if the tolerance is the same, too: all but the upsampling factor and the precomputation. */
-int bench_same_problem(const bench_case *a, const bench_case *b);
-
 typedef struct bench_data {
     larmor_device *dev;                   /* no reference */
     larmor_device *host;                  /* all cores, whatever dev is */
@@ -51,7 +48,8 @@ typedef struct bench_data {
  * becomes what the trajectory really has. The points of the case before, if they are the same, are kept.
  *
  * data    {0} before the first case; it is so again after an error
- * Errors  LARMOR_ERR_ARG for a trajectory in the wrong number of dimensions; LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_ARG for a trajectory in the wrong number of dimensions and for sizes whose product has more than 63
+ *         bits; LARMOR_ERR_MEMORY. */
 larmor_status bench_data_draw(larmor_device *dev, bench_case *c, bench_data *data);
 void bench_data_free(bench_data *data);
 

@@ -57,7 +57,8 @@ static void append(case_list *list, bench_case c)
             list->lacks_memory = 1;
             return;
         }
-        list->c = more, list->room = room;
+        list->c = more;
+        list->room = room;
     }
     list->c[list->count++] = c;
 }
@@ -182,10 +183,10 @@ static larmor_status add_single(case_list *list)
     static const int64_t usual[4] = {0, 65536, 256, 64};
     const bench_wish *w = list->wish;
     bench_case c = {.modes = {1, 1, 1}, .points = w->points ? w->points : 1000000, .batch = w->batch ? w->batch : 1};
-    if (w->dims.count > 1) return larmor_fail(LARMOR_ERR_ARG, "bench: more than one --dims is for --matrix");
+    if (w->dims.count > 1) return larmor_fail(LARMOR_ERR_ARG, "more than one --dims is for --matrix");
     c.ndim = w->dims.count ? (int)w->dims.value[0] : w->modes.count > 1 ? w->modes.count : 2;
     if (w->modes.count > 1 && w->modes.count != c.ndim)
-        return larmor_fail(LARMOR_ERR_ARG, "bench: --dims %d, but --modes has %d numbers", c.ndim, w->modes.count);
+        return larmor_fail(LARMOR_ERR_ARG, "--dims %d, but --modes has %d numbers", c.ndim, w->modes.count);
     for (int d = 0; d < c.ndim; d++)
         c.modes[d] = w->modes.count ? (int64_t)w->modes.value[w->modes.count > 1 ? d : 0] : usual[c.ndim];
     c.tol = w->tol > 0 ? w->tol : 1e-5;
@@ -225,18 +226,20 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
     } sets[] = {{"paper", add_paper}, {"mri", add_mri}, {"cpu", add_cpu}, {"gnufftw", add_gnufftw}};
     case_list list = {.wish = wish};
     larmor_status st = LARMOR_OK;
-    *cases = NULL, *count = 0;
+    *cases = NULL;
+    *count = 0;
     if (!wish->matrix) st = add_single(&list);
     for (size_t i = 0; wish->matrix && i < sizeof sets / sizeof *sets; i++)
         if (!strcmp(wish->matrix, sets[i].name)) sets[i].add(&list);
     if (!st && list.lacks_memory) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     set_precompute(&list);
     if (!st && !list.count)
-        st = larmor_fail(LARMOR_ERR_ARG, "bench: no case of --matrix %s fits the other options", wish->matrix);
+        st = larmor_fail(LARMOR_ERR_ARG, "--matrix %s: no case of it fits the other options", wish->matrix);
     if (st) {
         free(list.c);
         return st;
     }
-    *cases = list.c, *count = list.count;
+    *cases = list.c;
+    *count = list.count;
     return LARMOR_OK;
 }

@@ -1,4 +1,4 @@
-/* The sets of cases of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
+/* The sets of cases of `larmor-bench nufft`. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_CASES_H
 #define APP_BENCH_CASES_H
 

@@ -1,4 +1,4 @@
-/* FINUFFT or cuFINUFFT, from a shared library that the user names, as something to time.
+/* FINUFFT or cuFINUFFT, from a shared library, as something to time.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_PEER_H
 #define APP_BENCH_PEER_H
@@ -8,11 +8,12 @@
 
 typedef struct bench_peer bench_peer;
 
-/* Load the library and check that its options are laid out as in version 2.5.
+/* Load the library.
  *
  * name    "finufft", which runs on as many threads as dev has, or "cufinufft"
- * Errors  LARMOR_ERR_ARG if dev is no processor or no GPU; LARMOR_ERR_UNSUPPORTED if the library cannot be loaded,
- *         lacks a function or has other options. */
+ * path    of the shared library; NULL: libNAME.so, where the loader finds it
+ * Errors  LARMOR_ERR_ARG if dev is no processor or no GPU; LARMOR_ERR_UNSUPPORTED if larmor-bench was built without
+ *         the peer's header, or the library cannot be loaded, lacks a function or has other options than the header. */
 larmor_status bench_peer_open(const char *name, const char *path, larmor_device *dev, bench_peer **peer);
 void bench_peer_close(bench_peer *peer); /* NULL is fine */
 

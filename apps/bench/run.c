@@ -1,4 +1,4 @@
-/* Runs one case of `larmor bench nufft`. SPDX-License-Identifier: Apache-2.0 */
+/* Runs one case of `larmor-bench nufft`. SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
 #include <stdio.h>
@@ -215,7 +215,7 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
     };
     bench_subject *const subject = &ours.base;
     st = larmor_timer_create(place->dev, &ours.timer);
-    if (!st) st = own_create(subject); /* what cannot be is told before the peer runs */
+    if (!st) st = own_create(subject); /* a plan that cannot be made ends the case before the peer runs */
     own_destroy(subject);
     if (!st && place->peer) st = run_with_peer(&ours, place, result);
     if (!st && !place->peer) st = bench_measure(&subject, 1, place->repeats, place->budget);
@@ -244,8 +244,6 @@ double bench_seconds(const bench_timing *timing, bench_span span)
         return points->median + execute->median;
     case BENCH_ONE_LEAST:
         return execute->minimum;
-    case BENCH_BOTH_LEAST:
-        return points->minimum + execute->minimum;
     case BENCH_ONE_EXECUTE:
         break;
     }

@@ -1,4 +1,4 @@
-/* One case of `larmor bench nufft`: larmor's and the peer's times and errors. SPDX-License-Identifier: Apache-2.0 */
+/* One case of `larmor-bench nufft`: larmor's and the peer's times and errors. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_RUN_H
 #define APP_BENCH_RUN_H
 
@@ -38,8 +38,8 @@ typedef struct bench_place {
 
 void bench_place_clear(bench_place *place); /* the data */
 
-/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. What fails in
- * the peer is told in result, not returned.
+/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. A failure of
+ * the peer is noted in result and not returned.
  *
  * Errors  larmor's own, LARMOR_STOPPED after a signal. */
 larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *result);
@@ -47,8 +47,8 @@ larmor_status bench_run(bench_place *place, const bench_case *c, bench_result *r
 /* The fastest execute among the peer's methods, NULL if none ran. */
 const bench_timing *bench_best_peer(const bench_result *result);
 
-/* The seconds of execute, or of set_points and one execute, in the median or at least. */
-typedef enum bench_span { BENCH_ONE_EXECUTE, BENCH_BOTH, BENCH_ONE_LEAST, BENCH_BOTH_LEAST } bench_span;
+/* The seconds of execute, median or least, or of set_points and one execute. */
+typedef enum bench_span { BENCH_ONE_EXECUTE, BENCH_BOTH, BENCH_ONE_LEAST } bench_span;
 double bench_seconds(const bench_timing *timing, bench_span span);
 
 /* The default peer's seconds over larmor's, 0 without one. */

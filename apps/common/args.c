@@ -186,8 +186,8 @@ static int refuse_option(const app_command *command, const char *given)
     char word[MAX_WORD];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(given, "="), given);
     const char *nearest = strncmp(word, "--", 2) ? NULL : app_nearest(word + 2, names);
-    app_error("%s: unknown option %s%s%s; 'larmor %s --help' lists them.", command->name, word,
-              nearest ? ", did you mean --" : "", nearest ? nearest : "", command->name);
+    app_error("%s: unknown option %s%s%s; '%s %s --help' lists them.", command->name, word,
+              nearest ? ", did you mean --" : "", nearest ? nearest : "", app_self.name, command->name);
     return APP_USAGE;
 }
 
@@ -232,8 +232,8 @@ static int take_file(const app_command *command, const char *argument, app_files
     if (command->surplus)
         app_error("%s: unexpected argument \"%s\": %s.", command->name, argument, command->surplus);
     else
-        app_error("%s: unexpected argument \"%s\"; usage: larmor %s %s", command->name, argument, command->name,
-                  command->usage);
+        app_error("%s: unexpected argument \"%s\"; usage: %s %s %s", command->name, argument, app_self.name,
+                  command->name, command->usage);
     return APP_USAGE;
 }
 
@@ -245,13 +245,13 @@ static int check_completeness(const app_command *command, const app_files *files
     }
     for (const app_option *o = command->options; o->name; o++) {
         if (!o->needed || given[o - command->options]) continue;
-        app_error("%s: --%s %s is needed; 'larmor %s --help' says more.", command->name, o->name, o->metavar,
-                  command->name);
+        app_error("%s: --%s %s is needed; '%s %s --help' says more.", command->name, o->name, o->metavar,
+                  app_self.name, command->name);
         return APP_USAGE;
     }
     if (files->count >= command->min_files) return -1;
-    app_error("%s: %d file name%s expected, got %d; usage: larmor %s %s", command->name, command->min_files,
-              app_s(command->min_files), files->count, command->name, command->usage);
+    app_error("%s: %d file name%s expected, got %d; usage: %s %s %s", command->name, command->min_files,
+              app_s(command->min_files), files->count, app_self.name, command->name, command->usage);
     return APP_USAGE;
 }
 
@@ -384,8 +384,8 @@ void app_help(const app_command *command, FILE *out)
         {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
         {0},
     };
-    fprintf(out, "usage: larmor %s %s\n\n%c%s.\n\n", command->name, command->usage, toupper(command->summary[0]),
-            command->summary + 1);
+    fprintf(out, "usage: %s %s %s\n\n%c%s.\n\n", app_self.name, command->name, command->usage,
+            toupper(command->summary[0]), command->summary + 1);
     for (const app_option *o = command->options; o->name; o++) print_option(out, o);
     for (const app_option *o = shared; o->name; o++) print_option(out, o);
     if (command->details) fprintf(out, "\n%s\n", command->details);

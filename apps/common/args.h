@@ -68,6 +68,14 @@ typedef struct app_command {
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
 } app_command;
 
+/* What a program is: each defines app_self, and apps/common/main.c does the rest. */
+typedef struct app_program {
+    const char *name, *about;           /* "larmor", one line with its full stop */
+    const app_command *const *commands; /* ended by NULL */
+    const char *moved, *moved_to;       /* a command that is a program of its own now, and its name; or NULL */
+} app_program;
+extern const app_program app_self;
+
 /* Read argv[0..argc) into settings (zeroed by the caller) and files.
  *
  * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (said in one line on

@@ -18,10 +18,11 @@ static int quiet, on_terminal;
 static char command_line[4096];
 static volatile sig_atomic_t caught;
 
-static void print_line(const char *prefix, const char *format, va_list arguments)
+/* program: NULL, or the name before the line. */
+static void print_line(const char *program, const char *format, va_list arguments)
 {
     app_progress_lift();
-    fputs(prefix, stderr);
+    if (program) fprintf(stderr, "%s: ", program);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     app_progress_lower();
@@ -31,7 +32,7 @@ void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_line("larmor: ", format, arguments);
+    print_line(app_self.name, format, arguments);
     va_end(arguments);
 }
 
@@ -40,7 +41,7 @@ void app_log(const char *format, ...)
     if (quiet) return;
     va_list arguments;
     va_start(arguments, format);
-    print_line("", format, arguments);
+    print_line(NULL, format, arguments);
     va_end(arguments);
 }
 

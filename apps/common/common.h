@@ -1,4 +1,4 @@
-/* What all commands share: exit codes, messages, signals, devices. SPDX-License-Identifier: Apache-2.0 */
+/* What all programs and commands share: exit codes, messages, signals, devices. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_COMMON_H
 #define APP_COMMON_H
 
@@ -26,7 +26,7 @@ int app_fail_in(app_phase phase, larmor_status status, const char *file);
         }                                                                                                            \
     } while (0)
 
-/* "larmor: ..." and a newline on stderr. */
+/* The program's name, ": ...", and a newline on stderr. */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A line of the log on stderr, unless --quiet was given. */
