@@ -7,6 +7,15 @@
 
 typedef enum lmr_method { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method;
 
+/* A weight that was chosen, for the images of the scan that follow. */
+typedef struct lmr_weight {
+    double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
+    double unit;          /* what the noise makes of the weight: it is proportional to that */
+    double data;          /* samples of all coils that it was chosen from */
+    larmor_choice choice;
+    int encoding;
+} lmr_weight;
+
 /* What the images are made by and of. Members that are named as in larmor_recon_opts are those. */
 typedef struct lmr_job {
     lmr_method method;
@@ -36,6 +45,7 @@ typedef struct lmr_job {
     larmor_array *maps;
     int maps_encoding, maps_slice;
     larmor_coils_report maps_report; /* of maps from the data */
+    lmr_weight chosen;               /* by the last image that chose; weight 0: there is none */
     int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
 } lmr_job;

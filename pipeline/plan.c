@@ -154,13 +154,15 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
         LMR_TRY(larmor_circulant_memory(job->dev, &all, &circulant));
-        vectors +=
-            4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
+        vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
     }
-    double solver = (double)estimate * s->frames + (double)circulant + vectors + (weights ? 16 * s->samples : 0);
-    if (in_double)
-        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils; /* maps and samples once more */
-    *bytes = s->held + most(s->before, solver);
+    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    double before = most(s->before, (double)circulant);
+    if (in_double) { /* maps and samples once more */
+        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;
+        before = most(s->before, (double)circulant + 16 * voxels * coils);
+    }
+    *bytes = s->held + most(before, solver);
     return LARMOR_OK;
 }
 

@@ -133,7 +133,7 @@ void lmr_report_plan(larmor_recon *r)
     lmr_events *e = &r->events;
     char blocks[64] = "";
     if (plan->choose < 0 && lmr_chooses(&r->job))
-        lmr_log(e, "memory: to choose lambda from the data does not fit; a usual value is taken, see --lambda");
+        lmr_log(e, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
     if (plan->precondition < 0 && !r->job.precondition)
         lmr_log(e, "memory: the preconditioner does not fit; without it more iterations are needed");
     if (plan->block < plan->coils)
@@ -148,11 +148,16 @@ void lmr_report_plan(larmor_recon *r)
 /* ---- a series ---- */
 
 /* What the weight was chosen from. */
-static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now)
+static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                         const larmor_recon_report *before)
 {
-    const int chosen = now->lambda_from == LARMOR_LAMBDA_FROM_DATA;
-    const double factor = chosen ? now->choice.noise : 1;
     lmr_events *e = &r->events;
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_SCAN) {
+        if (!before || before->lambda_from != LARMOR_LAMBDA_FROM_SCAN)
+            lmr_log(e, "%s: lambda %.2e, as chosen before: the images of a scan share it", name, now->lambda);
+        return;
+    }
+    const double factor = lmr_from_data(now) ? now->choice.noise : 1;
     if (r->job.whitening && factor > 0.8 && factor < 1.25)
         lmr_log(e, "%s: noise as in the noise scan", name);
     else if (r->job.whitening)
@@ -161,11 +166,12 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     else
         lmr_log(e, "%s: noise %.3g a sample, measured from %s", name, now->noise,
                 factor != 1 ? "what the data are off the model" : "the rim of k-space");
-    if (chosen)
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         lmr_log(e, "%s: lambda %.2e, chosen in %d step%s, %.2f s", name, now->lambda, now->choice.tried,
                 plural(now->choice.tried), now->choice.seconds);
-    else if (now->lambda_from == LARMOR_LAMBDA_FROM_DEFAULT && !now->interrupted)
-        lmr_log(e, "%s: lambda %.2e; no memory to choose it from the data", name, now->lambda);
+    else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
+        lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
+                now->lambda);
 }
 
 /* Each doubt once, with the image that it came up with. */
@@ -213,6 +219,6 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
     if (r->job.method == LMR_METHOD_GRID) return;
-    report_noise(r, name, now);
+    report_noise(r, name, now, before);
     report_solver(r, name, now);
 }

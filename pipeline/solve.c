@@ -8,8 +8,8 @@
 
 #include "core/status.h"
 
-#define ENOUGH 0.1       /* error of a solution relative to the noise in it */
-#define RELATIVE_CG 1e-4 /* lambda where it cannot be chosen */
+#define ENOUGH 0.1 /* error of a solution relative to the noise in it */
+#define ALIKE 1.5  /* times the data of another image: a weight that was chosen from it still holds */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -19,7 +19,12 @@ enum {
 
 int lmr_chooses(const lmr_job *job)
 {
-    return job->method != LMR_METHOD_GRID && job->choose == LARMOR_LAMBDA_AUTO && !job->no_choice && !job->sets;
+    return job->method != LMR_METHOD_GRID && job->choose == LARMOR_LAMBDA_AUTO && !job->no_choice;
+}
+
+int lmr_from_data(const larmor_recon_report *result)
+{
+    return result->lambda_from == LARMOR_LAMBDA_FROM_DATA || result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
 }
 
 larmor_shape lmr_grid_shape(const larmor_grid *grid)
@@ -195,15 +200,12 @@ done:
     return st;
 }
 
-/* b, in A's order: the samples of frame after frame, with the root of the weights that A has. */
+/* b, in A's order: the samples of frame after frame. */
 static larmor_status gather(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A, larmor_array **b)
 {
     const larmor_dtype dtype = lmr_job_precision(job);
     const larmor_shape shape = larmor_op_out_shape(A);
-    if (count == 1) {
-        LMR_TRY(larmor_sense_weigh(frames[0].weights, frames[0].samples.kspace));
-        return larmor_array_convert(frames[0].samples.kspace, dtype, b);
-    }
+    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
     larmor_array *line = NULL, *one = NULL;
     int64_t first = 0;
     larmor_status st;
@@ -211,7 +213,6 @@ static larmor_status gather(const lmr_job *job, const lmr_frame *frames, int cou
     LMR_OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one), one = NULL;
-        LMR_OR(done, larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
         LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_OR(done, put(one, line, first));
         first += larmor_array_count(one);
@@ -249,13 +250,14 @@ done:
 }
 
 /* The circulant of one frame; that of a series is of the mean of its frames; NULL if none is wanted. */
-static larmor_status circulant_of(const lmr_job *job, const lmr_frame *frames, int count, larmor_circulant **C)
+static larmor_status circulant_of(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
+                                  larmor_circulant **C)
 {
     const larmor_shape shape = lmr_grid_shape(&frames[0].grid);
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
-    if (job->sets || (job->precondition < 0 && !lmr_chooses(job))) return LARMOR_OK;
+    if (job->sets || (job->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
     if (count > 1) {
         LMR_OR(done, join(job, frames, count, &traj, &weights));
@@ -326,6 +328,72 @@ static double excess_of(const lmr_job *job)
     return estimated ? most : 1;
 }
 
+/* ---- the weight of an earlier image ---- */
+
+static double data_of(const lmr_frame *frames, int count)
+{
+    double data = 0;
+    for (int i = 0; i < count; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    return data;
+}
+
+static larmor_lambda_from origin_of(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const lmr_weight *known = &job->chosen;
+    if (job->choose != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
+    if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
+    const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
+    const int alike = ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE);
+    return alike && known->encoding == frames[0].group.encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
+}
+
+/* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
+ * the deviation of the noise in A^H b for a penalty. */
+static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
+{
+    larmor_array *x;
+    double size;
+    if (job->method == LMR_METHOD_CG) {
+        LMR_TRY(larmor_nrm2(noise, &size));
+        *unit = size * size / (double)larmor_array_count(noise);
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    larmor_status st = larmor_op_adjoint(A, noise, x);
+    if (!st) st = larmor_nrm2(x, &size);
+    *unit = size / sqrt((double)larmor_array_count(x));
+    larmor_array_free(x);
+    return st;
+}
+
+/* Keep the weight of this image for those of the scan that follow. */
+static larmor_status keep_weight(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, const larmor_recon_report *result)
+{
+    const double factor = result->choice.noise;
+    double unit;
+    LMR_TRY(weight_unit(job, A, noise, &unit));
+    job->chosen = (lmr_weight){.weight = result->weight,
+                               .noise = result->noise,
+                               .unit = unit * (job->method == LMR_METHOD_CG ? factor * factor : factor),
+                               .data = data_of(frames, count),
+                               .choice = result->choice,
+                               .encoding = frames[0].group.encoding};
+    return LARMOR_OK;
+}
+
+/* The kept weight for this image; frames with as many samples have the very same. */
+static larmor_status kept_weight(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, larmor_recon_report *result)
+{
+    const lmr_weight *known = &job->chosen;
+    double unit = known->unit;
+    if (data_of(frames, count) != known->data) LMR_TRY(weight_unit(job, A, noise, &unit));
+    result->choice = known->choice;
+    result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
+    return LARMOR_OK;
+}
+
 /* ---- solutions ---- */
 
 /* What the iterative methods share. */
@@ -357,6 +425,12 @@ done:
     return st;
 }
 
+/* 1 if the weight is that expected from the noise, or in units of it. */
+static int by_noise(const lmr_job *job, const larmor_recon_report *result)
+{
+    return job->choose == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
+}
+
 static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, larmor_recon_report *result)
 {
     larmor_solve_opts solve = {.max_iter = job->iters,
@@ -366,15 +440,15 @@ static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, l
                                .excess = excess_of(job)};
     larmor_status st = LARMOR_OK;
     LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
-    if (lmr_chooses(job) && p->C) {
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         solve.circulant = job->precondition < 0 ? NULL : p->C;
         st = larmor_cg_choose(p->A, p->b, p->noise, p->C, p->x, &solve, &result->choice, &result->solver);
         result->weight = result->choice.weight;
     } else {
-        result->weight = (job->choose == LARMOR_LAMBDA_AUTO ? RELATIVE_CG : job->lambda) * result->largest;
-        if (job->choose == LARMOR_LAMBDA_NOISE && p->C) {
-            LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, p->C, NULL, &result->weight));
-            result->weight *= job->lambda;
+        if (job->choose == LARMOR_LAMBDA_RELATIVE) result->weight = job->lambda * result->largest;
+        if (by_noise(job, result)) {
+            LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, NULL, &result->weight));
+            if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
         }
         solve.lambda = result->weight;
         st = solve_cg(job, p, &solve, &result->solver);
@@ -398,13 +472,14 @@ static larmor_status regularised(const lmr_job *job, int frames, const problem *
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
-    if (lmr_chooses(job) && p->C) {
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         st = larmor_regularised_choose(p->A, p->b, p->noise, p->C, r, p->x, &solve, &result->choice, &result->solver);
     } else {
-        if (job->choose == LARMOR_LAMBDA_NOISE && p->C) {
-            LMR_OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, p->C, r, &result->weight));
-            LMR_OR(done, larmor_regulariser_set_weight(r, result->weight * job->lambda));
+        if (by_noise(job, result)) {
+            LMR_OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
+            if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
         }
+        if (job->choose != LARMOR_LAMBDA_RELATIVE) LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
         st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
     }
     result->weight = larmor_regulariser_weight(r);
@@ -425,32 +500,33 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
     return LARMOR_OK;
 }
 
-/* Where lambda is from, and the noise that it was chosen by. */
-static void credit(const lmr_job *job, const problem *p, larmor_recon_report *result)
-{
-    const int chosen = lmr_chooses(job) && p->C && result->choice.weight > 0;
-    result->lambda_from = chosen                              ? LARMOR_LAMBDA_FROM_DATA
-                          : job->choose == LARMOR_LAMBDA_AUTO ? LARMOR_LAMBDA_FROM_DEFAULT
-                                                              : LARMOR_LAMBDA_FROM_CALLER;
-    if (chosen) result->noise *= result->choice.noise;
-}
-
-static larmor_status iterate(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **x,
+/* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
+static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
 {
     problem p = {NULL, NULL, NULL, NULL, NULL};
     larmor_status st;
-    LMR_OR(done, noise_level(job, &frames[0], &result->noise));
+    result->lambda_from = origin_of(job, frames, count);
+    if (job->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none */
+    result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.noise : noise;
+    LMR_OR(done, circulant_of(job, frames, count, result->lambda_from,
+                              &p.C)); /* first, for what it takes while it is made */
     LMR_OR(done, make_operator(job, frames, count, &p.A, &result->toeplitz));
     LMR_OR(done, gather(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
-    LMR_OR(done, circulant_of(job, frames, count, &p.C));
-    LMR_OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
-    if (lmr_chooses(job)) LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
+    LMR_OR(done, sample_noise(job, frames, count, p.b,
+                              result->noise *
+                                  (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.choice.noise : 1),
+                              &p.noise));
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
+        LMR_OR(done, kept_weight(job, frames, count, p.A, p.noise, result));
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
     result->preconditioned = p.C && job->precondition >= 0;
-    credit(job, &p, result);
+    if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+        st = keep_weight(job, frames, count, p.A, p.noise, result);
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
     st = forgive(st, *x, result);
 done:
@@ -459,11 +535,40 @@ done:
     return st;
 }
 
+/* The weight from an image of the first set of maps, which sees nearly all of the object; its frequencies have the
+ * circulant that the choice needs. Images with other numbers of samples choose for themselves. */
+static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, double noise,
+                                         larmor_recon_report *result)
+{
+    lmr_job one = *job;
+    larmor_recon_report first = *result;
+    larmor_array *x = NULL;
+    one.sets = 0, one.precondition = 0;
+    one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
+    LMR_TRY(lmr_one_of(job->maps, 0, &one.maps));
+    const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
+    larmor_array_free(x), larmor_array_free(one.maps);
+    LMR_TRY(st);
+    if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    job->chosen = one.chosen;
+    job->chosen.unit = 0;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
     *x = NULL;
-    return job->method == LMR_METHOD_GRID ? grid_frame(job, frames, x) : iterate(job, frames, count, x, result);
+    if (job->method == LMR_METHOD_GRID) return grid_frame(job, frames, x);
+    double noise;
+    LMR_TRY(noise_level(job, &frames[0], &noise));
+    for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
+    const int by_first_set = job->sets && origin_of(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
+    if (by_first_set) LMR_TRY(choose_by_first_set(job, frames, noise, result));
+    LMR_TRY(iterate(job, frames, count, noise, x, result));
+    if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
+    if (lmr_from_data(result)) result->noise *= result->choice.noise;
+    return LARMOR_OK;
 }
 
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames)

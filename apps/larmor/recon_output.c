@@ -42,6 +42,12 @@ int recon_open_outputs(recon_run *r)
 
 /* ---- provenance ---- */
 
+const char *recon_origin(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"user", "data", "scan", "noise"};
+    return names[report->lambda_from];
+}
+
 enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
@@ -68,14 +74,13 @@ static void add_doubts(const larmor_recon_report *result, note *n)
 
 static void describe_image(const recon_run *r, const larmor_recon_report *result, note *n)
 {
-    static const char *const from[] = {"default", "data", "user"};
     *n = (note){.count = 0};
     if (strcmp(r->s->method, "grid") != 0) {
         snprintf(n->lambda, sizeof n->lambda, "%g", result->lambda);
         snprintf(n->iters, sizeof n->iters, "%d", result->solver.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->solver.residual);
         add_note(n, "LarmorLambda", n->lambda);
-        add_note(n, "LarmorLambdaFrom", from[result->lambda_from]);
+        add_note(n, "LarmorLambdaFrom", recon_origin(result));
         snprintf(n->noise, sizeof n->noise, "%g", result->noise);
         add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);

@@ -15,4 +15,7 @@ int recon_check_saved(const recon_run *r);
 /* Write all of them. */
 int recon_write(recon_run *r);
 
+/* Where lambda comes from, in a word. */
+const char *recon_origin(const larmor_recon_report *report);
+
 #endif

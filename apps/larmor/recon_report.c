@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "recon_output.h"
 
 /* ---- the verdict ---- */
 
@@ -54,7 +55,7 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
-        json_flag(j, "lambda_chosen", result->lambda_from == LARMOR_LAMBDA_FROM_DATA);
+        json_text(j, "lambda_from", recon_origin(result));
         json_number(j, "noise", result->noise);
         if (!strcmp(r->s->method, "cg"))
             json_number(j, "largest_eigenvalue", result->largest);

@@ -202,10 +202,11 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
 LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
 
-typedef enum larmor_lambda_from {
-    LARMOR_LAMBDA_FROM_DEFAULT,
-    LARMOR_LAMBDA_FROM_DATA,
-    LARMOR_LAMBDA_FROM_CALLER
+typedef enum larmor_lambda_from { /* where the weight of the penalty comes from */
+                                  LARMOR_LAMBDA_FROM_CALLER,
+                                  LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
+                                  LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
+                                  LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
 } larmor_lambda_from;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
@@ -218,7 +219,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
     double noise; /* standard deviation of the real and the imaginary part of a sample, after whitening, that the
                               weight was chosen by */
-    larmor_choice choice;         /* how the weight was found; zeros if it was not chosen */
+    larmor_choice choice;         /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;               /* eigenvalue of A^H A; 0 if it was not needed */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
     int made_traj;                /* 1: the trajectory was made from the counters */
@@ -247,7 +248,8 @@ typedef struct larmor_recon_result {
     larmor_recon_report report;
 } larmor_recon_result;
 
-/* Reconstruct a series; any, in any order, and again.
+/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the others that
+ * come later, as long as they have about as many samples.
  *
  * result  to be freed by larmor_recon_result_free, also after an error.
  * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener said so before there was an

@@ -353,7 +353,8 @@ typedef struct larmor_choice {
  * C        of A^H A, or of one frame's for a series.
  * x        start in, solution out; zeros are a good start.
  * opts     as of larmor_cg or larmor_regularised, whose preconditioner or circulant may but need not be of C; of
- *          larmor_cg lambda is ignored. They end when the error is small beside the noise of the image, or at tol.
+ *          larmor_cg lambda is ignored. They end at tol where that is given, else when the error is small beside the
+ *          noise of the image.
  * choice   may be NULL, and report.
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stein, Ann. Stat. 9, 1135 (1981); the trace from one sample of noise: Ramani, Blu, Unser, IEEE Trans. Image
@@ -367,14 +368,15 @@ LARMOR_API larmor_status larmor_regularised_choose(larmor_op *A, const larmor_ar
                                                    const larmor_solve_opts *opts, larmor_choice *choice,
                                                    larmor_report *report);
 
-/* The weight in units of the noise, which is about the best in many scans, and where the search begins. For larmor_cg,
- * r NULL: the power of a sample's noise over that of a voxel of the image, as a Gaussian prior has it. For a
- * regulariser: the deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image.
+/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
+ * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,
+ * which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the
+ * deviation of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
  *
- * Errors  those of larmor_cg_choose. */
+ * noise   another sample of the noise that b has, as for larmor_cg_choose.
+ * Errors  LARMOR_ERR_ARG; those of larmor_cg. */
 LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                                const larmor_circulant *C, const larmor_regulariser *r,
-                                                double *weight);
+                                                const larmor_regulariser *r, double *weight);
 
 /* x, complex, <- independent numbers whose real and imaginary parts have mean 0 and this standard deviation; the same
  * seed gives the same numbers on every device. They are uniform, which is as good for all that larmor asks of noise.

@@ -201,23 +201,6 @@ done:
     return st;
 }
 
-larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                     const larmor_circulant *C, const larmor_regulariser *r, double *weight)
-{
-    lmr_pair s = {.choice = {.noise = 1}};
-    larmor_array *x;
-    *weight = 0;
-    if (!A || !b || !noise || !C)
-        return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b, a sample of the noise and a circulant are needed");
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    larmor_status st = lmr_pair_create(A, b, noise, C, x, &s);
-    s.least = 0;
-    if (!st) st = r ? lmr_pair_deviation(&s, noise, weight) : lmr_pair_weight(&s, noise, weight);
-    lmr_pair_free(&s);
-    larmor_array_free(x);
-    return st;
-}
-
 /* To where the filters have the least estimate, and again from there until that is near. */
 static larmor_status choose(lmr_pair *s, const larmor_array *b, const larmor_array *noise)
 {
@@ -262,12 +245,12 @@ static larmor_status finish(lmr_pair *s, const larmor_solve_opts *opts, larmor_r
     LMR_TRY(larmor_circulant_inverse(s->c, s->choice.weight, NULL, 0, &M));
     larmor_status st = larmor_nrm2(s->x, &size);
     if (o.max_iter == 0) o.max_iter = 100;
-    if (o.tol == 0) o.tol = -1;
     o.lambda = s->choice.weight;
     o.judge = M;
     if (o.circulant) o.precondition = M;
     o.circulant = NULL;
-    if (o.error == 0) o.error = fmax(ENOUGH * s->choice.image_noise, WITHOUT_NOISE * size);
+    if (o.error == 0 && o.tol == 0) o.error = fmax(ENOUGH * s->choice.image_noise, WITHOUT_NOISE * size);
+    if (o.tol == 0) o.tol = -1;
     if (!st) st = lmr_cg_normal(s->risk.A, s->risk.rhs, s->risk.square, s->x, &o, report);
     larmor_op_free(M);
     return st;

@@ -55,7 +55,7 @@ static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state
     free_scan(&s);
 }
 
-static void without_memory_to_choose_lambda_a_usual_one_is_taken(void **state)
+static void without_memory_to_choose_lambda_it_is_expected_from_the_noise(void **state)
 {
     (void)state;
     scan s = scan_of(COILS, 1, 1e-4);
@@ -65,7 +65,7 @@ static void without_memory_to_choose_lambda_a_usual_one_is_taken(void **state)
     notes n = {.text = ""};
     opts.listener = take_note, opts.user = &n;
     larmor_recon_result result = result_of(&s, &opts);
-    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DEFAULT);
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_NOISE);
     assert_true(result.report.lambda > 0);
     assert_noted(n, "no memory to choose it from the data");
     larmor_recon_result_free(&result);
@@ -130,7 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_is_kept_by_fewer_coils_at_a_time),
         cmocka_unit_test(what_is_optional_is_given_up_before_the_scan_is_refused),
-        cmocka_unit_test(without_memory_to_choose_lambda_a_usual_one_is_taken),
+        cmocka_unit_test(without_memory_to_choose_lambda_it_is_expected_from_the_noise),
         cmocka_unit_test(what_is_insisted_on_is_not_given_up),
         cmocka_unit_test(more_takes_more),
         cmocka_unit_test(images_that_are_alike_need_alike),

@@ -62,6 +62,34 @@ static void lambda_is_as_asked_for(void **state)
     free_scan(&s);
 }
 
+/* Chosen once, for all images that have about as many samples. */
+static void the_images_of_a_scan_share_lambda(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int i = 0; i < 2; i++) {
+        notes n = {.text = ""};
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
+        larmor_recon *recon = recon_of(&s, &opts);
+        larmor_recon_result first, other;
+        assert_ok(larmor_recon_run(recon, 0, &first));
+        assert_int_equal(first.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+        for (int image = 1; image < 3; image++) {
+            assert_ok(larmor_recon_run(recon, image, &other));
+            assert_int_equal(other.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
+            assert_true(other.report.weight == first.report.weight);
+            assert_true(other.report.noise == first.report.noise);
+            larmor_recon_result_free(&other);
+        }
+        assert_noted(n, "L:image 2 of 3: lambda");
+        assert_null(strstr(n.text, "image 3 of 3: lambda"));
+        larmor_recon_result_free(&first);
+        larmor_recon_free(recon);
+    }
+    free_scan(&s);
+}
+
 static void no_lambda_is_no_penalty(void **state)
 {
     (void)state;
@@ -135,6 +163,7 @@ int main(void)
         cmocka_unit_test(every_method_gives_the_image),
         cmocka_unit_test(a_series_gives_every_frame),
         cmocka_unit_test(lambda_is_as_asked_for),
+        cmocka_unit_test(the_images_of_a_scan_share_lambda),
         cmocka_unit_test(no_lambda_is_no_penalty),
         cmocka_unit_test(the_way_does_not_show_in_the_image),
         cmocka_unit_test(without_maps_coils_may_be_gridded_in_blocks),
