@@ -1,0 +1,2 @@
+#include "tests/recon/support.h"
+int main(void){return 0;}
