@@ -1,2 +1,0 @@
-#include "tests/recon/support.h"
-int main(void){return 0;}
