@@ -315,7 +315,8 @@ static void assert_judged(const judged *j, double noise, larmor_maps_doubt doubt
     const larmor_coils_report r = report_of(j, noise);
     if (r.doubt != doubt)
         fail_msg("%s, undersampling %g, acceleration %lld, noise %g: doubt %d, sampled %.3f, dominance %.3f", j->name,
-                 j->opts.undersampling, (long long)j->opts.acceleration[0], noise, (int)r.doubt, r.sampled, r.dominance);
+                 j->opts.undersampling, (long long)j->opts.acceleration[0], noise, (int)r.doubt, r.sampled,
+                 r.dominance);
 }
 
 static void maps_of_a_sampled_centre_are_trusted(void **state)
@@ -357,9 +358,8 @@ static void maps_of_an_undersampled_centre_are_not_trusted(void **state)
 static void maps_of_noise_are_not_trusted(void **state)
 {
     (void)state;
-    static const judged scans[] = {{"golden", {.matrix = {48, 48}}},
-                                   {"cartesian", {.matrix = {48, 48}}},
-                                   {"koosh", {.matrix = {20, 20, 20}}}};
+    static const judged scans[] = {
+        {"golden", {.matrix = {48, 48}}}, {"cartesian", {.matrix = {48, 48}}}, {"koosh", {.matrix = {20, 20, 20}}}};
     for (int i = 0; i < 3; i++) assert_judged(&scans[i], -1, LARMOR_MAPS_AMBIGUOUS);
 }
 

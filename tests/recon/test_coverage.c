@@ -58,11 +58,10 @@ static void skipped_lines_are_no_partial_fourier(void **state)
     for (int n = 0; n < 5; n++)
         for (int64_t every = 1; every <= 8; every++) {
             for (int64_t calibration = 0; calibration <= 12; calibration += 12)
-                assert_missing(&(made){"cartesian",
-                                       {.matrix = {8, matrix[n]},
-                                        .acceleration = {every, 1},
-                                        .calibration = {calibration, 0}}},
-                               0);
+                assert_missing(
+                    &(made){"cartesian",
+                            {.matrix = {8, matrix[n]}, .acceleration = {every, 1}, .calibration = {calibration, 0}}},
+                    0);
             assert_missing(&(made){"cartesian", {.matrix = {8, matrix[n]}, .readouts = matrix[n] / every}}, 0);
             assert_missing(&(made){"cartesian", {.matrix = {8, 16, matrix[n]}, .acceleration = {2, every}}}, 0);
         }
@@ -124,7 +123,8 @@ static void half_echoes_are_partial_fourier_where_a_side_of_the_plane_is_missing
     assert_int_equal(missing(half), 10);
     larmor_array_free(half), larmor_array_free(all_round);
     double k[3 * 40 * 16];
-    for (int i = 0; i < 40 * 16; i++) k[3 * i] = i % 40 - 8, k[3 * i + 1] = i / 40 % 4 - 2, k[3 * i + 2] = i / 160 - 2;
+    for (int i = 0; i < 40 * 16; i++)
+        k[3 * i] = i % 40 - 8, k[3 * i + 1] = i / 40 % 4 - 2, k[3 * i + 2] = i / 160 - 2;
     larmor_array *lines = real_array(LARMOR_SHAPE(3, 40, 16), k);
     assert_int_equal(missing(lines), 1);
     larmor_array_free(lines);

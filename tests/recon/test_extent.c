@@ -7,9 +7,11 @@ typedef struct blob {
     double centre[3], width[3], density;
 } blob;
 
-static const blob inside[] = {{{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.1, -0.12, 0.1}, {0.06, 0.08, 0.1}, 0.7}, {.density = 0}};
+static const blob inside[] = {
+    {{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.1, -0.12, 0.1}, {0.06, 0.08, 0.1}, 0.7}, {.density = 0}};
 static const blob wide[] = {{{0, 0.5, 0}, {0.3, 0.2, 0.3}, 1}, {{0, -0.2, 0}, {0.3, 0.4, 0.3}, 1}, {.density = 0}};
-static const blob bag[] = {{{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.1, 0.62, 0}, {0.12, 0.1, 0.12}, 0.5}, {.density = 0}};
+static const blob bag[] = {
+    {{0, 0, 0}, {0.4, 0.35, 0.35}, 1}, {{0.1, 0.62, 0}, {0.12, 0.1, 0.12}, 0.5}, {.density = 0}};
 
 static cplx transform(const blob *b, const double *k, int nd)
 {
@@ -31,14 +33,15 @@ typedef struct scan {
 static const scan scans[] = {
     {"golden", {.matrix = {48, 48}}},
     {"radial", {.matrix = {48, 48}}},
-    {"radial", {.matrix = {48, 48}, .samples = 48}},
     {"spiral", {.matrix = {48, 48}}},
     {"spiral", {.matrix = {48, 48}, .density = 2}},
     {"koosh", {.matrix = {20, 20, 20}}},
     {"stars", {.matrix = {20, 20, 16}}},
+    /* these sample along no axis, or along hardly any, more densely than the field of view asks for */
+    {"radial", {.matrix = {48, 48}, .samples = 48}},
     {"cartesian", {.matrix = {48, 48}}},
 };
-enum { SCANS = sizeof scans / sizeof *scans };
+enum { SCANS = sizeof scans / sizeof *scans, SEEING = SCANS - 2 };
 
 /* Coil c sees the object with a phase that turns along x, coils from `silent` on see nothing; noise: its standard
  * deviation relative to the root mean square of the samples. */
@@ -79,8 +82,8 @@ static void assert_within(const scan *s, const blob *object, int coils, int sile
 {
     const larmor_extent e = extent_of(s, object, coils, silent, noise);
     if (e.factor[0] > 1 || e.factor[1] > 1 || e.factor[2] > 1)
-        fail_msg("%s, %d of %d coils, noise %g, undersampling %g: %.2f %.2f %.2f, outside %.3f", s->name, silent, coils,
-                 noise, s->opts.undersampling, e.factor[0], e.factor[1], e.factor[2], e.outside);
+        fail_msg("%s, %d of %d coils, noise %g, undersampling %g: %.2f %.2f %.2f, outside %.3f", s->name, silent,
+                 coils, noise, s->opts.undersampling, e.factor[0], e.factor[1], e.factor[2], e.outside);
 }
 
 static void an_object_within_the_field_of_view_asks_for_no_more(void **state)
@@ -105,7 +108,7 @@ static void noise_is_no_object(void **state)
 static void coils_without_signal_change_nothing(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i += 3) {
+    for (int i = 0; i < 4; i += 2) {
         assert_within(&scans[i], inside, 8, 2, 0.1);
         const double two = extent_of(&scans[i], wide, 2, 2, 0).factor[1];
         assert_at_most(fabs(extent_of(&scans[i], wide, 8, 2, 0).factor[1] - two), 0.051);
@@ -116,7 +119,7 @@ static void an_object_beyond_the_field_of_view_is_found_along_its_axis(void **st
 {
     (void)state;
     const double noise[] = {0, 0.1};
-    for (int i = 0; i < SCANS - 1; i++)
+    for (int i = 0; i < SEEING; i++)
         for (int n = 0; n < 2; n++) {
             const larmor_extent e = extent_of(&scans[i], wide, 2, 2, noise[n]);
             if (!(e.factor[0] == 1 && e.factor[2] == 1 && e.factor[1] > 1.15 && e.factor[1] < 1.6))
@@ -128,10 +131,11 @@ static void an_object_beyond_the_field_of_view_is_found_along_its_axis(void **st
 static void a_small_object_apart_is_found(void **state)
 {
     (void)state;
-    for (int i = 0; i < SCANS - 1; i++) {
+    for (int i = 0; i < SEEING; i++) {
         const larmor_extent e = extent_of(&scans[i], bag, 1, 1, 0.05);
         if (!(e.factor[0] == 1 && e.factor[2] == 1 && e.factor[1] > 1.15 && e.factor[1] < 1.6))
-            fail_msg("%s: %.2f %.2f %.2f, outside %.3f", scans[i].name, e.factor[0], e.factor[1], e.factor[2], e.outside);
+            fail_msg("%s: %.2f %.2f %.2f, outside %.3f", scans[i].name, e.factor[0], e.factor[1], e.factor[2],
+                     e.outside);
     }
 }
 
