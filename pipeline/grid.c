@@ -99,13 +99,34 @@ static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
     return count;
 }
 
+/* Fails where the search would not fit into memory beside the samples. */
+static larmor_status expect_room(const larmor_recon *r, int group, const larmor_samples *samples)
+{
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    const larmor_problem p = {.image = lmr_grid_shape(&r->job.grid[group]),
+                              .samples = shape.dim[0] * shape.dim[1],
+                              .coils = shape.dim[2],
+                              .dtype = LARMOR_C64};
+    const int64_t allowed = r->opts.memory;
+    int64_t bytes, available, total;
+    LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
+    const int64_t limit = allowed ? allowed : available,
+                  needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
+    if (!limit || needed <= limit) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "%lld MB needed, %lld MB %s", (long long)((needed + 999999) / 1000000),
+                    (long long)(limit / 1000000), allowed ? "allowed" : "free");
+}
+
 static larmor_status extent_of(const larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
     int made;
     LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
-    const larmor_status st =
-        larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL, extent);
+    larmor_status st = expect_room(r, group, &samples);
+    if (!st)
+        st = larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL,
+                                         extent);
     larmor_samples_free(&samples);
     return st;
 }
@@ -136,12 +157,12 @@ static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_g
     }
     if (r->job.given)
         lmr_warn(events,
-                 "the object reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
+                 "signal reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
                  "outside folds in. Maps of %s with the same voxels are taken, too.",
                  factor, (long long)from->matrix[0], (long long)from->matrix[1],
                  (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
     else
-        lmr_log(events, "field of view: the object reaches to %s times it; reconstructed on a grid of %s and cropped",
+        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped",
                 factor, sides);
 }
 
@@ -173,8 +194,7 @@ void lmr_grids_enlarge(larmor_recon *r)
     if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return;
     if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return;
     for (int e = 0; e < r->job.info.encodings; e++)
-        if (enlarge_encoding(r, e)) /* what follows says more */
-            lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
+        if (enlarge_encoding(r, e)) lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
 }
 
 int lmr_grids_shrink(larmor_recon *r)
