@@ -118,6 +118,19 @@ static void a_point_that_is_not_finite_spoils_its_image_alone(void **state)
     free_scan(&s);
 }
 
+static void a_trajectory_beyond_the_k_space_altogether_is_refused(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_fill(s.image[0].traj, N));
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result result;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT, "no sample lies within the k-space");
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
 static void refuse(const scan *s, larmor_status status, const char *text)
 {
     larmor_scan_arrays arrays = s->arrays;
@@ -206,6 +219,7 @@ int main(void)
         cmocka_unit_test(samples_beyond_the_k_space_of_the_grid_are_left_out),
         cmocka_unit_test(counters_and_geometry_come_with_the_image),
         cmocka_unit_test(a_point_that_is_not_finite_spoils_its_image_alone),
+        cmocka_unit_test(a_trajectory_beyond_the_k_space_altogether_is_refused),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     RUN_TESTS(tests);

@@ -268,7 +268,53 @@ static void a_second_set_of_maps_without_signal_changes_nothing(void **state)
     free_scan(&s);
 }
 
+static void lambda_is_chosen_by_the_first_set(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    larmor_array *two, *first, *as_first;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    assert_ok(larmor_array_slice(two, 0, 1, &first));
+    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    assert_ok(larmor_copy(s.maps, as_first));
+    notes n = {.text = ""};
+    const larmor_recon_opts soft = OPTS(.maps = two, .listener = take_note, .user = &n),
+                            ordinary = OPTS(.maps = s.maps);
+    larmor_recon_result one = result_of(&s, &ordinary), result;
+    larmor_recon *recon = recon_of(&s, &soft);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+    assert_at_most(fabs(result.report.weight / one.report.weight - 1), 1e-3);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&one);
+    assert_ok(larmor_recon_run(recon, 1, &result));
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+
+    recon = recon_of(&s, &soft); /* stopped while it is chosen, there is no image yet */
+    n.steps = 0, n.stop_at_step = 1, n.fraction = 0;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, "while lambda was chosen");
+    assert_int_equal(result.count, 0);
+    larmor_recon_free(recon);
+    larmor_array_free(as_first), larmor_array_free(first), larmor_array_free(two);
+    free_scan(&s);
+}
+
 /* ---- noise ---- */
+
+static void maps_of_nothing_but_noise_are_doubted(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_noise_fill(s.image[0].kspace, 1, 7));
+    const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
+    larmor_recon_result result = result_of(&s, &opts);
+    char line[512];
+    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
+    assert_non_null(strstr(line, "which is mostly noise or has signal folded in"));
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
 
 /* Data whose coils have noise of very different size, and a noise scan that says so. */
 static void whitening_uses_the_noise_scan(void **state)
@@ -310,6 +356,8 @@ int main(void)
         cmocka_unit_test(without_maps_it_is_the_root_sum_of_squares),
         cmocka_unit_test(calibration_readouts_give_the_maps),
         cmocka_unit_test(a_second_set_of_maps_without_signal_changes_nothing),
+        cmocka_unit_test(lambda_is_chosen_by_the_first_set),
+        cmocka_unit_test(maps_of_nothing_but_noise_are_doubted),
         cmocka_unit_test(whitening_uses_the_noise_scan),
     };
     RUN_TESTS(tests);

@@ -1,4 +1,6 @@
 /* pipeline/source.c. SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
 #include "tests/pipeline/scan.h"
 
 /* A source that gives one image of two coils, in the shapes that it is told to. */
@@ -148,6 +150,106 @@ static void references_keep_a_source(void **state)
     assert_null(larmor_source_ref(NULL));
 }
 
+/* ---- a file ---- */
+
+/* The scan's image as a file of one channel more, which has no signal. */
+static void write_file(const scan *s, const char *path)
+{
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
+    larmor_encoding *e = &header.encoding;
+    *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
+    for (int d = 0; d < 3; d++) {
+        e->matrix[d] = e->recon_matrix[d] = d < 2 ? N : 1;
+        e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
+    }
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_raw_create(out, &header, &writer));
+    float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
+    double *k = (double *)values_of(s->image[0].traj);
+    for (int i = 0; i < SPOKES; i++) {
+        for (int c = 0; c < COILS; c++)
+            memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
+        for (int j = 0; j < 2 * SAMPLES; j++) traj[j] = (float)k[2 * SAMPLES * i + j];
+        const larmor_acquisition a = {.samples = SAMPLES,
+                                      .coils = COILS + 1,
+                                      .traj_dims = 2,
+                                      .center_sample = SAMPLES / 2,
+                                      .step1 = i,
+                                      .dwell_us = 4,
+                                      .data = data,
+                                      .traj = traj};
+        assert_ok(larmor_raw_append(writer, &a));
+    }
+    assert_ok(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    free(all), free(k);
+}
+
+/* The trajectory as a file has it. */
+static void to_single(larmor_array **traj)
+{
+    larmor_array *single;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
+    double *k = (double *)values_of(*traj);
+    float *rounded = values_of(single);
+    for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
+    assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
+    larmor_array_free(*traj);
+    *traj = single;
+    free(k), free(rounded);
+}
+
+static void a_file_and_its_arrays_give_the_same_image(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/scan.h5", folder);
+    scan s = scan_of(COILS, 1, 1e-4);
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_recon_result result;
+    larmor_array *wide, *some, *maps;
+    notes n = {.text = ""};
+    write_file(&s, path);
+    to_single(&s.image[0].traj);
+    assert_ok(larmor_raw_open(path, NULL, &raw));
+    assert_ok(larmor_source_of_raw(raw, path, &source));
+    /* maps of all channels, of which the last is left out */
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS + 1), &wide));
+    assert_ok(larmor_fill(wide, 1));
+    assert_ok(larmor_array_slice(wide, 0, COILS, &some));
+    assert_ok(larmor_copy(s.maps, some));
+    const larmor_recon_opts of_file = OPTS(.maps = wide, .listener = take_note, .user = &n),
+                            of_arrays = OPTS(.maps = s.maps);
+    assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    larmor_recon_result expected = result_of(&s, &of_arrays);
+    const size_t bytes = larmor_array_bytes(expected.image[0].data);
+    float *a = values_of(result.image[0].data), *b = values_of(expected.image[0].data);
+    assert_memory_equal(a, b, bytes);
+    assert_noted(n, "W:channel 4 has no signal");
+
+    /* and are given out as they came, with zeros for it */
+    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 1);
+    float *got = values_of(maps), *given = values_of(s.maps);
+    assert_memory_equal(got, given, larmor_array_bytes(s.maps));
+    for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
+    free(a), free(b), free(got), free(given);
+    larmor_array_free(maps), larmor_array_free(some), larmor_array_free(wide);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_raw_free(raw);
+    free_scan(&s);
+    remove(path), rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_a_source_gives_is_checked),
         cmocka_unit_test(incomplete_sources_are_refused),
         cmocka_unit_test(references_keep_a_source),
+        cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),
     };
     RUN_TESTS(tests);
 }
