@@ -23,9 +23,9 @@ static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const 
                           .remaining = -1};
     double done = e->done;
     if (p) {
-        event.step = p->iter, event.steps = p->max_iter;
+        event.step = p->iter, event.steps = e->trial ? 0 : p->max_iter;
         event.residual = p->residual, event.objective = p->objective;
-        if (p->max_iter > 0) done += fmin((double)p->iter / p->max_iter, 1);
+        if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
     }
     if (e->count > 0) event.fraction = fmin(done / e->count, 1);
     if (event.fraction > 0) event.remaining = (lmr_seconds() - e->began) * (1 / event.fraction - 1);
@@ -73,7 +73,8 @@ int lmr_monitor(void *events, const larmor_progress *progress)
 void lmr_begin_series(lmr_events *e, int series, int count)
 {
     if (e->began == 0) e->began = lmr_seconds();
-    e->series = series, e->count = count, e->stopped = 0;
+    e->series = series, e->count = count;
+    e->stopped = e->trial = 0;
 }
 
 void lmr_end_series(lmr_events *e)

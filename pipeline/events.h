@@ -11,6 +11,7 @@ typedef struct lmr_events {
     char stage[64];
     int series, count; /* as in larmor_event */
     int done;          /* series that are done */
+    int trial;         /* 1: what is solved is no image, so that its steps count towards nothing */
     double began;      /* when the first series began; 0 before */
 } lmr_events;
 

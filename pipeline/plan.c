@@ -115,16 +115,15 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     return LARMOR_OK;
 }
 
-/* What choosing lambda takes beside the solver: solutions for a sample of noise, and what they are compared by. */
-static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+/* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a frame,
+ * solutions from them, and the residuals of the others. */
+static double choice_bytes(const sizes *s, larmor_dtype dtype, double estimate)
 {
-    enum { IMAGES = 14 };
+    enum { IMAGES = 4, RESIDUALS = 2, MASKS = 4 };
     const double one = (double)larmor_dtype_size(dtype);
     const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
-    double again = 0;
-    if (job->method == LMR_METHOD_REGULARISED) LMR_TRY(vector_bytes(job, s, dtype, &again));
-    *bytes = one * (IMAGES * images + s->samples * (double)s->problem.coils) + again;
-    return LARMOR_OK;
+    return one * (IMAGES * images + RESIDUALS * s->samples * (double)s->problem.coils) + MASKS * 8 * s->samples +
+           estimate * s->frames;
 }
 
 /* All of a series with `block` coils at a time. */
@@ -141,15 +140,14 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
                                      .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
                                      .iters = lmr_normals(job)};
     int64_t estimate, circulant = 0;
-    double vectors, choice = 0;
+    double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != LMR_METHOD_GRID;
     LMR_TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->method != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
-    if (plan->choose >= 0) LMR_TRY(choice_bytes(job, s, p.dtype, &choice));
-    vectors += choice;
+    if (plan->choose >= 0) vectors += choice_bytes(s, p.dtype, (double)estimate);
     if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;

@@ -157,18 +157,13 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
             lmr_log(e, "%s: lambda %.2e, as chosen before: the images of a scan share it", name, now->lambda);
         return;
     }
-    const double factor = lmr_from_data(now) ? now->choice.noise : 1;
-    if (r->job.whitening && factor > 0.8 && factor < 1.25)
+    if (r->job.whitening)
         lmr_log(e, "%s: noise as in the noise scan", name);
-    else if (r->job.whitening)
-        lmr_log(e, "%s: noise taken as %.3g times that of the noise scan, by what the data are off the model", name,
-                factor);
     else
-        lmr_log(e, "%s: noise %.3g a sample, measured from %s", name, now->noise,
-                factor != 1 ? "what the data are off the model" : "the rim of k-space");
+        lmr_log(e, "%s: noise %.3g a sample, measured from the rim of k-space", name, now->noise);
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
-        lmr_log(e, "%s: lambda %.2e, chosen in %d step%s, %.2f s", name, now->lambda, now->choice.tried,
-                plural(now->choice.tried), now->choice.seconds);
+        lmr_log(e, "%s: lambda %.2e, chosen by samples held out, in %d step%s, %.2f s", name, now->lambda,
+                now->choice.tried, plural(now->choice.tried), now->choice.seconds);
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
         lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
                 now->lambda);

@@ -273,28 +273,42 @@ done:
 
 /* ---- noise ---- */
 
-/* A sample of noise like b's: white, with the root of the weights that A has. */
-static larmor_status sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
-                                  double deviation, larmor_array **noise)
+/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below 0. */
+static larmor_status like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
+                               const larmor_array *b, double deviation, larmor_array **out)
 {
     const larmor_shape shape = larmor_array_shape(b);
     larmor_array *line = NULL, *one = NULL;
     int64_t first = 0;
     larmor_status st;
-    *noise = NULL;
-    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, noise));
-    LMR_OR(done, larmor_array_reshape(*noise, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    *out = NULL;
+    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, out));
+    LMR_OR(done, larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
         LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), own, &one));
-        LMR_OR(done, larmor_noise_fill(one, deviation, SEED + (uint64_t)i));
-        LMR_OR(done, larmor_sense_weigh(frames[i].weights, one));
+        if (deviation >= 0)
+            LMR_OR(done, larmor_noise_fill(one, deviation, SEED + (uint64_t)i));
+        else
+            LMR_OR(done, larmor_fill(one, 1));
+        LMR_OR(done, larmor_sense_weigh(weights[i], one));
         LMR_OR(done, put(one, line, first));
         first += larmor_array_count(one);
         larmor_array_free(one), one = NULL;
     }
 done:
     larmor_array_free(one), larmor_array_free(line);
+    return st;
+}
+
+static larmor_status sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
+                                  double deviation, larmor_array **noise)
+{
+    larmor_array **weights = calloc((size_t)count, sizeof *weights);
+    if (!weights) return LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
+    const larmor_status st = like_data(job, frames, weights, count, b, deviation, noise);
+    free(weights);
     return st;
 }
 
@@ -318,14 +332,6 @@ static larmor_status image_noise(larmor_op *A, larmor_op *M, const larmor_array 
 done:
     larmor_array_free(y), larmor_array_free(x);
     return st;
-}
-
-/* Maps from the data themselves are off by more than the noise of a good scan. */
-static double excess_of(const lmr_job *job)
-{
-    const double most = 3;
-    const int estimated = !job->given && job->info.coils > 1;
-    return estimated ? most : 1;
 }
 
 /* ---- the weight of an earlier image ---- */
@@ -370,12 +376,11 @@ static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_
 static larmor_status keep_weight(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                                  const larmor_array *noise, const larmor_recon_report *result)
 {
-    const double factor = result->choice.noise;
     double unit;
     LMR_TRY(weight_unit(job, A, noise, &unit));
     job->chosen = (lmr_weight){.weight = result->weight,
                                .noise = result->noise,
-                               .unit = unit * (job->method == LMR_METHOD_CG ? factor * factor : factor),
+                               .unit = unit,
                                .data = data_of(frames, count),
                                .choice = result->choice,
                                .encoding = frames[0].group.encoding};
@@ -394,13 +399,56 @@ static larmor_status kept_weight(const lmr_job *job, const lmr_frame *frames, in
     return LARMOR_OK;
 }
 
+/* ---- samples that are held out ---- */
+
+static void free_held(larmor_held_out *held)
+{
+    larmor_op_free(held->A);
+    larmor_array_free((larmor_array *)(uintptr_t)held->factors);
+    *held = (larmor_held_out){.A = NULL};
+}
+
+/* frames: copies whose weights are replaced by those of the samples that are kept. */
+static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_array **factors, int count,
+                                 const larmor_circulant *C, const larmor_array *b, larmor_held_out *held)
+{
+    larmor_array *all = NULL;
+    int toeplitz;
+    for (int i = 0; i < count; i++) {
+        larmor_array *kept;
+        LMR_TRY(
+            larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, SEED + (uint64_t)i, &kept, &factors[i]));
+        frames[i].weights = kept;
+    }
+    LMR_TRY(like_data(job, frames, factors, count, b, -1, &all));
+    held->factors = all;
+    return make_operator(job, frames, count, &held->A, &toeplitz);
+}
+
+static larmor_status hold_out(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,
+                              const larmor_array *b, larmor_held_out *held)
+{
+    lmr_frame *own = calloc((size_t)count, sizeof *own);
+    larmor_array **factors = calloc((size_t)count, sizeof *factors);
+    larmor_status st = own && factors ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) memcpy(own, frames, (size_t)count * sizeof *own);
+    if (!st) st = hold_out_of(job, own, factors, count, C, b, held);
+    for (int i = 0; own && factors && i < count; i++) {
+        if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
+        larmor_array_free(factors[i]);
+    }
+    free(own), free(factors);
+    return st;
+}
+
 /* ---- solutions ---- */
 
 /* What the iterative methods share. */
 typedef struct problem {
     larmor_op *A;
-    larmor_array *b, *noise; /* noise: a sample of it, or NULL */
+    larmor_array *b, *noise; /* noise: a sample of it */
     larmor_circulant *C;     /* or NULL */
+    larmor_held_out held;    /* where the weight is chosen */
     larmor_array *x;
 } problem;
 
@@ -431,57 +479,48 @@ static int by_noise(const lmr_job *job, const larmor_recon_report *result)
     return job->choose == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
 }
 
+/* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
+static larmor_status find_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
+                                 const larmor_solve_opts *solve, larmor_recon_report *result)
+{
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
+        larmor_solve_opts trial = *solve;
+        trial.circulant = job->precondition < 0 ? NULL : p->C;
+        LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, &trial, &result->choice));
+        result->weight = result->choice.weight;
+    } else if (by_noise(job, result)) {
+        LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
+        if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
+    } else if (job->choose == LARMOR_LAMBDA_RELATIVE) {
+        result->weight = job->lambda * unit;
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, larmor_recon_report *result)
 {
-    larmor_solve_opts solve = {.max_iter = job->iters,
-                               .tol = job->tol,
-                               .monitor = lmr_monitor,
-                               .user = job->events,
-                               .excess = excess_of(job)};
-    larmor_status st = LARMOR_OK;
+    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = lmr_monitor, .user = job->events};
     LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
-        solve.circulant = job->precondition < 0 ? NULL : p->C;
-        st = larmor_cg_choose(p->A, p->b, p->noise, p->C, p->x, &solve, &result->choice, &result->solver);
-        result->weight = result->choice.weight;
-    } else {
-        if (job->choose == LARMOR_LAMBDA_RELATIVE) result->weight = job->lambda * result->largest;
-        if (by_noise(job, result)) {
-            LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, NULL, &result->weight));
-            if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
-        }
-        solve.lambda = result->weight;
-        st = solve_cg(job, p, &solve, &result->solver);
-    }
+    LMR_TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
-    return st;
+    solve.lambda = result->weight;
+    return solve_cg(job, p, &solve, &result->solver);
 }
 
 static larmor_status regularised(const lmr_job *job, int frames, const problem *p, larmor_recon_report *result)
 {
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames);
-    larmor_solve_opts solve = {.max_iter = job->iters,
-                               .tol = job->tol,
-                               .monitor = lmr_monitor,
-                               .user = job->events,
-                               .excess = excess_of(job)};
+    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = lmr_monitor, .user = job->events};
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;
     LMR_OR(done, larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
+    LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
+    if (job->choose != LARMOR_LAMBDA_RELATIVE) LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
-        st = larmor_regularised_choose(p->A, p->b, p->noise, p->C, r, p->x, &solve, &result->choice, &result->solver);
-    } else {
-        if (by_noise(job, result)) {
-            LMR_OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
-            if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
-        }
-        if (job->choose != LARMOR_LAMBDA_RELATIVE) LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
-        st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
-    }
+    st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
     result->weight = larmor_regulariser_weight(r);
     result->lambda = unit > 0 ? result->weight / unit : 0;
 done:
@@ -504,7 +543,7 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
 {
-    problem p = {NULL, NULL, NULL, NULL, NULL};
+    problem p = {.A = NULL};
     larmor_status st;
     result->lambda_from = origin_of(job, frames, count);
     if (job->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
@@ -516,20 +555,22 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, gather(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
-    LMR_OR(done, sample_noise(job, frames, count, p.b,
-                              result->noise *
-                                  (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.choice.noise : 1),
-                              &p.noise));
+    LMR_OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
         LMR_OR(done, kept_weight(job, frames, count, p.A, p.noise, result));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
+        LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
+        LMR_OR(done, hold_out(job, frames, count, p.C, p.b, &p.held));
+        p.held.noise = p.noise;
+    }
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = keep_weight(job, frames, count, p.A, p.noise, result);
-    if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
+    if (st == LARMOR_STOPPED && result->solver.iters > 0) result->interrupted = 1, st = LARMOR_OK;
     st = forgive(st, *x, result);
 done:
+    free_held(&p.held);
     larmor_circulant_free(p.C);
     larmor_array_free(p.noise), larmor_array_free(p.b), larmor_op_free(p.A);
     return st;
@@ -546,7 +587,9 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     one.sets = 0, one.precondition = 0;
     one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
     LMR_TRY(lmr_one_of(job->maps, 0, &one.maps));
+    job->events->trial = 1;
     const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
+    job->events->trial = 0;
     larmor_array_free(x), larmor_array_free(one.maps);
     LMR_TRY(st);
     if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
@@ -567,7 +610,6 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
     if (by_first_set) LMR_TRY(choose_by_first_set(job, frames, noise, result));
     LMR_TRY(iterate(job, frames, count, noise, x, result));
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
-    if (lmr_from_data(result)) result->noise *= result->choice.noise;
     return LARMOR_OK;
 }
 

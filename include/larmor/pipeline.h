@@ -217,10 +217,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_report solver;            /* zeros of "grid" */
     larmor_lambda_from lambda_from;
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
-    double noise; /* standard deviation of the real and the imaginary part of a sample, after whitening, that the
-                              weight was chosen by */
-    larmor_choice choice;         /* how the weight was found, by this image or an earlier one; else zeros */
-    double largest;               /* eigenvalue of A^H A; 0 if it was not needed */
+    double noise;          /* standard deviation of the real and of the imaginary part of a sample, after whitening */
+    larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
+    double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
     int made_traj;                /* 1: the trajectory was made from the counters */
     int64_t outside;              /* samples beyond the grid's k-space, left out */
