@@ -484,9 +484,7 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
                                  const larmor_solve_opts *solve, larmor_recon_report *result)
 {
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
-        larmor_solve_opts trial = *solve;
-        trial.circulant = job->precondition < 0 ? NULL : p->C;
-        LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, &trial, &result->choice));
+        LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
     } else if (by_noise(job, result)) {
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));

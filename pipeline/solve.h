@@ -23,7 +23,7 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
 /* The regulariser's options for so many frames at once. */
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames);
 
-/* How many normal maps the method takes at most; those of a penalty have inner steps, too. */
+/* How many normal maps the method takes, about; those of a penalty have inner steps, too. */
 int64_t lmr_normals(const lmr_job *job);
 
 /* 1 if lambda is to be found from the data. */
