@@ -215,10 +215,6 @@ LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight,
                                               larmor_shape shape, larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
 
-/* weight sum_b |X_b|_* of matrices X_b: shape is [m, n, count], each matrix column by column. */
-LARMOR_API larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype,
-                                             larmor_shape shape, larmor_prox **p);
-
 typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
 
 typedef struct larmor_regulariser_opts { /* zero means default */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "recon/frames.h"
-#include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 
 typedef struct nuclear {
@@ -34,14 +33,11 @@ static void nuclear_destroy(void *self)
     free(s);
 }
 
-larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
-                                  larmor_prox **p)
+static larmor_status nuclear_create(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                    larmor_prox **p)
 {
     static const larmor_prox_impl impl = {"nuclear", nuclear_apply, nuclear_value, nuclear_destroy};
-    LMR_TRY(lmr_prox_begin("nuclear", dev, weight, dtype, p));
-    if (shape.ndim != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nuclear: got %s, expected matrices [m, n, count]",
-                        lmr_describe_as(dev, dtype, shape).s);
+    *p = NULL;
     nuclear *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     s->weight = weight;
@@ -88,7 +84,7 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     LMR_TRY(both_shifts(dev, o, dtype, shape, &made->K));
     const larmor_shape blocks = larmor_op_out_shape(made->K);
     const double unit = sqrt((double)blocks.dim[0]) + sqrt((double)blocks.dim[1]);
-    return larmor_prox_nuclear(dev, unit / SHIFTS, dtype, blocks, &made->g);
+    return nuclear_create(dev, unit / SHIFTS, dtype, blocks, &made->g);
 }
 
 /* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an axis are

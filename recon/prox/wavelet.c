@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 
 /* A tight frame of shifted transforms, K^H K = 1. */
