@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/op.h"
 #include "core/random.h"
 
 struct larmor_op {
@@ -15,6 +14,7 @@ struct larmor_op {
     larmor_device *dev;
     larmor_dtype dtype;
     larmor_shape in, out;
+    larmor_array *between; /* A x of a normal map in two steps, from the first one on */
     atomic_int refs;
 };
 
@@ -50,6 +50,7 @@ void larmor_op_free(larmor_op *A)
 {
     if (!A || atomic_fetch_sub_explicit(&A->refs, 1, memory_order_acq_rel) != 1) return;
     if (A->impl.destroy) A->impl.destroy(A->self);
+    larmor_array_free(A->between);
     larmor_device_free(A->dev);
     free(A);
 }
@@ -90,7 +91,17 @@ static larmor_status expect_pair(const larmor_op *A, const larmor_array *x, larm
                                  larmor_shape out)
 {
     LMR_TRY(lmr_expect(A->impl.name, "input", x, A->dev, A->dtype, in));
-    return lmr_expect(A->impl.name, "output", y, A->dev, A->dtype, out);
+    LMR_TRY(lmr_expect(A->impl.name, "output", y, A->dev, A->dtype, out));
+    const uintptr_t from = (uintptr_t)x->data, to = (uintptr_t)y->data;
+    if (from >= to + larmor_array_bytes(y) || to >= from + larmor_array_bytes(x)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: input and output share memory; give the output an array of its own",
+                    A->impl.name);
+}
+
+/* An array that a map works with, made by the first call that needs it: later ones allocate nothing. */
+static larmor_status need(larmor_array **work, const larmor_op *A, larmor_shape shape)
+{
+    return *work ? LARMOR_OK : larmor_array_create(A->dev, A->dtype, shape, work);
 }
 
 larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y)
@@ -109,12 +120,9 @@ larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array
 {
     LMR_TRY(expect_pair(A, x, A->in, z, A->in));
     if (A->impl.normal) return A->impl.normal(A->self, x, z);
-    larmor_array *y;
-    LMR_TRY(larmor_array_create(A->dev, A->dtype, A->out, &y));
-    larmor_status st = A->impl.forward(A->self, x, y);
-    if (!st) st = A->impl.adjoint(A->self, y, z);
-    larmor_array_free(y);
-    return st;
+    LMR_TRY(need(&A->between, A, A->out));
+    LMR_TRY(A->impl.forward(A->self, x, A->between));
+    return A->impl.adjoint(A->self, A->between, z);
 }
 
 /* ---- composition: all keep parts and, where they need one, a work array ---- */
@@ -122,7 +130,7 @@ larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array
 typedef struct parts {
     int count;
     larmor_op **op;
-    larmor_array *work;
+    larmor_array *work, *second; /* the second is made where it is needed */
 } parts;
 
 static void free_parts(void *self)
@@ -130,7 +138,7 @@ static void free_parts(void *self)
     parts *p = self;
     if (!p) return;
     for (int i = 0; p->op && i < p->count; i++) larmor_op_free(p->op[i]);
-    larmor_array_free(p->work);
+    larmor_array_free(p->work), larmor_array_free(p->second);
     free(p->op);
     free(p);
 }
@@ -202,15 +210,10 @@ static larmor_status chain_adjoint(void *self, const larmor_array *y, larmor_arr
 static larmor_status chain_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     parts *p = self;
-    larmor_array *inner;
-    LMR_TRY(larmor_array_create(p->work->dev, p->work->dtype, p->work->shape, &inner));
-    larmor_status st;
-    LMR_OR(done, larmor_op_forward(p->op[1], x, p->work));
-    LMR_OR(done, larmor_op_normal(p->op[0], p->work, inner));
-    LMR_OR(done, larmor_op_adjoint(p->op[1], inner, z));
-done:
-    larmor_array_free(inner);
-    return st;
+    LMR_TRY(need(&p->second, p->op[0], p->op[0]->in));
+    LMR_TRY(larmor_op_forward(p->op[1], x, p->work));
+    LMR_TRY(larmor_op_normal(p->op[0], p->work, p->second));
+    return larmor_op_adjoint(p->op[1], p->second, z);
 }
 
 larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
@@ -225,15 +228,10 @@ larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
 static larmor_status sum_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     parts *p = self;
-    larmor_array *work;
-    LMR_TRY(larmor_array_create(y->dev, y->dtype, y->shape, &work));
-    larmor_status st;
-    LMR_OR(done, larmor_op_forward(p->op[0], x, y));
-    LMR_OR(done, larmor_op_forward(p->op[1], x, work));
-    LMR_OR(done, larmor_axpby(1, work, 1, y));
-done:
-    larmor_array_free(work);
-    return st;
+    LMR_TRY(need(&p->second, p->op[0], p->op[0]->out));
+    LMR_TRY(larmor_op_forward(p->op[0], x, y));
+    LMR_TRY(larmor_op_forward(p->op[1], x, p->second));
+    return larmor_axpby(1, p->second, 1, y);
 }
 
 static larmor_status sum_adjoint(void *self, const larmor_array *y, larmor_array *x)

@@ -46,12 +46,11 @@ larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspa
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: k-space is %s, expected complex [samples, readouts, coils]",
                         kspace ? lmr_describe(kspace).s : "missing");
     const int last = kspace->shape.ndim - 1;
-    larmor_array *root;
-    larmor_op *P = NULL;
+    larmor_array *root, *factor = NULL;
     LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
-    larmor_status st = lmr_op_weigh("weights", root, kspace->dtype, kspace->shape.dim[last], &P);
-    if (!st) st = larmor_op_forward(P, kspace, kspace);
-    larmor_op_free(P), larmor_array_free(root);
+    larmor_status st = larmor_array_convert(root, kspace->dtype, &factor);
+    if (!st) st = larmor_mul(factor, 0, kspace);
+    larmor_array_free(factor), larmor_array_free(root);
     return st;
 }
 
