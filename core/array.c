@@ -116,13 +116,13 @@ fail:
 
 larmor_array *larmor_array_ref(larmor_array *x)
 {
-    if (x) atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    if (x) lmr_refs_add(&x->refs);
     return x;
 }
 
 void larmor_array_free(larmor_array *x)
 {
-    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!x || !lmr_refs_drop(&x->refs)) return;
     if (x->owner)
         larmor_array_free(x->owner);
     else

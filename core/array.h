@@ -2,8 +2,6 @@
 #ifndef LMR_ARRAY_H
 #define LMR_ARRAY_H
 
-#include <stdatomic.h>
-
 #include "core/device.h"
 #include "core/status.h"
 #include "larmor/array.h"
@@ -14,7 +12,7 @@ struct larmor_array {
     larmor_shape shape;
     void *data;
     larmor_array *owner; /* of the storage, for a view; else NULL */
-    atomic_int refs;
+    lmr_refs refs;
 };
 
 /* LMR_F32 or LMR_F64: the index into a backend's tables. */

@@ -113,7 +113,7 @@ typedef struct lmr_backend {
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
     const lmr_graph *graph; /* NULL: cannot */
-    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
+    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked into the layer */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
     /* queue what comes on the caller's stream, after all that was queued before; NULL: the context's own one again.
      * NULL entry: there are no streams */
@@ -139,9 +139,5 @@ const lmr_backend *lmr_backend_find(const char *name);
 
 /* The processor's backend: always there. */
 extern const lmr_backend lmr_cpu_backend;
-
-/* A layer above core registers its processor kernels by this call, once and before use; the tables must be constant.
- */
-void lmr_cpu_register(const char *layer, uint32_t abi, const void *f32, const void *f64);
 
 #endif

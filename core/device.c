@@ -124,13 +124,13 @@ larmor_status larmor_device_open(const char *spec, larmor_device **out)
 
 larmor_device *lmr_device_ref(larmor_device *dev)
 {
-    atomic_fetch_add_explicit(&dev->refs, 1, memory_order_relaxed);
+    lmr_refs_add(&dev->refs);
     return dev;
 }
 
 void larmor_device_free(larmor_device *dev)
 {
-    if (!dev || atomic_fetch_sub_explicit(&dev->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!dev || !lmr_refs_drop(&dev->refs)) return;
     if (dev->learnt) dev->forget(dev->learnt);
     dev->be->close(dev->ctx);
     free(dev);

@@ -2,7 +2,6 @@
 #include "core/op.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/array.h"
@@ -15,7 +14,7 @@ struct larmor_op {
     larmor_dtype dtype;
     larmor_shape in, out;
     larmor_array *between; /* A x of a normal map in two steps, from the first one on */
-    atomic_int refs;
+    lmr_refs refs;
 };
 
 /* ---- life ---- */
@@ -42,13 +41,13 @@ larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, v
 
 larmor_op *larmor_op_ref(larmor_op *A)
 {
-    if (A) atomic_fetch_add_explicit(&A->refs, 1, memory_order_relaxed);
+    if (A) lmr_refs_add(&A->refs);
     return A;
 }
 
 void larmor_op_free(larmor_op *A)
 {
-    if (!A || atomic_fetch_sub_explicit(&A->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!A || !lmr_refs_drop(&A->refs)) return;
     if (A->impl.destroy) A->impl.destroy(A->self);
     larmor_array_free(A->between);
     larmor_device_free(A->dev);

@@ -3,19 +3,10 @@
 #include "nufft/plan.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("nufft", LMR_NUFFT_ABI, &lmr_cpu_nufft_f32, &lmr_cpu_nufft_f64);
-    lmr_cpu_register("precompute", LMR_PRECOMPUTE_ABI, &lmr_cpu_precompute_f32, &lmr_cpu_precompute_f64);
-}
 
 /* ---- create ---- */
 
@@ -207,7 +198,7 @@ static larmor_status attach(larmor_nufft *plan)
 {
     const larmor_nufft_opts *o = &plan->opts;
     larmor_device *dev = plan->dev;
-    plan->kernels = dev->be->table("nufft", LMR_NUFFT_ABI, plan->precision);
+    plan->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, plan->precision);
     if (!plan->kernels)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(dev));
     if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
@@ -275,7 +266,6 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
-    pthread_once(&registered, register_kernels);
     return lmr_nufft_make(dev, &filled, 0, 0, out);
 }
 

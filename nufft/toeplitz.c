@@ -124,7 +124,7 @@ static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_
     larmor_device *dev = lags->dev;
     const int precision = lmr_precision(lags->dtype);
     const lmr_fft *fft = dev->be->fft[precision];
-    const lmr_nufft_kernels *kernels = dev->be->table("nufft", LMR_NUFFT_ABI, precision);
+    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
     lmr_nufft_geometry wrap = d->wrap;
     larmor_array *ones = NULL, *grid = NULL;
     void *plan = NULL;

@@ -3,20 +3,11 @@
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("frames", LMR_FRAMES_ABI, &lmr_cpu_frames_f32, &lmr_cpu_frames_f64);
-}
 
 larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_frames_kernels **kernels)
 {
-    pthread_once(&registered, register_kernels);
-    *kernels = dev->be->table("frames", LMR_FRAMES_ABI, lmr_precision(dtype));
+    *kernels = LMR_KERNELS(dev, frames, LMR_FRAMES_ABI, lmr_precision(dtype));
     if (*kernels) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for series of images; use cpu",
                     larmor_device_spec(dev));

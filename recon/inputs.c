@@ -2,19 +2,10 @@
 #include "recon/inputs.h"
 
 #include <math.h>
-#include <pthread.h>
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("recon", LMR_RECON_ABI, &lmr_cpu_recon_f32, &lmr_cpu_recon_f64);
-}
 
 larmor_status lmr_recon_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_recon_kernels **kernels)
 {
-    pthread_once(&registered, register_kernels);
-    *kernels = dev->be->table("recon", LMR_RECON_ABI, lmr_precision(dtype));
+    *kernels = LMR_KERNELS(dev, recon, LMR_RECON_ABI, lmr_precision(dtype));
     if (*kernels) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for reconstruction; use cpu",
                     larmor_device_spec(dev));
