@@ -12,6 +12,8 @@ struct larmor_array {
     larmor_shape shape;
     void *data;
     larmor_array *owner; /* of the storage, for a view; else NULL */
+    void (*release)(void *data, void *user); /* of the caller's storage; else NULL */
+    void *user;
     lmr_refs refs;
 };
 
@@ -23,6 +25,10 @@ static inline int lmr_precision(larmor_dtype dtype)
 static inline int lmr_is_complex(larmor_dtype dtype)
 {
     return dtype == LARMOR_C64 || dtype == LARMOR_C128;
+}
+static inline int lmr_is_real(larmor_dtype dtype)
+{
+    return dtype == LARMOR_F32 || dtype == LARMOR_F64;
 }
 static inline larmor_dtype lmr_real_of(larmor_dtype dtype)
 {

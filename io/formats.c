@@ -70,6 +70,9 @@ static void element(const void *host, larmor_dtype dtype, int64_t i, double out[
     case LARMOR_C128:
         out[0] = ((const double *)host)[2 * i], out[1] = ((const double *)host)[2 * i + 1];
         break;
+    case LARMOR_I64:
+        out[0] = (double)((const int64_t *)host)[i];
+        break;
     }
 }
 

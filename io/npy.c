@@ -15,7 +15,7 @@
 static const struct {
     const char *name;
     larmor_dtype dtype;
-} types[] = {{"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}};
+} types[] = {{"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}, {"<i8", LARMOR_I64}};
 #define TYPES (sizeof types / sizeof types[0])
 
 /* ---- writing ---- */
@@ -141,7 +141,7 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
                           !strncmp(descr, types[t].name, strlen(types[t].name))))
         t++;
     if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8' or '<c16' expected.", source->path,
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16' or '<i8' expected.", source->path,
                         quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
     if (order && !strncmp(order, "True", 4))

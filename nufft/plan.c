@@ -298,7 +298,7 @@ larmor_status lmr_nufft_expect_points(const larmor_nufft *plan, const char *what
                                       int64_t *count)
 {
     int64_t values;
-    if (x->dev != plan->dev || lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
+    if (x->dev != plan->dev || !lmr_is_real(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what,
                         lmr_describe(x).s, plan->opts.ndim, larmor_device_spec(plan->dev));
     *count = larmor_array_count(x) / plan->opts.ndim;

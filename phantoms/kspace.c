@@ -97,7 +97,7 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
                                   larmor_dtype dtype, larmor_shape *shape)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (lmr_is_complex(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
+    if (!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]",
                         lmr_describe(traj).s, phantom->ndim);
@@ -171,7 +171,7 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
     const int64_t count = shape.dim[0] * shape.dim[1], each = larmor_array_count(times);
-    if (lmr_is_complex(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
+    if (!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
         (t.ndim == 2 && t.dim[1] != shape.dim[1]))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
@@ -189,7 +189,7 @@ larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor
                                        larmor_shape shape, larmor_array **map)
 {
     *map = NULL;
-    if (lmr_is_complex(dtype))
+    if (!lmr_is_real(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
     larmor_array *wide;

@@ -25,7 +25,7 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
 {
     *out = NULL;
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no %s given, expected a real array", who, what);
-    if (lmr_is_complex(x->dtype))
+    if (!lmr_is_real(x->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %s, expected f32 or f64", who, what, lmr_describe(x).s);
     larmor_array *wide;
     int64_t index;

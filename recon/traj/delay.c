@@ -34,7 +34,7 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3],
 {
     *delayed = NULL;
     const larmor_shape shape = larmor_array_shape(traj);
-    if (lmr_is_complex(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
+    if (!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "traj delay: got %s, expected f32 or f64 [nd, samples, readouts]",
                         lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], n = shape.dim[1], readouts = shape.dim[2];
