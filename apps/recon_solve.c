@@ -50,7 +50,7 @@ static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
     if (!w) return LARMOR_OK;
     larmor_array *complex;
-    TRY(larmor_array_convert((larmor_array *)(uintptr_t)w, larmor_array_dtype(kspace), &complex));
+    TRY(larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
     const larmor_status st = larmor_mul(complex, 0, kspace);
     larmor_array_free(complex);
     return st;

@@ -11,7 +11,7 @@ struct larmor_array {
     larmor_dtype dtype;
     larmor_shape shape;
     void *data;
-    larmor_array *owner; /* of the storage, for a view; else NULL */
+    larmor_array *owner;                     /* of the storage, for a view; else NULL */
     void (*release)(void *data, void *user); /* of the caller's storage; else NULL */
     void *user;
     lmr_refs refs;

@@ -18,7 +18,8 @@ typedef struct lmr_vec {
     /* y <- a x + b y; x may be y; b = 0 ignores what y held, NaN included */
     larmor_status (*axpby)(void *ctx, int64_t n, double a, const void *x, double b, void *y);
     /* the same for complex factors {re, im} */
-    larmor_status (*axpby_complex)(void *ctx, int64_t n, const double a[2], const void *x, const double b[2], void *y);
+    larmor_status (*axpby_complex)(void *ctx, int64_t n, const double a[2], const void *x, const double b[2],
+                                   void *y);
     /* y <- d .* x or conj(d) .* x; y may be x */
     larmor_status (*mul)(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y);
     /* y[i,c] <- d[i,c] x[i] */

@@ -262,7 +262,7 @@ static larmor_status each_row(parts *p, const larmor_array *y,
         const int64_t count = shape.dim[shape.ndim - 1];
         larmor_array *part;
         /* the view is written only where the caller owns y, or else only read */
-        LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)y, first, count, &part));
+        LMR_TRY(larmor_array_slice(y, first, count, &part));
         const larmor_status st = f(p, p->op[i], part, user);
         larmor_array_free(part);
         if (st) return st;

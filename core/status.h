@@ -3,6 +3,7 @@
 #define LMR_STATUS_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "larmor/status.h"
 
@@ -38,6 +39,13 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 static inline int lmr_mul(int64_t a, int64_t b, int64_t *out)
 {
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+/* Host memory for count elements, given back by free(); NULL if there is not so much, never for a count of 0. */
+static inline void *lmr_new(int64_t count, size_t size)
+{
+    int64_t bytes;
+    return lmr_mul(count, (int64_t)size, &bytes) ? malloc(bytes ? (size_t)bytes : 1) : NULL;
 }
 
 #endif

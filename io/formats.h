@@ -42,10 +42,6 @@ larmor_status lmr_images_check(const char *what, const larmor_image *images, int
 /* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
 
-/* A new array from host memory; the shape without trailing ones (two dimensions at least stay). */
-larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
-                             larmor_array **x);
-
 /* A shape of n sizes: trailing ones dropped, and, if they are still too many, all ones past the second dimension.
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape);

@@ -115,16 +115,15 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
 {
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     lmr_coils set;
-    larmor_array *out = NULL;
+    const larmor_shape whole = larmor_shape_append(shape, coils);
     double *wave = NULL;
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
-    LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(shape, coils), &out));
     const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
     const int side = 2 * set.order + 1;
-    wave = malloc((size_t)(side * nx) * 2 * sizeof *wave);
-    host = malloc(larmor_array_bytes(out));
+    wave = lmr_new(side * nx, 2 * sizeof *wave);
+    host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));
     if (!wave || !host) {
         st = LMR_NO_MEMORY();
         goto done;
@@ -141,12 +140,10 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
         const double r[3] = {0, extent[1] * lmr_voxel(i % ny, ny), extent[2] * lmr_voxel(z, nz)};
         fill_line(&set, (int)(i / (ny * nz)), nx, r, wave, dtype, host, i * nx);
     }
-    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
-    *maps = out, out = NULL;
+    st = larmor_array_upload(dev, dtype, whole, dtype, host, maps);
 done:
     free(host), free(wave);
     lmr_coils_free(&set);
-    larmor_array_free(out);
     return st;
 }
 

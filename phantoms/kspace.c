@@ -48,17 +48,6 @@ void lmr_spectrum_at(const lmr_spectrum *s, const double k[3], double out[LMR_CO
     lmr_blobs_add_transform(s, k, out);
 }
 
-/* A host copy of a real array in double. */
-static larmor_status read_reals(const larmor_array *x, double **host)
-{
-    larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)x, LARMOR_F64, &wide)); /* it only counts x's references */
-    *host = malloc(larmor_array_bytes(wide) + 1);
-    const larmor_status st = *host ? larmor_array_read(wide, *host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
-    larmor_array_free(wide);
-    return st;
-}
-
 typedef struct sampling {
     const lmr_spectrum *spectrum;
     int64_t count;
@@ -115,26 +104,19 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
 {
     lmr_coils set;
     lmr_spectrum spectrum = {0};
-    larmor_array *out = NULL;
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
-    LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
-    host = malloc(larmor_array_bytes(out) + 1);
-    if (!host) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
+    host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
+    if (!host) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     const sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, lmr_device_threads(dev)};
     sample(&all, dtype, host);
-    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
-    *kspace = out, out = NULL;
+    st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 done:
     free(host);
     lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
-    larmor_array_free(out);
     return st;
 }
 
@@ -145,7 +127,7 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     larmor_shape shape;
     double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
-    larmor_status st = read_reals(traj, &points);
+    larmor_status st = larmor_array_download(traj, LARMOR_F64, &points);
     if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
     free(points);
     return st;
@@ -177,8 +159,8 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
                         (long long)shape.dim[1]);
     double *points = NULL, *seconds = NULL, *turns = calloc((size_t)count + 1, sizeof *turns);
-    larmor_status st = turns ? read_reals(traj, &points) : LMR_NO_MEMORY();
-    if (!st) st = read_reals(times, &seconds);
+    larmor_status st = turns ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
+    if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
     if (!st) add_field(field, phantom->ndim, count, seconds, each, points, turns);
     if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, turns, coils, dtype, shape, kspace);
     free(turns), free(seconds), free(points);
@@ -192,18 +174,14 @@ larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor
     if (!lmr_is_real(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
-    larmor_array *wide;
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, shape, &wide));
-    double *host = malloc(larmor_array_bytes(wide));
-    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < larmor_shape_count(shape); i++) {
+    double *host = lmr_new(larmor_shape_count(shape), sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
         host[i] = field->hz;
         for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
             host[i] += field->gradient[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
     }
-    if (!st) st = larmor_array_write(wide, host, larmor_array_bytes(wide));
-    if (!st) st = larmor_array_convert(wide, dtype, map);
+    const larmor_status st = larmor_array_upload(dev, dtype, shape, LARMOR_F64, host, map);
     free(host);
-    larmor_array_free(wide);
     return st;
 }

@@ -28,13 +28,10 @@ larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got sigma %g, expected a number >= 0", sigma);
     const size_t bytes = larmor_array_bytes(x);
     if (!bytes || sigma == 0) return LARMOR_OK;
-    void *host = malloc(bytes);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st = larmor_array_read(x, host, bytes);
-    if (!st) {
-        add_noise(host, x->dtype, larmor_array_count(x), sigma, seed, lmr_device_threads(x->dev));
-        st = larmor_array_write(x, host, bytes);
-    }
+    void *host;
+    LMR_TRY(larmor_array_download(x, x->dtype, &host));
+    add_noise(host, x->dtype, larmor_array_count(x), sigma, seed, lmr_device_threads(x->dev));
+    const larmor_status st = larmor_array_write(x, host, bytes);
     free(host);
     return st;
 }

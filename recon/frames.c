@@ -18,13 +18,12 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
 {
     const int64_t s = w->shape.dim[0], count = w->shape.dim[1];
     const double floor = (double)s * DBL_EPSILON;
-    double *host = malloc(larmor_array_bytes(w) + 1);
-    if (!host) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(w, host, larmor_array_bytes(w));
-    for (int64_t i = 0; !st && i < s * count; i++)
+    double *host;
+    LMR_TRY(larmor_array_download(w, LARMOR_F64, &host));
+    for (int64_t i = 0; i < s * count; i++)
         if (host[i] > floor * host[s - 1 + i / s * s]) *sum += sqrt(host[i]);
     free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Eigenvalues w [s, count] and vectors g [s, s, count] of the smaller Gram matrices of x. */

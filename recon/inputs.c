@@ -30,8 +30,7 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
     larmor_array *wide;
     int64_t index;
     double bad;
-    LMR_TRY(
-        larmor_array_convert((larmor_array *)(uintptr_t)x, LARMOR_F64, &wide)); /* it only counts x's references */
+    LMR_TRY(larmor_array_convert(x, LARMOR_F64, &wide));
     larmor_status st = lmr_find_outlier(wide, -INFINITY, &index, &bad);
     if (!st && index >= 0)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s holds %g at element %lld, expected finite numbers", who, what, bad,

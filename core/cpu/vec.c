@@ -159,4 +159,5 @@ static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, mul, expand, combine, dot, shrink, magnitude, real_part, random_vector};
+const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, mul,       expand,    combine,
+                                dot,   shrink,        magnitude, real_part, random_vector};

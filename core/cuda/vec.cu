@@ -237,9 +237,9 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
     return LARMOR_OK;
 }
 
-template <typename T>
-constexpr lmr_vec table = {axpby<T>,  axpby_complex<T>, mul<T>,       expand<T>,       combine<T>, dot<T>,
-                               shrink<T>, magnitude<T>,     real_part<T>, random_vector<T>};
+template <typename T> constexpr lmr_vec table = {axpby<T>,     axpby_complex<T>, mul<T>,    expand<T>,
+                                                 combine<T>,   dot<T>,           shrink<T>, magnitude<T>,
+                                                 real_part<T>, random_vector<T>};
 
 } // namespace
 

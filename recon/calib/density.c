@@ -45,8 +45,7 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
         if (line[r].low < 0) ray[count++] = -line[r].low;
     }
     qsort(ray, (size_t)count, sizeof *ray, descending);
-    LMR_OR(done, larmor_array_create(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), rays));
-    LMR_OR(done, larmor_array_write(*rays, ray, larmor_array_bytes(*rays)));
+    st = larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
 done:
     free(ray), free(line);
     return st;

@@ -100,12 +100,9 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
         traj->shape.dim[2] != kspace->shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)(uintptr_t)traj, LARMOR_F64, &wide));
-    double *k = malloc(larmor_array_bytes(wide) + 1);
-    larmor_status st = k ? larmor_array_read(wide, k, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
-    if (!st) st = level_of(kspace, k, (int)traj->shape.dim[0], deviation);
+    double *k;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    const larmor_status st = level_of(kspace, k, (int)traj->shape.dim[0], deviation);
     free(k);
-    larmor_array_free(wide);
     return st;
 }

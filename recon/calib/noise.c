@@ -92,7 +92,7 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
     lapack_int *pivots = malloc((size_t)coils * sizeof *pivots);
     if (!inverse || !pivots) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_convert((larmor_array *)(uintptr_t)W, LARMOR_C128, &wide);
+    if (!st) st = larmor_array_convert(W, LARMOR_C128, &wide);
     if (!st) st = larmor_array_read(wide, inverse, larmor_array_bytes(wide));
     larmor_array_free(wide), wide = NULL;
     if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||

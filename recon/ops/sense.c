@@ -95,7 +95,7 @@ static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *
         larmor_array *coils = NULL, *part = NULL;
         larmor_status st = larmor_array_slice(b->coils, 0, count, &coils);
         /* the view is written only where the caller owns y, or else only read */
-        if (!st && y) st = larmor_array_slice((larmor_array *)(uintptr_t)y, first, count, &part);
+        if (!st && y) st = larmor_array_slice(y, first, count, &part);
         if (!st) st = step(b, b->PF[count < b->block], maps, coils, x, part, sum);
         larmor_array_free(part), larmor_array_free(coils);
         if (st) return st;

@@ -228,7 +228,8 @@ static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(vo
     assert_ok(larmor_array_download(x, LARMOR_F64, &back));
     assert_memory_equal(back, v, sizeof v);
     free(back), larmor_array_free(x);
-    assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_C64, v, &x), LARMOR_ERR_ARG, "to f32");
+    assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_C64, v, &x), LARMOR_ERR_ARG,
+                   "to f32");
     assert_null(x);
     assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F64, NULL, &x), LARMOR_ERR_ARG,
                    "NULL");

@@ -122,7 +122,8 @@ static void none_allocates_from_its_second_call_on(void **state)
     full.alloc = no_memory_left;
     for (int i = 0; i < all.count; i++) {
         larmor_op *A = all.op[i];
-        larmor_array *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A)), *z = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
+        larmor_array *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A)),
+                     *z = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
         larmor_array *y = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
         running = larmor_op_name(A);
         for (int call = 0; call < 2; call++) {
