@@ -173,6 +173,8 @@ static larmor_status arrange(transform *t)
         LMR_TRY(make_matrix(t, longest));
         longest = t->side[1];
     } else if (t->ndim == 1 && longest <= LONGEST) {
+        const int64_t groups = (t->batch + TOGETHER - 1) / TOGETHER;
+        if (groups < t->threads) t->threads = (int)groups; /* who has nothing to do needs no bench */
         t->dim[1] = t->batch, t->batch = 1;
     }
     if (t->side[0] || longest <= LONGEST) {
