@@ -298,6 +298,7 @@ fail:
 
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
+    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
     *A = NULL;
     if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
     if (opts->block < 0)
@@ -310,9 +311,12 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
-    if (ndim > 3) {
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions, coils, and sets if any",
-                      lmr_describe(maps).s);
+    if (ndim > 3 || (points >= 1 && points <= 3 && ndim != points)) {
+        st =
+            LMR_FAIL(LARMOR_ERR_SHAPE,
+                     "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and sets "
+                     "if any; the trajectory is %s",
+                     lmr_describe(maps).s, lmr_describe(opts->traj).s);
         goto done;
     }
     const larmor_problem p = {.image = larmor_shape_of(ndim, maps->shape.dim),
