@@ -3,7 +3,7 @@
 #define LMR_FORMATS_H
 
 #include "core/array.h"
-#include "io/atomic.h"
+#include "core/atomic.h"
 #include "io/source.h"
 #include "larmor/io.h"
 
@@ -25,9 +25,6 @@ typedef struct lmr_format {
     larmor_status (*describe)(const lmr_source *source,
                               larmor_image_info *info); /* what arrays do not say, or NULL */
 } lmr_format;
-
-/* The format of a path by its suffix. Errors: LARMOR_ERR_ARG, the message lists the known ones. */
-larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
 
 /* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
  * one that can be read. Errors: LARMOR_ERR_ARG, LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
