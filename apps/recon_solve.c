@@ -484,9 +484,7 @@ static larmor_status find_weight(const recon_job *job, const problem *p, const l
                                  const larmor_solve_opts *solve, recon_result *result)
 {
     if (result->origin == ORIGIN_DATA) {
-        larmor_solve_opts trial = *solve;
-        trial.circulant = job->precondition < 0 ? NULL : p->C;
-        TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, &trial, &result->choice));
+        TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
     } else if (by_noise(job, result)) {
         TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));

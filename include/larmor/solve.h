@@ -42,7 +42,7 @@ typedef struct larmor_solve_opts { /* zero means default */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
     double largest;   /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
+    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
     larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
 } larmor_solve_opts;
@@ -144,13 +144,13 @@ LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor
 LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
                                       const larmor_solve_opts *opts, larmor_report *report);
 
-/* Alternating directions: x by a few conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
+/* Alternating directions: x by some conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
  *
  * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
- *          opts.inner: 2 steps by default.
- * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
+ *          opts.inner: by default 3 steps or more, up to 30, until the inner residual is halved.
+ * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4, 4.3; relative residuals: Wohlberg,
  *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
  *          (2019). */
 LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
@@ -316,7 +316,7 @@ LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b,
  * alone.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     iterations, tolerance, penalty and inner: the regulariser's by default. lambda: Tikhonov, beside the
+ * opts     iterations, tolerance and penalty: the regulariser's by default. lambda: Tikhonov, beside the
  *          penalty. circulant: of A^H A, or of a series of one frame's, which speeds it up much. The monitor gets
  *          images.
  * report   may be NULL.
@@ -367,7 +367,7 @@ LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_
  *
  * b        the data.
  * C        of A^H A, or of one frame's for a series.
- * opts     as of larmor_cg or larmor_regularised, of which the monitor, penalty, inner and circulant count; or NULL.
+ * opts     as of larmor_cg or larmor_regularised, of which the monitor, penalty and inner count; or NULL.
  * choice   also after an error.
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773

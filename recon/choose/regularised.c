@@ -67,11 +67,12 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     lmr_trial *t = w->trial;
     larmor_op *A = t->held->A;
     larmor_solve_opts same = *o;
-    same.monitor = NULL;
+    same.monitor = NULL, same.circulant = t->c;
     if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, t->expected));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
+    w->s.make = lmr_regularised_inverse, w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START * unit, &same, &w->s));
     return lmr_admm_start(&w->s, w->u.z);
 }
