@@ -230,7 +230,7 @@ fail:
 
 const char *larmor_output_path(const larmor_output *out)
 {
-    return out->path;
+    return out ? out->path : "";
 }
 
 larmor_status lmr_output_ready(const larmor_output *out)

@@ -56,27 +56,27 @@ void larmor_op_free(larmor_op *A)
 
 larmor_shape larmor_op_in_shape(const larmor_op *A)
 {
-    return A->in;
+    return A ? A->in : (larmor_shape){0};
 }
 
 larmor_shape larmor_op_out_shape(const larmor_op *A)
 {
-    return A->out;
+    return A ? A->out : (larmor_shape){0};
 }
 
 larmor_dtype larmor_op_dtype(const larmor_op *A)
 {
-    return A->dtype;
+    return A ? A->dtype : LARMOR_C64;
 }
 
 larmor_device *larmor_op_device(const larmor_op *A)
 {
-    return A->dev;
+    return A ? A->dev : NULL;
 }
 
 const char *larmor_op_name(const larmor_op *A)
 {
-    return A->impl.name;
+    return A ? A->impl.name : "";
 }
 
 void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const larmor_array *x, larmor_array *y))
@@ -105,18 +105,21 @@ static larmor_status need(larmor_array **work, const larmor_op *A, larmor_shape 
 
 larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, y, A->out));
     return A->impl.forward(A->self, x, y);
 }
 
 larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, y, A->out, x, A->in));
     return A->impl.adjoint(A->self, y, x);
 }
 
 larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, z, A->in));
     if (A->impl.normal) return A->impl.normal(A->self, x, z);
     LMR_TRY(need(&A->between, A, A->out));
@@ -218,6 +221,7 @@ static larmor_status chain_normal(void *self, const larmor_array *x, larmor_arra
 larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
 {
     static const larmor_op_impl impl = {"chain", chain_forward, chain_adjoint, chain_normal, free_parts};
+    LMR_NEED(AB);
     *AB = NULL;
     LMR_TRY(expect_kin("chain", A, B));
     LMR_TRY(expect_shapes("chain", "output of the right factor", A, B->out, A->in));
@@ -244,6 +248,7 @@ static larmor_status sum_adjoint(void *self, const larmor_array *y, larmor_array
 larmor_status larmor_op_sum(larmor_op *A, larmor_op *B, larmor_op **sum)
 {
     static const larmor_op_impl impl = {"sum", sum_forward, sum_adjoint, NULL, free_parts};
+    LMR_NEED(sum);
     *sum = NULL;
     LMR_TRY(expect_kin("sum", A, B));
     LMR_TRY(expect_shapes("sum", "input of the second", A, B->in, A->in));
@@ -308,6 +313,7 @@ static larmor_status stack_normal(void *self, const larmor_array *x, larmor_arra
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
     static const larmor_op_impl impl = {"stack", stack_forward, stack_adjoint, stack_normal, free_parts};
+    LMR_NEED(stack);
     *stack = NULL;
     if (count < 1 || !ops || !ops[0])
         return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
@@ -349,6 +355,7 @@ static void diag_destroy(void *self)
 larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
 {
     static const larmor_op_impl impl = {"diag", diag_forward, diag_adjoint, NULL, diag_destroy};
+    LMR_NEED(D);
     *D = NULL;
     if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
@@ -374,6 +381,7 @@ static larmor_status second_forward(void *self, const larmor_array *x, larmor_ar
 larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
 {
     static const larmor_op_impl impl = {"with_normal", first_forward, first_adjoint, second_forward, free_parts};
+    LMR_NEED(A2);
     *A2 = NULL;
     LMR_TRY(expect_kin("with_normal", A, N));
     LMR_TRY(expect_shapes("with_normal", "input of the normal", A, N->in, A->in));
@@ -388,7 +396,9 @@ larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error
     larmor_array *x = NULL, *y = NULL, *Ax = NULL, *Ahy = NULL;
     double left[2], right[2], size_x = 0, size_y = 0, size_Ax, size_Ahy;
     larmor_status st;
+    LMR_NEED(error);
     *error = NAN;
+    LMR_NEED(A);
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->in, &x));
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->in, &Ahy));
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->out, &y));

@@ -21,6 +21,12 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
 
+/* Refuse NULL, in the first lines of a public function. */
+#define LMR_NEED(pointer)                                                                                            \
+    do {                                                                                                             \
+        if (!(pointer)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", __func__, #pointer);                       \
+    } while (0)
+
 /* Return from the function if call fails. */
 #define LMR_TRY(call)                                                                                                \
     do {                                                                                                             \

@@ -83,6 +83,8 @@ larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_gri
 
 larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
+    LMR_NEED(raw);
+    LMR_NEED(out);
     if (encoding < 0 || encoding >= raw->header.encodings)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: grid: encoding %d, the file has %d", encoding, raw->header.encodings);
     return lmr_mrd_grid(raw, encoding, opts, out);

@@ -189,7 +189,11 @@ done:
 larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid, int calibration,
                                  larmor_device *dev, larmor_samples *out)
 {
+    LMR_NEED(out);
     *out = (larmor_samples){0};
+    LMR_NEED(raw);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
     const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
@@ -216,7 +220,10 @@ void larmor_samples_free(larmor_samples *samples)
 
 larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
 {
+    LMR_NEED(noise);
     *noise = NULL;
+    LMR_NEED(raw);
+    LMR_NEED(dev);
     if (!raw->info.noise) return LARMOR_OK;
     selection s = {.total = raw->info.noise_samples};
     s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
@@ -300,11 +307,17 @@ static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int a
 
 larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
 {
+    LMR_NEED(raw);
+    LMR_NEED(all);
+    LMR_NEED(kept);
     return convert_coils(raw, all, axis, 0, kept);
 }
 
 larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
 {
+    LMR_NEED(raw);
+    LMR_NEED(kept);
+    LMR_NEED(all);
     return convert_coils(raw, kept, axis, 1, all);
 }
 
@@ -319,6 +332,8 @@ static int is_direction(const float v[3])
 
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
+    LMR_NEED(raw);
+    LMR_NEED(meta);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
     const larmor_group *g = &raw->group[group];

@@ -176,6 +176,7 @@ static larmor_status most_type3_bytes(const outline *o, const larmor_nufft_opts 
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     if (!dev || !opts || opts->ndim < 1 || opts->ndim > 3 || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");

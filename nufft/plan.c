@@ -287,6 +287,7 @@ void larmor_nufft_free(larmor_nufft *plan)
 
 larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan)
 {
+    if (!plan) return (larmor_nufft_info){0};
     larmor_nufft_info info = plan->info;
     info.tiles = plan->geometry.tiles + 1;
     return info;

@@ -297,6 +297,7 @@ larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nuff
                                      int64_t *bytes)
 {
     double making, held;
+    LMR_NEED(bytes);
     *bytes = 0;
     if (!dev || !opts || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz memory: a device, options and a number of points are needed");

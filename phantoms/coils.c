@@ -150,7 +150,9 @@ done:
 larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                    larmor_array **maps)
 {
+    LMR_NEED(maps);
     *maps = NULL;
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
     const double one[3] = {1, 1, 1};
     return make_maps(dev, dtype, shape, one, coils, 1, maps);
@@ -159,7 +161,10 @@ larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmo
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
+    LMR_NEED(maps);
     *maps = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom coils", phantom->ndim, dtype, shape));
     for (int d = 0; extent && d < phantom->ndim; d++)
         if (!(extent[d] > 0 && extent[d] <= 100))

@@ -89,7 +89,10 @@ static void draw(const larmor_phantom *phantom, const grid *g, int threads, doub
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                    larmor_shape shape, larmor_array **image)
 {
+    LMR_NEED(image);
     *image = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int64_t count = larmor_shape_count(shape);
     double *picture = lmr_new(count, sizeof *picture);
@@ -188,7 +191,10 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
 larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                          larmor_shape shape, larmor_array **image)
 {
+    LMR_NEED(image);
     *image = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
     if (fields == 1) return draw_series(phantom, dev, dtype, shape, 1, image);

@@ -123,7 +123,10 @@ done:
 larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                     larmor_dtype dtype, larmor_array **kspace)
 {
+    LMR_NEED(kspace);
     *kspace = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(traj);
     larmor_shape shape;
     double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
@@ -148,7 +151,12 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
                                                   const larmor_phantom_field *field, const larmor_array *times,
                                                   int coils, larmor_dtype dtype, larmor_array **kspace)
 {
+    LMR_NEED(kspace);
     *kspace = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(traj);
+    LMR_NEED(field);
+    LMR_NEED(times);
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
@@ -170,7 +178,10 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
 larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
                                        larmor_shape shape, larmor_array **map)
 {
+    LMR_NEED(map);
     *map = NULL;
+    LMR_NEED(field);
+    LMR_NEED(dev);
     if (!lmr_is_real(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));

@@ -22,6 +22,7 @@ static void add_noise(void *host, larmor_dtype dtype, int64_t n, double sigma, u
 
 larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
 {
+    LMR_NEED(x);
     if (!lmr_is_complex(x->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got %s, expected c64 or c128", lmr_describe(x).s);
     if (!(sigma >= 0 && sigma <= 1e300))

@@ -34,7 +34,10 @@ static double mean_signal(const double *image, const double *maps, int64_t voxel
 larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_device *dev, larmor_shape shape,
                                          int coils, double snr, double *sigma)
 {
+    LMR_NEED(sigma);
     *sigma = 0;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     if (!(snr > 0 && snr <= 1e300))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0",
                         snr);

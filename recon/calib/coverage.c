@@ -57,6 +57,7 @@ static larmor_status judge(const double *point, int nd, int64_t m, int d, larmor
 
 larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage)
 {
+    LMR_NEED(coverage);
     *coverage = (larmor_coverage){{0}, {0}, {0}};
     const int nd = traj && traj->shape.ndim > 1 && traj->shape.dim[0] <= 3 ? (int)traj->shape.dim[0] : 0;
     if (nd < 1)

@@ -53,6 +53,7 @@ done:
 
 larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
+    LMR_NEED(w);
     *w = NULL;
     const lmr_recon_kernels *kernels;
     larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *wide = NULL;
@@ -134,6 +135,7 @@ static larmor_status pipe_step(gridder *g, larmor_array *w)
 
 larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters, larmor_array **w)
 {
+    LMR_NEED(w);
     *w = NULL;
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     larmor_array *k, *weights = NULL;

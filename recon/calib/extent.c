@@ -397,6 +397,7 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
 larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                           const larmor_extent_opts *opts, larmor_extent *extent)
 {
+    LMR_NEED(extent);
     *extent = (larmor_extent){{1, 1, 1}, 0};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
     if (s.opts.most == 0) s.opts.most = LMR_EXTENT_MOST;

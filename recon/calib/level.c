@@ -92,6 +92,7 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
 
 larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation)
 {
+    LMR_NEED(deviation);
     *deviation = 0;
     if (!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: k-space is %s, expected c64 [samples, readouts, coils]",

@@ -58,6 +58,8 @@ static void hold_out(const points *p, const larmor_circulant *c, const double *d
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
                               uint64_t seed, larmor_array **kept, larmor_array **factors)
 {
+    LMR_NEED(kept);
+    LMR_NEED(factors);
     *kept = *factors = NULL;
     if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
     larmor_array *points_array = NULL, *own = NULL;

@@ -164,6 +164,7 @@ static void find_stages(fourier *f, unsigned axes)
 larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                             const larmor_fft_opts *opts, larmor_op **F)
 {
+    LMR_NEED(F);
     *F = NULL;
     LMR_TRY(lmr_check_axes("fft", dev, dtype, shape, axes));
     fourier *f = calloc(1, sizeof *f);

@@ -32,6 +32,7 @@ static double value_at(const double *x, int64_t stride, int64_t n, double place)
 
 larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed)
 {
+    LMR_NEED(delayed);
     *delayed = NULL;
     const larmor_shape shape = larmor_array_shape(traj);
     if (!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
