@@ -116,12 +116,11 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
                                        larmor_array *x)
 {
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
-    larmor_array *images = NULL, *sum = NULL, *before = NULL;
+    larmor_array *images = NULL, *sum = NULL;
     larmor_status st;
     OR(done,
        larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(recon_image_shape(grid), block + 1), &images));
-    OR(done, larmor_array_slice(images, block, 1, &before));
-    OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
+    OR(done, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
         const int64_t count = coils - first < block ? coils - first : block;
         if (count < block) OR(done, larmor_zero(images));
@@ -131,7 +130,7 @@ static larmor_status grid_without_maps(recon_job *job, const larmor_grid *grid, 
     }
     OR(done, divide_by_voxels(grid, x));
 done:
-    larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
+    larmor_array_free(sum), larmor_array_free(images);
     return st;
 }
 
@@ -275,8 +274,8 @@ done:
 /* ---- noise ---- */
 
 /* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below 0. */
-static larmor_status like_data(const recon_job *job, const recon_frame *frames, larmor_array *const *weights, int count,
-                               const larmor_array *b, double deviation, larmor_array **out)
+static larmor_status like_data(const recon_job *job, const recon_frame *frames, larmor_array *const *weights,
+                               int count, const larmor_array *b, double deviation, larmor_array **out)
 {
     const larmor_shape shape = larmor_array_shape(b);
     larmor_array *line = NULL, *one = NULL;
@@ -497,8 +496,7 @@ static larmor_status find_weight(const recon_job *job, const problem *p, const l
 
 static larmor_status conjugate_gradients(const recon_job *job, const problem *p, recon_result *result)
 {
-    larmor_solve_opts solve = {
-        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
+    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
     TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
     TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
@@ -509,8 +507,7 @@ static larmor_status conjugate_gradients(const recon_job *job, const problem *p,
 static larmor_status regularised(const recon_job *job, int frames, const problem *p, recon_result *result)
 {
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, frames);
-    larmor_solve_opts solve = {
-        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
+    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;
