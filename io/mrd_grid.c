@@ -81,6 +81,8 @@ static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *op
 
 larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
+    LMR_NEED(encoding);
+    LMR_NEED(out);
     return choose(encoding, opts, LMR_MRD_MEMORY, out);
 }
 
