@@ -303,7 +303,7 @@ static larmor_status read_images(const lmr_source *source, larmor_device *dev, l
     }
     larmor_shape shape;
     if (!st) st = lmr_shape_from(source->path, n.axes, n.dim, &shape);
-    if (!st) st = lmr_array_from(dev, dtype, shape, out ? out : raw, x);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, out ? out : raw, x);
     gzclose(n.file);
     free(raw), free(out);
     return st;

@@ -46,6 +46,7 @@ static const char *name_at(int i)
 larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom)
 {
     int kind;
+    LMR_NEED(phantom);
     *phantom = NULL;
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     LMR_TRY(lmr_find_name("phantom", name, name_at, &kind));

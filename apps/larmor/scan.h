@@ -72,8 +72,4 @@ double scan_unit(const char *unit, double n, double fov_mm);
 /* What the trajectory of that name is; one of larmor_traj_entry. */
 larmor_traj_info scan_trajectory_info(const char *name);
 
-/* A copy of a c64 array's values, or of any real array's as doubles; free() it. */
-larmor_status scan_to_host(const larmor_array *x, float **host);
-larmor_status scan_to_host_f64(larmor_array *x, double **host);
-
 #endif
