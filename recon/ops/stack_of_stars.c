@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "larmor/operators.h"
-#include "recon/frames.h"
+#include "recon/low_rank.h"
 #include "recon/inputs.h"
 
 /* ---- what a trajectory is made of ---- */
@@ -155,7 +155,7 @@ typedef struct sheet { /* the partitions of one set of angles */
 typedef struct stack {
     larmor_device *dev;
     larmor_dtype dtype;
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     const lmr_fft *fft;
     void *fft_plan;
     int sign;
@@ -308,7 +308,7 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
 static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers *a)
 {
     int64_t images = 0, values = 0;
-    LMR_TRY(lmr_frames_kernels_of(s->dev, s->dtype, &s->kernels));
+    LMR_TRY(lmr_series_kernels_of(s->dev, s->dtype, &s->kernels));
     s->sheet = calloc((size_t)(a->sets + 1), sizeof *s->sheet);
     if (!s->sheet) return LMR_NO_MEMORY();
     s->sheets = a->sets;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "recon/frames.h"
+#include "recon/low_rank.h"
 #include "recon/prox/regulariser.h"
 
 typedef struct nuclear {

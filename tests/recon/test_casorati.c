@@ -1,5 +1,5 @@
-/* recon/ops/casorati.c and the singular values of recon/frames.c. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/frames.h"
+/* recon/ops/casorati.c and the singular values of recon/low_rank.c. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/low_rank.h"
 #include "tests/recon/support.h"
 
 static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};
