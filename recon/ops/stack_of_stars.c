@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "larmor/operators.h"
-#include "recon/low_rank.h"
 #include "recon/inputs.h"
+#include "recon/low_rank.h"
 
 /* ---- what a trajectory is made of ---- */
 
