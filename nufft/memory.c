@@ -4,10 +4,10 @@
 
 #include "core/array.h"
 #include "larmor/nufft.h"
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 #include "nufft/cpu/tiles.h"
 #include "nufft/precompute.h"
-#include "nufft/tune.h"
+#include "nufft/tune/tune.h"
 
 /* FFT_LINES: which a processor's thread turns together, in two copies for each of two plans. */
 enum { MOST_TOGETHER = 8, FFT_LINES = 8 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "nufft/precompute.h"
-#include "nufft/tune.h"
+#include "nufft/tune/tune.h"
 
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 

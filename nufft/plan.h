@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 #include "larmor/nufft.h"
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 #include "nufft/kernels.h"
 
 typedef struct lmr_type3 lmr_type3;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 #include "nufft/kernels.h"
-#include "nufft/race.h"
+#include "nufft/tune/race.h"
 
 typedef struct toeplitz {
     larmor_device *dev;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "nufft/plan.h"
-#include "nufft/race.h"
+#include "nufft/tune/race.h"
 
 _Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the waves holds the window's");
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The tables of nufft/cost_table.c from what nufft_rates printed.
+"""The tables of nufft/choose/cost_table.c from what nufft_rates printed.
 
-    rates.py processor.txt gpu.txt > nufft/cost_table.c
+    rates.py processor.txt gpu.txt > nufft/choose/cost_table.c
 
 Needs numpy. Least squares of relative errors; what a fit would make negative is zero. A width that a precision does
 not reach costs as much more than the last as it does in double precision. SPDX-License-Identifier: Apache-2.0"""
@@ -162,7 +162,7 @@ def table(path, threads):
 
 print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
  * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 /* clang-format off */
 """)

@@ -1,5 +1,5 @@
 /* Timing one way of doing something against another. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/race.h"
+#include "nufft/tune/race.h"
 
 #include <math.h>
 

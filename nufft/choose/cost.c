@@ -1,10 +1,10 @@
 /* What an execute costs. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 #include <math.h>
 
 #include "nufft/cpu/tiles.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 
 lmr_nufft_rates lmr_nufft_builtin_rates(int gpu, int precision, int threads)
 {

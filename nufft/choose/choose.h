@@ -3,7 +3,7 @@
 #define LMR_NUFFT_CHOOSE_H
 
 #include "larmor/status.h"
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 #include "nufft/window.h"
 
 /* What is asked of a transform. */

@@ -1,5 +1,5 @@
 /* How points are spread: a histogram of a sample. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/survey.h"
+#include "nufft/tune/survey.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,12 +2,12 @@
 #ifndef LMR_NUFFT_WISDOM_H
 #define LMR_NUFFT_WISDOM_H
 
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 #include "larmor/nufft.h"
 
 /* What a plan was asked for, as far as it matters for speed. Points count by the power of two below them, and by how
- * they are spread: crowding and ordered are those of nufft/survey.h. */
+ * they are spread: crowding and ordered are those of nufft/tune/survey.h. */
 typedef struct lmr_wisdom_key {
     int types, ndim, precision, threads;
     int64_t modes[3]; /* 1 beyond ndim */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "nufft/plan.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 
 enum { RUNS = 4 };
 

@@ -1,15 +1,15 @@
 /* Timing plans against each other: a table of candidates, each run a few times, is filled one axis after the other
  * (grids, methods, batches, tiles, forms of precomputation), always from its best entries on; its upper part is run
  * again, and the best few meet in duels. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/tune.h"
+#include "nufft/tune/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "nufft/precompute.h"
-#include "nufft/race.h"
-#include "nufft/survey.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/race.h"
+#include "nufft/tune/survey.h"
+#include "nufft/tune/wisdom.h"
 
 /* MEASURE: grids that the model puts within this factor of the best, so many of them. */
 static const double promising = 2;

@@ -1,6 +1,6 @@
 /* Wisdom: a list in the device's handle, and a text file with a line for each entry.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "core/status.h"
 #include "nufft/kernels.h"
-#include "nufft/survey.h"
+#include "nufft/tune/survey.h"
 #include "nufft/window.h"
 
 enum { MOST_ENTRIES = 4096, MOST_LINE = 512, MOST_WORDS = 40, MOST_FILE = 4 << 20 };

@@ -1,5 +1,5 @@
 /* From a tolerance to a fine grid and a window. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 
 #include <math.h>
 #include <stdio.h>
