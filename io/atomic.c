@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/formats.h"
-
 #define RANDOM_CHARACTERS 6
 #define MEBIBYTE 1048576.0
 
@@ -52,7 +50,7 @@ static larmor_status cannot(const larmor_output *out, const char *what, int erro
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */
-static larmor_status locate(larmor_output *out)
+static larmor_status locate(larmor_output *out, const char *suffix, const char *second)
 {
     const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
     const int length = slash ? (int)(slash - out->path) : 0;
@@ -67,17 +65,17 @@ static larmor_status locate(larmor_output *out)
     free(folder);
     if (st) return st;
 
-    const size_t stem = strlen(name) - strlen(out->format->suffix);
+    const size_t stem = strlen(name) - strlen(suffix);
     const size_t extra = strlen("..part.") + 3 * sizeof(pid_t) + 1 + RANDOM_CHARACTERS;
     const size_t most = NAME_MAX - extra;
     if (strlen(name) > most)
         return LMR_FAIL(LARMOR_ERR_IO,
                         "%s: the name has %zu characters, at most %zu are possible; choose a shorter one.", out->path,
                         strlen(name), most);
-    out->parts = out->format->second ? 2 : 1;
+    out->parts = second ? 2 : 1;
     snprintf(out->part[0].name, sizeof out->part[0].name, "%s", name);
-    if (out->format->second)
-        snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, out->format->second);
+    if (second)
+        snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, second);
     return LARMOR_OK;
 }
 
@@ -198,15 +196,13 @@ static larmor_status occupy(larmor_output *out)
     return st;
 }
 
-larmor_status larmor_output_open(const char *path, int force, larmor_output **result)
+larmor_status lmr_output_open(const char *path, int force, const char *suffix, const char *second,
+                              larmor_output **result)
 {
-    if (!result) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
     *result = NULL;
-    const lmr_format *format;
-    LMR_TRY(lmr_format_to_write(path, &format));
     larmor_output *out = calloc(1, sizeof *out);
     if (!out) return LMR_NO_MEMORY();
-    out->folder = -1, out->force = force, out->format = format;
+    out->folder = -1, out->force = force;
     for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
     larmor_status st;
     out->path = strdup(path);
@@ -214,7 +210,7 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **re
         st = LMR_NO_MEMORY();
         goto fail;
     }
-    LMR_OR(fail, locate(out));
+    LMR_OR(fail, locate(out, suffix, second));
     LMR_OR(fail, check_targets(out));
     LMR_OR(fail, occupy(out));
     *result = out;

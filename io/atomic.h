@@ -23,13 +23,18 @@ typedef struct lmr_part { /* one file of an output: a .cfl has two */
 
 struct larmor_output {
     char *path; /* as given, for messages */
-    const struct lmr_format *format;
+    const struct lmr_format *format; /* whoever opened it sets and reads it */
     int folder; /* descriptor */
     int force;
     int over; /* 1: committed or given up */
     int parts;
     lmr_part part[LMR_MAX_PARTS];
 };
+
+/* Take the name of path and, if second is not NULL, that with this suffix in the place of `suffix`, in which the path
+ * ends. Errors: those of larmor_output_open. */
+larmor_status lmr_output_open(const char *path, int force, const char *suffix, const char *second,
+                              larmor_output **out);
 
 /* OK if nothing has been written or given up yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);

@@ -44,11 +44,16 @@ static larmor_status unknown_suffix(const char *path, int reading)
                     reading ? "read" : "written", known);
 }
 
-larmor_status lmr_format_to_write(const char *path, const lmr_format **format)
+larmor_status larmor_output_open(const char *path, int force, larmor_output **out)
 {
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    *out = NULL;
     if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
-    *format = find(path);
-    return *format ? LARMOR_OK : unknown_suffix(path, 0);
+    const lmr_format *format = find(path);
+    if (!format) return unknown_suffix(path, 0);
+    LMR_TRY(lmr_output_open(path, force, format->suffix, format->second, out));
+    (*out)->format = format;
+    return LARMOR_OK;
 }
 
 /* ---- conversions ---- */

@@ -26,9 +26,6 @@ typedef struct lmr_format {
                               larmor_image_info *info); /* what arrays do not say, or NULL */
 } lmr_format;
 
-/* The format of a path by its suffix. Errors: LARMOR_ERR_ARG, the message lists the known ones. */
-larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
-
 /* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
  * one that can be read. Errors: LARMOR_ERR_ARG, LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
 larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format);

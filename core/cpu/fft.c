@@ -392,7 +392,16 @@ static larmor_status exec(void *ctx, void *plan, int sign, void *data)
     return band(ctx, plan, sign, 1, ((const transform *)plan)->dim, data);
 }
 
-const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy};
+static double bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)
+{
+    (void)batch;
+    int64_t longest = 1;
+    for (int a = 0; a < ndim; a++) longest = dim[a] > longest ? dim[a] : longest;
+    const double lines = 2.0 * TOGETHER * (double)(longest + 2 * TOGETHER) * ((const lmr_cpu *)ctx)->threads;
+    return ndim > 1 ? lines * (double)sizeof(pair) : 0;
+}
+
+const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};
 
 /* ---- single lines ---- */
 

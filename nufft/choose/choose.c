@@ -192,7 +192,7 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
 
 static lmr_nufft_rates rates_of(const lmr_nufft_request *r)
 {
-    return r->rates ? *r->rates : lmr_nufft_builtin_rates(0, r->single ? LMR_F32 : LMR_F64, 1);
+    return r->rates ? *r->rates : lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, r->single ? LMR_F32 : LMR_F64, 1);
 }
 
 /* What there is to do; cells and the width are left to the caller. */
@@ -396,6 +396,22 @@ larmor_status lmr_nufft_choose_window(const lmr_nufft_request *r, lmr_nufft_choi
     return choose(r, NULL, choice);
 }
 
+larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
+{
+    LMR_TRY(lmr_nufft_choose_window(r, choice));
+    const int width = choice->window.width;
+    for (int d = 0; d < 3; d++) {
+        choice->cells[d] = d < r->ndim ? modes[d] : 1;
+        if (d < r->ndim && choice->cells[d] < 2 * width)
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
+                "a %s",
+                d, (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
+    }
+    return LARMOR_OK;
+}
+
 int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
                         lmr_nufft_choice *choice)
 {
@@ -410,6 +426,20 @@ int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], cons
     for (int d = 0; d < 3; d++) choice->cells[d] = d < r->ndim ? cells[d] : 1;
     evaluate(r, modes, choice->cells, width, choice);
     return choice->bound <= r->tol;
+}
+
+/* ---- batches ---- */
+
+enum { MOST_TOGETHER = 8 };
+static const int64_t most_workspace = INT64_C(256) << 20;
+
+int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
+{
+    int64_t together = most_workspace / grid;
+    together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
+    if (most > 0) together = most;
+    const int64_t passes = batch / together + (batch % together > 0);
+    return batch / passes + (batch % passes > 0);
 }
 
 /* ---- type 3 ---- */

@@ -63,6 +63,11 @@ double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3
  * 1 / upsample of what the grid can hold; upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
 
+/* The grid that is asked for by `modes`, for spreading without FFT, with the window of lmr_nufft_choose_window.
+ * Errors  LARMOR_ERR_NUMERIC; LARMOR_ERR_ARG if it has no room for two windows. */
+larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *request, const int64_t modes[3],
+                                         lmr_nufft_choice *choice);
+
 /* Type 3: points onto the outer grid, from there by a type 2 with the inner one. */
 typedef struct lmr_type3_choice {
     lmr_nufft_choice outer, inner;

@@ -1,8 +1,9 @@
-/* Timing one way of doing something against another. SPDX-License-Identifier: Apache-2.0 */
+/* A race times things against each other: each alone a few times, then two in alternation. What is timed may be
+ * anything that executes. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_NUFFT_RACE_H
 #define LMR_NUFFT_RACE_H
 
-#include "larmor/nufft.h"
+#include "larmor/device.h"
 
 /* What is timed. */
 typedef struct lmr_run {
@@ -10,30 +11,23 @@ typedef struct lmr_run {
     void *self;
 } lmr_run;
 
-/* A plan's execute, and its adjoint where both are to be quick: lmr_race_execute is a run's `once` with this as its
- * `self`. */
-typedef struct lmr_race_plan {
-    larmor_nufft *plan;
-    larmor_array *in, *out;
-} lmr_race_plan;
-larmor_status lmr_race_execute(void *self);
-
 /* A few quick runs after a first one, which loads code and touches memory.
  *
- * best     what another one took, INFINITY for none: who is hopelessly slower is run no more.
+ * best     what another one took, INFINITY for none: what is much slower is run no more.
  * seconds  the least of them; short ones are repeated, and the mean of the repeats counts. */
-larmor_status lmr_race_screen(larmor_timer *timer, lmr_run run, double best, double *seconds);
+larmor_status lmr_race_time(larmor_timer *timer, lmr_run run, double best, double *seconds);
 
-/* Both in turn, each for 20 ms at least in all and in several runs.
+/* Both in alternation, each for 20 ms at least in all and in several runs.
  *
  * seconds  in: about what each takes; out: the least of its runs. */
-larmor_status lmr_race_duel(larmor_timer *timer, const lmr_run runs[2], double seconds[2]);
+larmor_status lmr_race_compare(larmor_timer *timer, const lmr_run runs[2], double seconds[2]);
 
-/* Who took more than this times the best in a screening is out; who took less than the other is for a duel. */
-extern const double lmr_race_hopeless, lmr_race_close;
+/* What took more than `slow` times the best when it was timed alone is out; what took less than `close` times the best
+ * is compared with it. */
+extern const double lmr_race_slow, lmr_race_close;
 
-/* Seconds for all that is timed with an effort, and for the screenings among it. */
+/* Seconds for all that is timed with an effort, and for the part in which each is timed alone. */
 double lmr_race_budget(int effort);
-double lmr_race_screening(int effort);
+double lmr_race_budget_alone(int effort);
 
 #endif
