@@ -1,8 +1,10 @@
-/* FFTs on the processor through FFTW. Plans are estimated, never timed, so that the same build gives the same bits.
- * Arrays of several axes are transformed axis by axis in groups of contiguous lines, which columns are copied to and
- * from: FFTW's own estimate for them is several times slower, and a band leaves lines out.
- * SPDX-License-Identifier: Apache-2.0 */
+/* FFTs on the processor through FFTW. Plans are estimated, never timed, and made for one thread, so that the same build
+ * gives the same bits with any number of threads: these share lines. Arrays of several axes are transformed axis by
+ * axis in groups of contiguous lines, which columns are copied to and from: FFTW's own estimate for them is several
+ * times slower, and a band leaves lines out. A single long line becomes an array of two axes (Bailey, J. Supercomput.
+ * 4, 23 (1990)). SPDX-License-Identifier: Apache-2.0 */
 #include <fftw3.h>
+#include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,9 +20,18 @@
 #define FFTW(name) fftw_##name
 #endif
 
-/* Lines at a time; the longest lines, beyond which FFTW arranges its own; cells that are not worth a second thread;
- * bytes of an array that one thread does as a whole. */
-enum { TOGETHER = 8, LONGEST = 1 << 15, SERIAL_WORK = 1 << 13, MOST_BYTES = 4 << 20 };
+/* Lines at a time; the longest line that is transformed as such, and the least side of the array that a longer one
+ * becomes; the longest lines of an array of which TOGETHER are copied at a time; cells that are not worth a second
+ * thread; bytes of an array that one thread does as a whole; powers of a root that are looked up at a time. */
+enum {
+    TOGETHER = 8,
+    LONGEST = 1 << 16,
+    LEAST_SIDE = 16,
+    LONGEST_OF_MANY = 1 << 17,
+    SERIAL_WORK = 1 << 13,
+    MOST_BYTES = 4 << 20,
+    POWERS = 16
+};
 
 typedef struct pair {
     real re, im;
@@ -34,10 +45,14 @@ typedef struct bench {
 typedef struct transform {
     int ndim, threads;
     int64_t dim[3], batch;
-    FFTW(plan) whole[2];              /* forward, backward: all axes by FFTW; NULL for an empty transform, or with: */
-    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and TOGETHER ones */
-    int64_t pitch;                    /* between the lines of a bench */
-    char *memory;
+    FFTW(plan) in_place[2];           /* forward, backward: a line as it lies there; NULL with: */
+    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and `together` ones */
+    int64_t pitch, together;          /* between the lines of a bench, and how many these are */
+    pair *memory;                     /* the benches; NULL for an empty transform, or lines in place */
+    int64_t side[2];                  /* of the array that a line becomes; 0: it does not */
+    pair *line;                       /* [side[0], side[1]]: that array between its axes */
+    double *root[2];                  /* exp(2 pi i k / n) for k < step, and for its multiples by step: n / step + 1 */
+    int64_t step;
 } transform;
 
 /* FFTW's planner is the one part of it that is not safe to call from several threads. */
@@ -50,6 +65,14 @@ static void init_threads(void)
     threads_work = FFTW(init_threads)();
 }
 
+/* Plans for one thread, whatever the program has told FFTW. */
+static void begin_planning(void)
+{
+    pthread_once(&once, init_threads);
+    pthread_mutex_lock(&planner);
+    if (threads_work) FFTW(plan_with_nthreads)(1);
+}
+
 /* ---- plans ---- */
 
 static void destroy(void *ctx, void *plan)
@@ -59,61 +82,113 @@ static void destroy(void *ctx, void *plan)
     if (!t) return;
     pthread_mutex_lock(&planner);
     for (int s = 0; s < 2; s++) {
-        if (t->whole[s]) FFTW(destroy_plan)(t->whole[s]);
+        if (t->in_place[s]) FFTW(destroy_plan)(t->in_place[s]);
         for (int a = 0; a < 3; a++) {
             if (t->one[a][s]) FFTW(destroy_plan)(t->one[a][s]);
             if (t->many[a][s]) FFTW(destroy_plan)(t->many[a][s]);
         }
     }
     pthread_mutex_unlock(&planner);
-    free(t->memory), free(t);
+    free(t->memory), free(t->line), free(t->root[0]), free(t->root[1]), free(t);
 }
 
-static larmor_status plan_whole(transform *t, void *probe)
+static larmor_status no_plan(int64_t n)
 {
-    FFTW(iodim64) dims[3];
-    int64_t stride = 1;
-    for (int a = 0; a < t->ndim; a++) {
-        dims[t->ndim - 1 - a] = (FFTW(iodim64)){t->dim[a], stride, stride}; /* FFTW wants the slowest first */
-        stride *= t->dim[a];
-    }
-    const FFTW(iodim64) many = {t->batch, stride, stride};
-    /* threads hardly help a short line, and FFTW rounds otherwise with some numbers of them */
-    if (threads_work) FFTW(plan_with_nthreads)(t->batch == 1 && stride <= LONGEST ? 1 : t->threads);
+    return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)n);
+}
+
+/* Lines of an odd number of single precision numbers begin at addresses that FFTW's vectors do not take. */
+static larmor_status plan_in_place(transform *t, void *probe)
+{
+    const FFTW(iodim64) line = {t->dim[0], 1, 1};
+    const unsigned flags = FFTW_ESTIMATE | (t->dim[0] % 2 && t->batch > 1 ? FFTW_UNALIGNED : 0);
     for (int s = 0; s < 2; s++) {
-        t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 1, &many, probe, probe, s ? 1 : -1, FFTW_ESTIMATE);
-        if (!t->whole[s]) return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");
+        t->in_place[s] = FFTW(plan_guru64_dft)(1, &line, 0, NULL, probe, probe, s ? 1 : -1, flags);
+        if (!t->in_place[s]) return no_plan(t->dim[0]);
     }
     return LARMOR_OK;
 }
 
-static larmor_status plan_axis(transform *t, int a, void *in, void *out)
+static larmor_status plan_axis(transform *t, int a, int64_t n, void *in, void *out)
 {
-    const FFTW(iodim64) line = {t->dim[a], 1, 1}, many = {TOGETHER, t->pitch, t->pitch};
-    if (threads_work) FFTW(plan_with_nthreads)(1);
+    const FFTW(iodim64) line = {n, 1, 1}, many = {t->together, t->pitch, t->pitch};
     for (int s = 0; s < 2; s++) {
         t->one[a][s] = FFTW(plan_guru64_dft)(1, &line, 0, NULL, in, out, s ? 1 : -1, FFTW_ESTIMATE);
         t->many[a][s] = FFTW(plan_guru64_dft)(1, &line, 1, &many, in, out, s ? 1 : -1, FFTW_ESTIMATE);
-        if (!t->one[a][s] || !t->many[a][s])
-            return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)t->dim[a]);
+        if (!t->one[a][s] || !t->many[a][s]) return no_plan(n);
     }
     return LARMOR_OK;
 }
 
 /* An estimate looks at the addresses' alignment, not at the memory. */
-static larmor_status make_plans(transform *t, int by_lines)
+static larmor_status make_plans(transform *t)
 {
     char *probe = aligned_alloc(64, 128);
+    const int64_t *n = t->side[0] ? t->side : t->dim;
+    const int axes = !t->memory ? 0 : t->side[0] ? 2 : t->ndim;
     larmor_status st = LARMOR_OK;
     if (!probe) return LMR_NO_MEMORY();
-    pthread_once(&once, init_threads);
-    pthread_mutex_lock(&planner);
-    if (!by_lines) st = plan_whole(t, probe);
-    for (int a = 0; a < 3 && by_lines && !st; a++)
-        if (t->dim[a] > 1) st = plan_axis(t, a, probe, probe + 64);
+    begin_planning();
+    if (!t->memory) st = plan_in_place(t, probe);
+    for (int a = 0; a < axes && !st; a++)
+        if (n[a] > 1) st = plan_axis(t, a, n[a], probe, probe + 64);
     pthread_mutex_unlock(&planner);
     free(probe);
     return st;
+}
+
+/* Lines that a thread copies at a time, and the room of one: whole cache lines, never a power of two. */
+static int64_t lines_of(int64_t longest)
+{
+    return longest <= LONGEST_OF_MANY ? TOGETHER : 1;
+}
+
+static int64_t pitch_of(int64_t longest)
+{
+    return longest / TOGETHER * TOGETHER + 2 * TOGETHER;
+}
+
+static larmor_status make_benches(transform *t, int64_t longest)
+{
+    t->together = lines_of(longest), t->pitch = pitch_of(longest);
+    t->memory = aligned_alloc(64, (size_t)(2 * t->together * t->pitch * t->threads) * sizeof(pair));
+    return t->memory ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* The largest divisor up to the root of n, if possible one that leaves factors of 4 on both sides, of which FFTW's
+ * vectors make use; 0 where a line is left as it is. */
+static int64_t side_of(int64_t n)
+{
+    const int64_t root = n <= LONGEST ? 1 : (int64_t)sqrt((double)n);
+    for (int64_t side = root / 4 * 4; side > root / 4; side -= 4)
+        if (n % (4 * side) == 0) return side;
+    int64_t side = root;
+    while (side > 1 && n % side) side--;
+    return side < LEAST_SIDE ? 0 : side;
+}
+
+/* Powers 0 .. count - 1 of exp(2 pi i step / n). */
+static larmor_status make_roots(int64_t n, int64_t step, int64_t count, double **root)
+{
+    *root = malloc((size_t)(2 * count) * sizeof **root);
+    if (!*root) return LMR_NO_MEMORY();
+    for (int64_t k = 0; k < count; k++) {
+        const long double angle = 6.283185307179586476925286766559L * (long double)(k * step) / (long double)n;
+        (*root)[2 * k] = (double)cosl(angle), (*root)[2 * k + 1] = (double)sinl(angle);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status fold_line(transform *t, int64_t side)
+{
+    const int64_t n = t->dim[0];
+    t->side[0] = side, t->side[1] = n / side;
+    for (t->step = 1; t->step * t->step < n;) t->step *= 2;
+    t->line = aligned_alloc(64, (size_t)(n / TOGETHER + 1) * TOGETHER * sizeof(pair));
+    if (!t->line) return LMR_NO_MEMORY();
+    LMR_TRY(make_roots(n, 1, t->step, &t->root[0]));
+    LMR_TRY(make_roots(n, t->step, n / t->step + 1, &t->root[1]));
+    return make_benches(t, t->side[1]);
 }
 
 static larmor_status arrange(transform *t)
@@ -125,14 +200,12 @@ static larmor_status arrange(transform *t)
     }
     if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(pair))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
+    t->dim[0] = total ? t->dim[0] : 0;
     if (!total) return LARMOR_OK;
-    const int by_lines = t->ndim > 1 && longest <= LONGEST;
-    if (by_lines) {
-        t->pitch = longest / TOGETHER * TOGETHER + 2 * TOGETHER; /* whole cache lines, never a power of two */
-        t->memory = aligned_alloc(64, (size_t)(2 * TOGETHER * t->pitch * t->threads) * sizeof(pair));
-        if (!t->memory) return LMR_NO_MEMORY();
-    }
-    return make_plans(t, by_lines);
+    const int64_t side = t->ndim == 1 ? side_of(cells) : 0;
+    if (side) LMR_TRY(fold_line(t, side));
+    if (t->ndim > 1) LMR_TRY(make_benches(t, longest));
+    return make_plans(t);
 }
 
 static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
@@ -184,22 +257,22 @@ static int64_t member(part p, int64_t i)
 static void turn(const task *k, int a, const bench *b, int64_t count)
 {
     const transform *t = k->t;
-    if (count == TOGETHER)
+    if (count == t->together)
         FFTW(execute_dft)(t->many[a][k->sign], (void *)b->in, (void *)b->out);
     else
         for (int64_t i = 0; i < count; i++)
             FFTW(execute_dft)(t->one[a][k->sign], (void *)(b->in + i * t->pitch), (void *)(b->out + i * t->pitch));
 }
 
-static int64_t group(int64_t total, int64_t first)
+static int64_t group(const transform *t, int64_t total, int64_t first)
 {
-    return total - first < TOGETHER ? total - first : TOGETHER;
+    return total - first < t->together ? total - first : t->together;
 }
 
 /* The rows `first` and the following of a plane. */
 static void turn_rows(const task *k, const bench *b, pair *plane, int64_t first)
 {
-    const int64_t n = k->t->dim[0], count = group(k->count[1], first);
+    const int64_t n = k->t->dim[0], count = group(k->t, k->count[1], first);
     const part from = k->from[0], to = k->to[0];
     if (n == 1) return;
     for (int64_t i = 0; i < count; i++) {
@@ -243,7 +316,7 @@ static void scatter(const pair *lines, int64_t pitch, pair *columns, int64_t str
 /* Of `total` neighbouring columns along axis a, those from `first` on. */
 static void turn_columns(const task *k, int a, const bench *b, pair *columns, int64_t total, int64_t first)
 {
-    const int64_t n = k->t->dim[a], pitch = k->t->pitch, count = group(total, first);
+    const int64_t n = k->t->dim[a], pitch = k->t->pitch, count = group(k->t, total, first);
     const part from = k->from[a], to = k->to[a];
     if (n == 1) return;
     gather(b->in, pitch, columns + first, total, count, 0, from.low);
@@ -262,9 +335,9 @@ static void turn_plane(const task *k, const bench *b, pair *plane)
 {
     for (int pass = 0; pass < 2; pass++)
         if (pass == k->inward)
-            for (int64_t r = 0; r < k->count[1]; r += TOGETHER) turn_rows(k, b, plane, r);
+            for (int64_t r = 0; r < k->count[1]; r += k->t->together) turn_rows(k, b, plane, r);
         else
-            for (int64_t c = 0; c < k->t->dim[0]; c += TOGETHER) turn_columns(k, 1, b, plane, k->t->dim[0], c);
+            for (int64_t c = 0; c < k->t->dim[0]; c += k->t->together) turn_columns(k, 1, b, plane, k->t->dim[0], c);
 }
 
 static void turn_array(const task *k, const bench *b, pair *array)
@@ -274,7 +347,7 @@ static void turn_array(const task *k, const bench *b, pair *array)
         if (pass == k->inward)
             for (int64_t z = 0; z < k->count[2]; z++) turn_plane(k, b, array + member(k->lines[2], z) * plane);
         else if (k->t->dim[2] > 1)
-            for (int64_t c = 0; c < plane; c += TOGETHER) turn_columns(k, 2, b, array, plane, c);
+            for (int64_t c = 0; c < plane; c += k->t->together) turn_columns(k, 2, b, array, plane, c);
 }
 
 static pair *plane_at(const task *k, int64_t i)
@@ -287,26 +360,27 @@ static pair *plane_at(const task *k, int64_t i)
 
 static void share_rows(const task *k, const bench *b, int64_t planes)
 {
-    const int64_t groups = (k->count[1] + TOGETHER - 1) / TOGETHER;
+    const int64_t together = k->t->together, groups = (k->count[1] + together - 1) / together;
 #pragma omp for schedule(static)
-    for (int64_t i = 0; i < planes * groups; i++) turn_rows(k, b, plane_at(k, i / groups), i % groups * TOGETHER);
+    for (int64_t i = 0; i < planes * groups; i++) turn_rows(k, b, plane_at(k, i / groups), i % groups * together);
 }
 
 static void share_columns(const task *k, const bench *b, int64_t planes)
 {
-    const int64_t n = k->t->dim[0], groups = (n + TOGETHER - 1) / TOGETHER;
+    const int64_t n = k->t->dim[0], together = k->t->together, groups = (n + together - 1) / together;
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < planes * groups; i++)
-        turn_columns(k, 1, b, plane_at(k, i / groups), n, i % groups * TOGETHER);
+        turn_columns(k, 1, b, plane_at(k, i / groups), n, i % groups * together);
 }
 
 static void share_depth(const task *k, const bench *b)
 {
-    const int64_t *n = k->t->dim, plane = n[0] * n[1], groups = (plane + TOGETHER - 1) / TOGETHER;
+    const int64_t *n = k->t->dim, plane = n[0] * n[1], together = k->t->together,
+                  groups = (plane + together - 1) / together;
     if (n[2] == 1) return;
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < k->t->batch * groups; i++)
-        turn_columns(k, 2, b, k->data + i / groups * plane * n[2], plane, i % groups * TOGETHER);
+        turn_columns(k, 2, b, k->data + i / groups * plane * n[2], plane, i % groups * together);
 }
 
 /* Whether threads that take whole pieces end at about the same time. */
@@ -331,13 +405,13 @@ static void share_planes(const task *k, const bench *b)
 static void turn_all(const task *k)
 {
     const transform *t = k->t;
-    const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2], size = 2 * TOGETHER * t->pitch;
+    const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2], size = 2 * t->together * t->pitch;
     const int apart = divides(t->batch, t->threads) && cells <= MOST_BYTES / (int64_t)sizeof(pair);
     const int team = cells * t->batch > SERIAL_WORK ? t->threads : 1;
 #pragma omp parallel num_threads(team)
     {
-        pair *own = (pair *)t->memory + omp_get_thread_num() * size;
-        const bench b = {own, own + TOGETHER * t->pitch};
+        pair *own = t->memory + omp_get_thread_num() * size;
+        const bench b = {own, own + t->together * t->pitch};
         if (apart) {
 #pragma omp for schedule(static)
             for (int64_t i = 0; i < t->batch; i++) turn_array(k, &b, k->data + i * cells);
@@ -349,18 +423,112 @@ static void turn_all(const task *k)
     }
 }
 
-/* Zeros where a line outside of the band, or a part of one, is. */
-static void clear_beyond(const transform *t, const int64_t keep[3], pair *data)
+/* ---- a long line ----
+ *
+ * With j = j1 n2 + j2 and k = k1 + n1 k2 the sum over j1 is a transform of columns, that over j2 one of rows, and
+ * between them each number is turned by exp(2 pi i sign j2 k1 / n). */
+
+/* exp(2 pi i k / n), k < n. */
+static inline void root_at(const transform *t, int64_t k, double r[2])
 {
-    const int64_t *n = t->dim, rows = n[1] * n[2] * t->batch;
-    const part x = part_of(n[0], keep[0]), y = part_of(n[1], t->ndim > 1 ? keep[1] : 1),
-               z = part_of(n[2], t->ndim > 2 ? keep[2] : 1);
-#pragma omp parallel for num_threads(rows *n[0] > SERIAL_WORK ? t->threads : 1) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t j = r % n[1], k = r / n[1] % n[2];
-        const int out = (j >= y.low && j < y.high) || (k >= z.low && k < z.high);
-        const int64_t low = out ? 0 : x.low, high = out ? n[0] : x.high;
-        memset(data + r * n[0] + low, 0, (size_t)(high - low) * sizeof *data);
+    const double *a = t->root[0] + 2 * (k & (t->step - 1)), *b = t->root[1] + 2 * (k / t->step);
+    r[0] = a[0] * b[0] - a[1] * b[1], r[1] = a[0] * b[1] + a[1] * b[0];
+}
+
+/* Number k1 of a column times exp(2 pi i sign j2 k1 / n), POWERS of them for each root that is looked up. */
+static void turn_column(const transform *t, int sign, int64_t j2, pair *restrict column)
+{
+    const int64_t n1 = t->side[0];
+    const double flip = sign ? 1 : -1;
+    double low[2][POWERS] = {{0}}, r[2];
+    for (int i = 0; i < POWERS && i < n1; i++) {
+        root_at(t, j2 * i, r);
+        low[0][i] = r[0], low[1][i] = r[1];
+    }
+    for (int64_t first = 0; first < n1; first += POWERS) {
+        real c[POWERS], s[POWERS];
+        const int count = n1 - first < POWERS ? (int)(n1 - first) : POWERS;
+        root_at(t, j2 * first, r);
+        for (int i = 0; i < POWERS; i++) {
+            c[i] = (real)(r[0] * low[0][i] - r[1] * low[1][i]);
+            s[i] = (real)(flip * (r[0] * low[1][i] + r[1] * low[0][i]));
+        }
+        for (int i = 0; i < count; i++) {
+            const pair x = column[first + i];
+            column[first + i] = (pair){x.re * c[i] - x.im * s[i], x.re * s[i] + x.im * c[i]};
+        }
+    }
+}
+
+/* Columns first .. of the data, which has numbers in rows before `low` and from `high` on alone. */
+static void long_columns(const transform *t, int sign, const bench *b, const pair *data, int64_t first, int64_t low,
+                         int64_t high)
+{
+    const int64_t n1 = t->side[0], n2 = t->side[1], count = group(t, n2, first);
+    gather(b->in, t->pitch, data + first, n2, count, 0, low);
+    for (int64_t c = 0; c < count; c++)
+        memset(b->in + c * t->pitch + low, 0, (size_t)(high - low) * sizeof(pair));
+    gather(b->in, t->pitch, data + first, n2, count, high, n1);
+    turn(&(task){.t = t, .sign = sign}, 0, b, count);
+    for (int64_t c = 0; c < count; c++) turn_column(t, sign, first + c, b->out + c * t->pitch);
+    scatter(b->out, t->pitch, t->line + first, n2, count, 0, n1);
+}
+
+/* Rows first .. into their columns of the data, of which only rows before `low` and from `high` on are wanted. */
+static void long_rows(const transform *t, int sign, const bench *b, pair *data, int64_t first, int64_t low,
+                      int64_t high)
+{
+    const int64_t n1 = t->side[0], n2 = t->side[1], count = group(t, n1, first);
+    for (int64_t c = 0; c < count; c++)
+        memcpy(b->in + c * t->pitch, t->line + (first + c) * n2, (size_t)n2 * sizeof(pair));
+    turn(&(task){.t = t, .sign = sign}, 1, b, count);
+    scatter(b->out, t->pitch, data + first, n1, count, 0, low);
+    scatter(b->out, t->pitch, data + first, n1, count, high, n2);
+}
+
+/* The rows of `width` numbers that hold none of the band. */
+static part empty_rows(part band, int64_t width)
+{
+    const int64_t low = (band.low + width - 1) / width, high = band.high / width;
+    return low < high ? (part){low, high} : (part){low, low};
+}
+
+static void long_line(const transform *t, int sign, part from, part to, pair *data)
+{
+    const int64_t n1 = t->side[0], n2 = t->side[1];
+    const part columns = empty_rows(from, n2), rows = empty_rows(to, n1);
+    memset(data + from.low, 0, (size_t)(from.high - from.low) * sizeof(pair));
+#pragma omp parallel num_threads(t->threads)
+    {
+        pair *own = t->memory + omp_get_thread_num() * 2 * t->together * t->pitch;
+        const bench b = {own, own + t->together * t->pitch};
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n2; i += TOGETHER) {
+            const int64_t end = i + TOGETHER < n2 ? i + TOGETHER : n2;
+            for (int64_t c = i; c < end; c += t->together) long_columns(t, sign, &b, data, c, columns.low, columns.high);
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n1; i += TOGETHER) {
+            const int64_t end = i + TOGETHER < n1 ? i + TOGETHER : n1;
+            for (int64_t r = i; r < end; r += t->together) long_rows(t, sign, &b, data, r, rows.low, rows.high);
+        }
+    }
+}
+
+/* ---- lines ---- */
+
+static void all_lines(const transform *t, int sign, int inward, part band, pair *data)
+{
+    const int64_t n = t->dim[0];
+    const part all = part_of(n, n);
+    for (int64_t i = 0; i < t->batch && t->side[0]; i++)
+        long_line(t, sign, inward ? all : band, inward ? band : all, data + i * n);
+    if (t->side[0]) return;
+#pragma omp parallel for num_threads(n * t->batch > SERIAL_WORK ? t->threads : 1) schedule(static)
+    for (int64_t i = 0; i < t->batch; i++) {
+        pair *line = data + i * n;
+        if (!inward) memset(line + band.low, 0, (size_t)(band.high - band.low) * sizeof(pair));
+        FFTW(execute_dft)(t->in_place[sign], (void *)line, (void *)line);
     }
 }
 
@@ -368,22 +536,20 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
 {
     (void)ctx;
     const transform *t = plan_;
-    if (t->memory) {
-        task k = {.t = t, .data = data, .inward = inward, .sign = sign > 0};
-        for (int a = 0; a < 3; a++) {
-            const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : 1;
-            k.lines[a] = part_of(n, kept), k.count[a] = kept;
-            k.from[a] = inward ? part_of(n, n) : k.lines[a];
-            k.to[a] = inward ? k.lines[a] : part_of(n, n);
-        }
-        turn_all(&k);
+    if (!t->dim[0]) return LARMOR_OK;
+    if ((uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
+    if (t->ndim == 1) {
+        all_lines(t, sign > 0, inward, part_of(t->dim[0], keep[0]), data);
         return LARMOR_OK;
     }
-    const FFTW(plan) chosen = t->whole[sign > 0];
-    if (!chosen) return LARMOR_OK;
-    if ((uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
-    if (!inward) clear_beyond(t, keep, data);
-    FFTW(execute_dft)(chosen, data, data);
+    task k = {.t = t, .data = data, .inward = inward, .sign = sign > 0};
+    for (int a = 0; a < 3; a++) {
+        const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : 1;
+        k.lines[a] = part_of(n, kept), k.count[a] = kept;
+        k.from[a] = inward ? part_of(n, n) : k.lines[a];
+        k.to[a] = inward ? k.lines[a] : part_of(n, n);
+    }
+    turn_all(&k);
     return LARMOR_OK;
 }
 
@@ -397,8 +563,12 @@ static double bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)
     (void)batch;
     int64_t longest = 1;
     for (int a = 0; a < ndim; a++) longest = dim[a] > longest ? dim[a] : longest;
-    const double lines = 2.0 * TOGETHER * (double)(longest + 2 * TOGETHER) * ((const lmr_cpu *)ctx)->threads;
-    return ndim > 1 ? lines * (double)sizeof(pair) : 0;
+    const int64_t side = ndim == 1 ? side_of(longest) : 0;
+    if (ndim == 1 && !side) return 0;
+    const double line = side ? (double)longest + TOGETHER + 32 * sqrt((double)longest) : 0;
+    if (side) longest /= side;
+    const double benches = 2.0 * (double)(lines_of(longest) * pitch_of(longest)) * ((const lmr_cpu *)ctx)->threads;
+    return (benches + line) * (double)sizeof(pair);
 }
 
 const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};
@@ -411,9 +581,7 @@ static larmor_status line_plan(int64_t n, int sign, void **out)
     char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
     *out = NULL;
     if (!probe) return LMR_NO_MEMORY();
-    pthread_once(&once, init_threads);
-    pthread_mutex_lock(&planner);
-    if (threads_work) FFTW(plan_with_nthreads)(1);
+    begin_planning();
     *out = FFTW(plan_guru64_dft)(1, &dim, 0, NULL, (void *)probe, (void *)(probe + 64), sign, FFTW_ESTIMATE);
     pthread_mutex_unlock(&planner);
     free(probe);
