@@ -51,14 +51,16 @@ static larmor_status outline(larmor_nufft *handle)
     return LARMOR_OK;
 }
 
+/* What type 3 is tried with before its points and targets are known: how many there are, and their widths multiplied. */
+static const double usual_count = 1e6, usual_product[3] = {16, 16, 16};
+
 /* Type 3 makes its grids when it knows the points; that the tolerance is within reach can be said before. */
 static larmor_status outline_type3(larmor_nufft *handle)
 {
-    const lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, 1e6, NULL);
+    const lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, usual_count, &handle->rates);
     const lmr_nufft_way way = lmr_nufft_way_of(handle->on.kernels, &handle->opts);
-    const double product[3] = {16, 16, 16};
     lmr_type3_choice choice;
-    LMR_TRY(lmr_type3_choose(&request, product, 1e6, &choice));
+    LMR_TRY(lmr_type3_choose(&request, usual_product, usual_count, &choice));
     handle->info = (larmor_nufft_info){
         .threads = handle->on.threads, .tiles = way.tiles + 1, .precompute = way.precompute};
     return LARMOR_OK;
@@ -83,6 +85,25 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
 fail:
     larmor_nufft_free(handle);
     return st;
+}
+
+larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nufft_opts *opts, double *tol)
+{
+    if (!tol) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_least_tol: tol is NULL");
+    *tol = 0;
+    if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_least_tol: a device and options are needed");
+    larmor_nufft_opts any = {.type = 0}, filled;
+    double least;
+    LMR_TRY(lmr_nufft_read_options(opts, &any));
+    any.tol = 0;
+    LMR_TRY(lmr_nufft_fill_options(dev, &any, &filled));
+    const lmr_nufft_request r = lmr_nufft_request_of(&filled, filled.type == 3 ? usual_count : 0, NULL);
+    LMR_TRY(filled.type == 3     ? lmr_type3_least(&r, usual_product, usual_count, &least)
+            : filled.spread_only ? lmr_nufft_least_spreading(&r, &least)
+                                 : lmr_nufft_least(&r, filled.modes, &least));
+    if (!(least < 1)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: these options keep no tolerance below 1");
+    *tol = least;
+    return LARMOR_OK;
 }
 
 void larmor_nufft_free(larmor_nufft *handle)
@@ -248,26 +269,21 @@ static larmor_status most_type3_bytes(const lmr_nufft_device *on, const larmor_n
                         : lmr_type3_bytes(on, opts, &choice, r->points, most);
 }
 
-static larmor_status check_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points)
-{
-    if (!dev || !opts || opts->ndim < 1 || opts->ndim > 3 || points < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");
-    for (int d = 0; d < opts->ndim; d++)
-        if (opts->modes[d] < 1)
-            return LMR_FAIL(
-                LARMOR_ERR_ARG, "nufft memory: modes[%d]: got %lld, expected %s", d, (long long)opts->modes[d],
-                opts->type == 3 ? "the widths of points and targets multiplied, at least 1" : "at least 1");
-    return LARMOR_OK;
-}
-
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
     if (!bytes) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_memory: bytes is NULL");
     *bytes = 0;
+    if (!dev || !opts || points < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");
     larmor_nufft_opts filled;
-    LMR_TRY(check_memory(dev, opts, points));
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
+    for (int d = 0; d < filled.ndim; d++)
+        if (filled.modes[d] < 1)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, "
+                            "at least 1",
+                            d, (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
     const lmr_nufft_device on = {.dev = (larmor_device *)dev,
                                  .ctx = dev->ctx,

@@ -1,9 +1,13 @@
 /* The options of a plan: their defaults, and what is refused. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/options.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "nufft/device.h"
 
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
+enum { LARGEST = 1 << 16 }; /* a struct of options: no version has more */
 static const int64_t most_modes = INT64_C(1) << 40;
 
 static const char *const method_names[] = {"auto", "GM", "GM-sort", "SM", "owner"};
@@ -177,14 +181,34 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
     return o;
 }
 
-larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
+larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nufft_opts *opts)
+{
+    const size_t size = given->size ? given->size : sizeof *opts, known = size < sizeof *opts ? size : sizeof *opts;
+    *opts = (larmor_nufft_opts){.type = 0};
+    if (size < offsetof(larmor_nufft_opts, type) || size > LARGEST)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: size: got %zu, expected sizeof(larmor_nufft_opts), %zu here, or 0", size,
+                        sizeof *opts);
+    for (size_t i = sizeof *opts; i < size; i++)
+        if (((const char *)given)[i])
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer "
+                            "larmor",
+                            i, sizeof *opts);
+    memcpy(opts, given, known);
+    opts->size = sizeof *opts;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *given,
                                      larmor_nufft_opts *filled)
 {
-    *filled = with_defaults(*opts);
+    larmor_nufft_opts opts;
+    LMR_TRY(lmr_nufft_read_options(given, &opts));
+    *filled = with_defaults(opts);
     LMR_TRY(check_range(filled));
-    LMR_TRY(check_pairs(opts));
-    LMR_TRY(check_choices(opts));
-    return check_device(dev, opts);
+    LMR_TRY(check_pairs(&opts));
+    LMR_TRY(check_choices(&opts));
+    return check_device(dev, &opts);
 }
 
 lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *o, double points, const lmr_nufft_rates *rates)

@@ -5,7 +5,11 @@
 #include "larmor/nufft.h"
 #include "nufft/choose/choose.h"
 
-/* The options with all defaults filled in, checked one by one, against each other and against the device. */
+/* A copy of the caller's options, whose struct may be that of another version: what an older one lacks is 0.
+ * LARMOR_ERR_ARG for a newer one that says what this version does not know. */
+larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nufft_opts *opts);
+
+/* The caller's options with all defaults filled in, checked one by one, against each other and against the device. */
 larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
                                      larmor_nufft_opts *filled);
 

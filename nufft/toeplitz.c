@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "nufft/choose/choose.h"
 #include "nufft/device.h"
+#include "nufft/options.h"
 #include "nufft/tune/race.h"
 
 typedef struct toeplitz {
@@ -46,7 +47,8 @@ static larmor_status choose_psf(design *d)
 
 static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
 {
-    *d = (design){.opts = *opts, .lags = 1, .cells = 1};
+    *d = (design){.lags = 1, .cells = 1};
+    LMR_TRY(lmr_nufft_read_options(opts, &d->opts));
     larmor_nufft_opts *o = &d->opts;
     if (o->ndim < 1 || o->ndim > 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: ndim: got %d, expected 1 .. 3", o->ndim);
@@ -297,6 +299,7 @@ larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nuff
                                      int64_t *bytes)
 {
     double making, held;
+    if (!bytes) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_toeplitz_memory: bytes is NULL");
     *bytes = 0;
     if (!dev || !opts || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz memory: a device, options and a number of points are needed");

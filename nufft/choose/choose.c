@@ -161,15 +161,16 @@ static int same_cells(const int64_t a[3], const int64_t b[3])
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-/* Without a width that keeps tol, choice->bound is the least that any reaches. */
+/* The first width is that of an estimate, which is too wide where a grid is larger than its factor says or where
+ * rounding, which grows with the width, is most of the error: then narrower ones may do. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept)
 {
-    double least = INFINITY;
-    int width, last;
+    static const double much_more = 8; /* error by aliasing at which narrower windows are in vain */
+    int first, last, width;
     int64_t before[3] = {0}; /* the grid of the width before, which did not keep tol there */
-    LMR_TRY(widths(r, modes, upsample, &width, &last));
-    for (*kept = 0; width <= last; width++) {
+    LMR_TRY(widths(r, modes, upsample, &first, &last));
+    for (*kept = 0, width = first; width <= last; width++) {
         LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
@@ -181,10 +182,14 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
             return LARMOR_OK;
         }
         for (int d = 0; d < 3; d++) before[d] = choice->cells[d];
-        if (choice->bound < least) least = choice->bound;
         if (choice->rounding > choice->alias) break; /* which grows with the width */
     }
-    choice->bound = least;
+    for (width = first - 1; width >= LMR_WINDOW_MIN && r->width <= 0; width--) {
+        LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
+        evaluate(r, modes, choice->cells, width, choice);
+        *kept = choice->bound <= r->tol;
+        if (*kept || choice->alias > much_more * r->tol) break;
+    }
     return LARMOR_OK;
 }
 
@@ -268,6 +273,106 @@ int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], int finel
     return count;
 }
 
+enum { BAND = 1 << 16 }; /* so many modes are a continuum */
+
+/* The error of a window of this width for bands of 1 / upsample in each dimension; choice->cells stay. */
+static void evaluate_band(const lmr_nufft_request *r, const double upsample[3], int width, lmr_nufft_choice *choice)
+{
+    static const int64_t modes[3] = {BAND, BAND, BAND};
+    int64_t cells[3] = {1, 1, 1};
+    for (int d = 0; d < r->ndim; d++) cells[d] = (int64_t)(upsample[d] * BAND);
+    evaluate(r, modes, cells, width, choice);
+}
+
+/* What is asked for, or what a window alone is made for. */
+static double band_factor(const lmr_nufft_request *r)
+{
+    return r->upsample > 0 ? r->upsample : 2;
+}
+
+/* What lmr_nufft_choose_window looks for. */
+static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choice)
+{
+    const double factor = band_factor(r), all[3] = {factor, factor, factor};
+    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    for (int width = r->width > 0 ? r->width : first_width(r->tol, factor); width <= last; width++) {
+        evaluate_band(r, all, width, choice);
+        if (choice->bound <= r->tol) return 1;
+    }
+    return 0;
+}
+
+/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window.
+ *
+ * What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
+ * more than looking at them is worth. */
+static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept)
+{
+    static const double better = 0.97;
+    double quickest = INFINITY;
+    lmr_nufft_choice mine;
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    *kept = modes ? 0 : narrowest_on_band(r, choice);
+    const int count = modes ? lmr_nufft_rank(r, modes, 0, list) : 0;
+    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
+        int fine = 0;
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
+        const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
+        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
+    }
+    return LARMOR_OK;
+}
+
+/* ---- what is within reach ---- */
+
+/* The least bound of a factor's windows, from one that hardly does for anything on until rounding is most of it. */
+static larmor_status least_of_factor(const lmr_nufft_request *r, const int64_t *modes, double upsample, double *least)
+{
+    const double all[3] = {upsample, upsample, upsample};
+    const int first = r->width > 0 ? r->width : first_width(r->single ? 1e-3 : 1e-7, upsample),
+              last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    for (int width = first; width <= last; width++) {
+        lmr_nufft_choice choice = {.cells = {1, 1, 1}};
+        if (modes) LMR_TRY(set_cells(r, modes, upsample, width, choice.cells));
+        for (int d = 0; d < r->ndim && modes; d++)
+            if (choice.cells[d] < 2 * width) return LARMOR_OK; /* no room on the grid that is asked for */
+        if (modes)
+            evaluate(r, modes, choice.cells, width, &choice);
+        else
+            evaluate_band(r, all, width, &choice);
+        *least = fmin(*least, choice.bound);
+        if (choice.rounding > choice.alias) break;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status least_of(const lmr_nufft_request *r, const int64_t *modes, double *least)
+{
+    const int open = modes && r->upsample <= 0 && r->cells[0] <= 0;
+    *least = INFINITY;
+    for (int i = 0; i < (open ? FACTORS : 1); i++)
+        LMR_TRY(least_of_factor(r, modes, open ? factors[i] : band_factor(r), least));
+    for (;; *least *= 1.02) { /* of what the search for a grid finds */
+        lmr_nufft_request milder = *r;
+        lmr_nufft_choice choice;
+        int kept;
+        milder.tol = *least;
+        if (!(*least < 1)) return LARMOR_OK;
+        LMR_TRY(cheapest(&milder, modes, &choice, &kept));
+        if (kept) return LARMOR_OK;
+    }
+}
+
+larmor_status lmr_nufft_least(const lmr_nufft_request *r, const int64_t modes[3], double *least)
+{
+    return least_of(r, modes, least);
+}
+
+larmor_status lmr_nufft_least_spreading(const lmr_nufft_request *r, double *least)
+{
+    return least_of(r, NULL, least);
+}
+
 /* x rounded up to one digit. */
 static double round_up(double x)
 {
@@ -281,64 +386,16 @@ static larmor_status out_of_reach(const lmr_nufft_request *r, double least)
                     r->tol, r->single ? "single" : "double", round_up(least), r->single ? ", or use c128" : "");
 }
 
-enum { BAND = 1 << 16 }; /* so many modes are a continuum */
-
-/* The error of a window of this width for bands of 1 / upsample in each dimension; choice->cells stay. */
-static void evaluate_band(const lmr_nufft_request *r, const double upsample[3], int width, lmr_nufft_choice *choice)
-{
-    static const int64_t modes[3] = {BAND, BAND, BAND};
-    int64_t cells[3] = {1, 1, 1};
-    for (int d = 0; d < r->ndim; d++) cells[d] = (int64_t)(upsample[d] * BAND);
-    evaluate(r, modes, cells, width, choice);
-}
-
-/* What lmr_nufft_choose_window looks for, and the least error of what it met on its way. */
-static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choice, double *least)
-{
-    const double factor = r->upsample > 0 ? r->upsample : 2, all[3] = {factor, factor, factor};
-    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
-    for (int width = r->width > 0 ? r->width : first_width(r->tol, factor); width <= last; width++) {
-        evaluate_band(r, all, width, choice);
-        if (choice->bound <= r->tol) return 1;
-        *least = fmin(*least, choice->bound);
-    }
-    return 0;
-}
-
-/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window; *least as above.
- *
- * What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
- * more than looking at them is worth. */
-static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept,
-                              double *least)
-{
-    static const double better = 0.97;
-    double quickest = INFINITY;
-    lmr_nufft_choice mine;
-    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
-    *least = INFINITY, *kept = modes ? 0 : narrowest_on_band(r, choice, least);
-    const int count = modes ? lmr_nufft_rank(r, modes, 0, list) : 0;
-    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
-        int fine = 0;
-        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
-        *least = fmin(*least, mine.bound);
-        const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
-        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
-    }
-    return LARMOR_OK;
-}
-
 /* The width next to the one asked for that keeps tol in its place; 0 without. */
 static int nearest_width(const lmr_nufft_request *r, const int64_t *modes)
 {
     lmr_nufft_request other = *r;
     lmr_nufft_choice choice;
-    double least;
     int kept = 0;
     for (int i = 2; i < 2 * LMR_WINDOW_MAX && r->width > 0; i++) {
         other.width = i % 2 ? r->width - i / 2 : r->width + i / 2;
         if (other.width < LMR_WINDOW_MIN || other.width > LMR_WINDOW_MAX) continue;
-        if (!cheapest(&other, modes, &choice, &kept, &least) && kept) return other.width;
+        if (!cheapest(&other, modes, &choice, &kept) && kept) return other.width;
     }
     return 0;
 }
@@ -355,13 +412,15 @@ static grid_text describe_grid(int ndim, const int64_t cells[3])
     return text;
 }
 
-/* Which of the things asked for is in the way, what would do instead, or that nothing would. */
-static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, double least)
+/* Which of the things asked for is in the way, and what would do instead; or that nothing would, and the least
+ * tolerance of all that is asked for. */
+static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes)
 {
     lmr_nufft_request other = *r;
     lmr_nufft_choice choice;
-    double least_of_all;
+    double least, least_of_all;
     int kept;
+    LMR_TRY(least_of(r, modes, &least));
     if (r->width <= 0 && r->cells[0] <= 0) return out_of_reach(r, least);
     const int width = nearest_width(r, modes);
     if (width)
@@ -369,10 +428,19 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, do
                         "nufft: width: got %d, which keeps %.0e at best, and tol is %.3g; use %d, or leave it 0",
                         r->width, round_up(least), r->tol, width);
     other.width = 0;
-    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least));
     for (int d = 0; d < 3; d++) other.cells[d] = 0;
-    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least_of_all));
-    if (!kept) return out_of_reach(r, least_of_all);
+    LMR_TRY(cheapest(&other, modes, &choice, &kept));
+    if (!kept) {
+        LMR_TRY(least_of(&other, modes, &least_of_all));
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "nufft: tolerance %.3g is out of reach in %s precision; %.0e is the least with this %s, %.0e "
+                        "without it%s",
+                        r->tol, r->single ? "single" : "double", round_up(least),
+                        r->cells[0] <= 0  ? "width"
+                        : r->width > 0 ? "grid and width"
+                                       : "grid",
+                        round_up(least_of_all), r->single ? ", or use c128" : "");
+    }
     return LMR_FAIL(
         LARMOR_ERR_NUMERIC, "nufft: grid: got %s, which keeps %.0e at best, and tol is %.3g; use %s, or leave it 0",
         describe_grid(r->ndim, r->cells).s, round_up(least), r->tol, describe_grid(r->ndim, choice.cells).s);
@@ -380,10 +448,9 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, do
 
 static larmor_status choose(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice)
 {
-    double least;
     int kept;
-    LMR_TRY(cheapest(r, modes, choice, &kept, &least));
-    return kept ? LARMOR_OK : refuse(r, modes, least);
+    LMR_TRY(cheapest(r, modes, choice, &kept));
+    return kept ? LARMOR_OK : refuse(r, modes);
 }
 
 larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
@@ -458,12 +525,13 @@ static const double coordinates = 0.65;
 static larmor_status set_outer_cells(int ndim, const double product[3], double upsample, int width,
                                      lmr_type3_choice *c)
 {
-    double cells[3] = {1, 1, 1}, total = 1;
+    double cells[3] = {1, 1, 1}, total = 1, longest = 1;
     for (int d = 0; d < ndim; d++) {
         cells[d] = fmax(ceil(upsample * fmax(product[d], 1)) + width + 1, 2 * width);
         total *= cells[d];
+        longest = fmax(longest, cells[d]);
     }
-    if (!(total < 0x1p53))
+    if (!(total < 0x1p53 && longest < 0x1p38))
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "nufft: points and targets are too far apart: type 3 needs a grid of %.3g x %.3g x %.3g "
                         "cells; split them into clusters",
@@ -552,17 +620,27 @@ larmor_status lmr_type3_list(const lmr_nufft_request *r, const double product[3]
     return LARMOR_OK;
 }
 
+larmor_status lmr_type3_least(const lmr_nufft_request *r, const double product[3], double targets, double *least)
+{
+    lmr_nufft_request milder = *r;
+    lmr_type3_choice choice;
+    int kept = 0;
+    milder.tol = r->single ? 0x1p-24 : 0x1p-53; /* nobody does better */
+    while (!kept && milder.tol < 1) {
+        milder.tol *= 1.25;
+        LMR_TRY(cheapest_pair(&milder, product, targets, &choice, &kept));
+    }
+    *least = milder.tol;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_type3_choose(const lmr_nufft_request *r, const double product[3], double targets,
                                lmr_type3_choice *c)
 {
     int kept = 0;
+    double least;
     LMR_TRY(cheapest_pair(r, product, targets, c, &kept));
     if (kept) return LARMOR_OK;
-    lmr_nufft_request milder = *r;
-    milder.tol = fmax(r->tol, r->single ? 0x1p-24 : 0x1p-53); /* nobody does better */
-    while (!kept && milder.tol < 1) {
-        milder.tol *= 1.25;
-        LMR_TRY(cheapest_pair(&milder, product, targets, c, &kept));
-    }
-    return out_of_reach(r, milder.tol);
+    LMR_TRY(lmr_type3_least(r, product, targets, &least));
+    return out_of_reach(r, least);
 }

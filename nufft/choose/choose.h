@@ -63,6 +63,11 @@ double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3
  * 1 / upsample of what the grid can hold; upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
 
+/* The least tolerance that lmr_nufft_choose keeps for such a request, whatever its own; 1 or more if it keeps none. The
+ * second one is for lmr_nufft_choose_window. Errors: LARMOR_ERR_ARG. */
+larmor_status lmr_nufft_least(const lmr_nufft_request *request, const int64_t modes[3], double *least);
+larmor_status lmr_nufft_least_spreading(const lmr_nufft_request *request, double *least);
+
 /* The grid that is asked for by `modes`, for spreading without FFT, with the window of lmr_nufft_choose_window.
  * Errors  LARMOR_ERR_NUMERIC; LARMOR_ERR_ARG if it has no room for two windows. */
 larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *request, const int64_t modes[3],
@@ -81,6 +86,11 @@ typedef struct lmr_type3_choice {
  * Errors   LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY if the grids are too large for any machine. */
 larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double product[3], double targets,
                                lmr_type3_choice *choice);
+
+/* The least tolerance that lmr_type3_choose keeps, within a quarter of it, whatever its own. Errors:
+ * LARMOR_ERR_MEMORY. */
+larmor_status lmr_type3_least(const lmr_nufft_request *request, const double product[3], double targets,
+                              double *least);
 
 /* All of them that keep the tolerance, the one above first; *count is 0 if there are none. */
 larmor_status lmr_type3_list(const lmr_nufft_request *request, const double product[3], double targets,

@@ -35,12 +35,12 @@ static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, 
     /* in two dimensions the cells of a point are few, and only in double were batches found to gain */
     p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
     for (int d = 0; d < g->ndim; d++) {
-        const long double scale = (long double)g->cells[d] / (long double)g->modes[d];
-        s.job.axis[d] = (lmr_axis){.scale = (double)scale,
-                                   .scale_rest = (double)(scale - (long double)(double)scale),
-                                   .half_modes = 0.5 * (double)g->modes[d],
+        const double modes = (double)g->modes[d], cells = (double)g->cells[d], scale = cells / modes;
+        s.job.axis[d] = (lmr_axis){.scale = scale,
+                                   .scale_rest = fma(-scale, modes, cells) / modes,
+                                   .half_modes = 0.5 * modes,
                                    .half_width = 0.5 * g->width,
-                                   .cells = (double)g->cells[d],
+                                   .cells = cells,
                                    .tiles = (double)p->tiles[d],
                                    .stride = (double)stride,
                                    .tile_stride = (double)tile_stride};
