@@ -103,13 +103,33 @@ static int looks_of(const recon_run *r, int encoding, int look[MOST_LOOKS])
     return count;
 }
 
+/* Fails where the search would not fit into memory beside the samples. */
+static larmor_status expect_room(const recon_run *r, int group, const larmor_samples *samples)
+{
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    const larmor_problem p = {.image = recon_image_shape(&r->job.grid[group]),
+                              .samples = shape.dim[0] * shape.dim[1],
+                              .coils = shape.dim[2],
+                              .dtype = LARMOR_C64};
+    int64_t bytes, available, total;
+    TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    TRY(larmor_device_memory(r->job.dev, &available, &total));
+    const int64_t limit = r->s->memory ? r->s->memory : available,
+                  needed = bytes + (r->s->memory ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
+    if (!limit || needed <= limit) return LARMOR_OK;
+    return larmor_fail(LARMOR_ERR_MEMORY, "%lld MB needed, %lld MB %s", (long long)((needed + 999999) / 1000000),
+                       (long long)(limit / 1000000), r->s->memory ? "allowed" : "free");
+}
+
 static larmor_status extent_of(const recon_run *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
     int made;
     TRY(recon_samples(&r->job, group, &samples, &made));
-    const larmor_status st = larmor_field_of_view_extent(samples.kspace, samples.traj,
-                                                         recon_image_shape(&r->job.grid[group]), NULL, extent);
+    larmor_status st = expect_room(r, group, &samples);
+    if (!st)
+        st = larmor_field_of_view_extent(samples.kspace, samples.traj, recon_image_shape(&r->job.grid[group]), NULL,
+                                         extent);
     larmor_samples_free(&samples);
     return st;
 }
@@ -138,12 +158,12 @@ static void say_enlarged(const recon_run *r, const larmor_extent *e, const larmo
         size += snprintf(sides + size, sizeof sides - (size_t)size, "%s%lld", d ? "x" : "", (long long)to->matrix[d]);
     }
     if (r->job.given)
-        app_log("warning: the object reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
+        app_log("warning: signal reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
                 "outside folds in. Maps of %s with the same voxels are taken, too.",
                 factor, (long long)from->matrix[0], (long long)from->matrix[1],
                 (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
     else
-        app_log("field of view: the object reaches to %s times it; reconstructed on a grid of %s and cropped", factor,
+        app_log("field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped", factor,
                 sides);
 }
 
@@ -174,7 +194,7 @@ int recon_grids_enlarge(recon_run *r)
     if (r->job.method == RECON_GRID || r->s->oversample.count || r->maps_enlarge) return APP_DONE;
     for (int e = 0; e < r->info.encodings; e++) {
         const larmor_status st = enlarge_encoding(r, e);
-        if (st) app_log("field of view: not looked beyond: %s", larmor_last_error()); /* what follows says more */
+        if (st) app_log("field of view: not looked beyond: %s", larmor_last_error());
     }
     return APP_DONE;
 }

@@ -1,7 +1,8 @@
 # cmake --install and cpack: a directory that works wherever it is put, with the libraries that a plain Linux machine
-# lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out.
+# lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out. The components `runtime` and
+# `development` are installed together unless one is named: cmake --install ... --component runtime.
 
-set(programs larmor_cli)
+set(programs larmor_cli larmor_bench)
 set(libraries larmor)
 set(tests "")
 if(LARMOR_HAVE_CUDA)
@@ -30,13 +31,17 @@ if(LARMOR_HAVE_CUDA)
     INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
 endif()
 
-install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET needed)
-install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed)
+install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
+install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY NAMELINK_COMPONENT development)
 if(LARMOR_HAVE_CUDA)
   install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
 endif()
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS larmor_bench RUNTIME_DEPENDENCY_SET needed)
 
 # What other builds look for: find_package(larmor) and pkg-config. Both find the rest from where they are themselves.
 include(CMakePackageConfigHelpers)
@@ -82,8 +87,8 @@ if(LARMOR_BUNDLE)
   if(NOT LARMOR_BUNDLE_CUDA)
     list(APPEND present "^lib(cufft|cublas|cublasLt|cusolver|cusparse|nvJitLink)\\.so")
   endif()
-  install(RUNTIME_DEPENDENCY_SET needed PRE_EXCLUDE_REGEXES ${present} DIRECTORIES ${CUDAToolkit_LIBRARY_DIR}
-    LIBRARY DESTINATION ${lib})
+  install(RUNTIME_DEPENDENCY_SET needed COMPONENT runtime PRE_EXCLUDE_REGEXES ${present}
+    DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib})
 endif()
 
 set(CPACK_GENERATOR TGZ)

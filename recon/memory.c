@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "nufft/toeplitz.h"
+#include "recon/calib/extent.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
 #include "recon/ops/sense.h"
@@ -137,4 +138,37 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     if (walsh + 16 * pixels * coils > most) most = walsh + 16 * pixels * coils;
     if (interpolation > most) most = interpolation;
     return store(chosen + most, bytes);
+}
+
+larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *p, const larmor_extent_opts *opts,
+                                   int64_t *bytes)
+{
+    *bytes = 0;
+    LMR_TRY(check(dev, p));
+    const double most = opts && opts->most > 0 ? opts->most : LMR_EXTENT_MOST;
+    const double samples = (double)p->samples, nd = p->image.ndim, coils = (double)p->coils;
+    const int64_t channels = (p->coils < LMR_EXTENT_COILS ? p->coils : LMR_EXTENT_COILS) + LMR_EXTENT_NOISES;
+    larmor_problem low = *p;
+    larmor_shape larger = p->image;
+    larmor_nufft_opts fit = {.ndim = p->image.ndim, .batch = channels, .tol = LMR_EXTENT_TOL, .dtype = LARMOR_C64};
+    low.dtype = LARMOR_C64;
+    double making, normal;
+    int64_t weights;
+    for (int d = 0; d < p->image.ndim; d++) {
+        const double radius = lmr_extent_radius(p->image, d);
+        low.image.dim[d] = (int64_t)ceil(2 * radius);
+        larger.dim[d] = lmr_extent_side(radius, most + LMR_EXTENT_MARGIN);
+        fit.modes[d] = lmr_extent_side(radius, most);
+    }
+    LMR_TRY(larmor_density_memory(dev, &low, &weights));
+    const larmor_shape side = larmor_shape_of(p->image.ndim, fit.modes);
+    const double image = 8 * (double)channels * (double)larmor_shape_count(larger), values = 8 * (double)channels;
+    double gridding = image, fitting = 5 * 8 * (double)channels * (double)larmor_shape_count(side);
+    LMR_TRY(nufft_bytes(dev, &low, larger, channels, LMR_EXTENT_TOL, LARMOR_PLAN_ESTIMATE, &gridding));
+    LMR_TRY(nufft_bytes(dev, &low, side, channels, LMR_EXTENT_TOL, LARMOR_PLAN_ESTIMATE, &fitting));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &fit, p->samples, &making, &normal));
+    fitting += fmax(making, normal) + (values + 8 * nd) * samples;
+    /* indices, points, weights and their roots; data and what a fit leaves; while they are made, all coils twice */
+    const double chosen = (8 + 24 * nd + 32 + 2 * values) * samples;
+    return store(chosen + fmax((double)weights + 32 * coils * samples, gridding + fmax(image, fitting)), bytes);
 }

@@ -4,7 +4,7 @@
 set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
        libexpat1-dev libpng-dev zlib1g-dev libnifti-dev"
-tests="libcmocka-dev libismrmrd-dev ismrmrd-tools"
+tests="libcmocka-dev libismrmrd-dev ismrmrd-tools python3"
 case ${1:-all} in
 build) wanted=$build ;;
 all) wanted="$build $tests" ;;

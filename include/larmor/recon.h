@@ -250,6 +250,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
  *            a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
+ * extent     larmor_field_of_view_extent.
  * circulant  larmor_circulant_create; what it makes, its inverse and what that needs to be applied take 3 images.
  * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for sizes that are none. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
@@ -260,6 +261,8 @@ LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const
                                                  int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
+LARMOR_API larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *problem,
+                                              const larmor_extent_opts *opts, int64_t *bytes);
 
 /* ---- images ---- */
 

@@ -5,13 +5,54 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-/* Of the shorter side to the longer one; 7/8 of the lines have 3/4. Arms and spokes end less than this apart. */
-static const double shorter = 0.85, least_difference = 2;
+/* Of the shorter side to the longer one; 7/8 of the lines have 3/4. */
+static const double shorter = 0.85;
 
-static int is_partial(double low, double high)
+/* What is sampled along an axis is seen in a cone around it: a spiral's arms cross it at their distance from each
+ * other, while their projections leave no gap. */
+static const double cone = 0.25, cone_centre = 1;
+
+/* Lines that skip some of their neighbours, and arms, end up to a gap apart. */
+static const double least_beyond_gap = 1;
+
+static int in_cone(const double *point, int nd, int d)
 {
+    int in = 1;
+    for (int e = 0; e < nd; e++) in &= e == d || fabs(point[e]) <= cone_centre + cone * fabs(point[d]);
+    return in;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The widest gap between samples along axis d, from low to high. */
+static larmor_status widest_gap(const double *point, int nd, int64_t m, int d, double low, double high, double *gap)
+{
+    double *along = malloc((size_t)(m + 2) * sizeof *along);
+    size_t count = 2;
+    if (!along) return LMR_NO_MEMORY();
+    along[0] = low, along[1] = high;
+    for (int64_t j = 0; j < m; j++)
+        if (in_cone(point + j * nd, nd, d)) along[count++] = point[j * nd + d];
+    qsort(along, count, sizeof *along, ascending);
+    *gap = 0;
+    for (size_t i = 1; i < count; i++) *gap = fmax(*gap, along[i] - along[i - 1]);
+    free(along);
+    return LARMOR_OK;
+}
+
+static larmor_status judge(const double *point, int nd, int64_t m, int d, larmor_coverage *coverage)
+{
+    const double low = coverage->low[d], high = coverage->high[d];
     const double near = fmin(-low, high), far = fmax(-low, high);
-    return near < shorter * far && far - near > least_difference;
+    double gap = 0;
+    if (near >= shorter * far) return LARMOR_OK;
+    LMR_TRY(widest_gap(point, nd, m, d, low, high, &gap));
+    coverage->partial[d] = far - near > gap + least_beyond_gap;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage)
@@ -25,12 +66,12 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
     LMR_TRY(lmr_input_real("coverage", "trajectory", traj, &k));
     const int64_t m = larmor_array_count(k) / nd;
     double *point = malloc(larmor_array_bytes(k) + 1);
-    const larmor_status st = point ? larmor_array_read(k, point, larmor_array_bytes(k)) : LMR_NO_MEMORY();
+    larmor_status st = point ? larmor_array_read(k, point, larmor_array_bytes(k)) : LMR_NO_MEMORY();
     for (int64_t i = 0; i < nd * m && !st; i++) {
         coverage->low[i % nd] = fmin(coverage->low[i % nd], point[i]);
         coverage->high[i % nd] = fmax(coverage->high[i % nd], point[i]);
     }
-    for (int d = 0; d < nd; d++) coverage->partial[d] = is_partial(coverage->low[d], coverage->high[d]);
+    for (int d = 0; d < nd && !st; d++) st = judge(point, nd, m, d, coverage);
     free(point), larmor_array_free(k);
     return st;
 }

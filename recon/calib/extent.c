@@ -12,22 +12,12 @@
 
 #include "larmor/recon.h"
 #include "recon/calib/centre.h"
+#include "recon/calib/extent.h"
 #include "recon/inputs.h"
 
-enum {
-    RADIUS_2D = 20,
-    RADIUS_3D = 10,
-    LEAST_SIDE = 8,
-    MOST_COILS = 6,
-    NOISES = 3,
-    DENSITY_ITERS = 5,
-    FIT_ITERS = 12,
-    STEPS = 12
-};
+enum { LEAST_SIDE = 8, DENSITY_ITERS = 5, FIT_ITERS = 12, STEPS = 12 };
 
-static const double finer = 1.5, /* than the samples ask for, so that the edges of k-space fit, too */
-    margin = 0.5,                /* of the larger field of view: beyond what is looked for, so that noise shows */
-    slab = 0.125,                /* of the field of view: noise is measured in slabs of this width */
+static const double slab = 0.125,      /* of the field of view: noise is measured in slabs of this width */
     sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */
     least_excess = 0.5, /* over noise, or over what is spread like noise: errors of the trajectory, motion */
     least_step = 0.05, largest_step = 0.2, /* of a factor */
@@ -36,7 +26,7 @@ static const double finer = 1.5, /* than the samples ask for, so that the edges 
 typedef struct search {
     larmor_extent_opts opts;
     lmr_centre centre;
-    int64_t coils, channels;      /* virtual ones; with NOISES more of noise alone */
+    int64_t coils, channels;      /* virtual ones; with LMR_EXTENT_NOISES more of noise alone */
     int along[3];                 /* 1: enough voxels to look along this axis */
     double *k, *root;             /* host: [nd, m] points; [m] roots of the weights */
     larmor_array *weights, *data; /* f64 [m]; c64 [m, coils], times the root of the weights */
@@ -148,7 +138,7 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
 {
     larmor_array *root = NULL, *all = NULL, *first = NULL, *narrow = NULL, *to = NULL;
     larmor_status st;
-    s->coils = coils < MOST_COILS ? coils : MOST_COILS, s->channels = s->coils + NOISES;
+    s->coils = coils < LMR_EXTENT_COILS ? coils : LMR_EXTENT_COILS, s->channels = s->coils + LMR_EXTENT_NOISES;
     LMR_OR(done, upload(s->centre.dev, s->centre.m, s->root, &root));
     LMR_OR(done, larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
     LMR_OR(done, lmr_centre_gather(&s->centre, root, kspace, coils, &all));
@@ -167,12 +157,6 @@ done:
 
 /* ---- grids ---- */
 
-/* An odd number of voxels: as much field of view on one side of the centre as on the other. */
-static int64_t side_of(const search *s, int d, double factor)
-{
-    return 2 * (int64_t)ceil(finer * s->centre.radius[d] * factor) + 1;
-}
-
 static larmor_status scaled_points(const search *s, const double factor[3], larmor_array **points)
 {
     const int64_t nd = s->centre.nd, m = s->centre.m;
@@ -187,9 +171,9 @@ static larmor_status scaled_points(const search *s, const double factor[3], larm
 
 static larmor_status nufft_of(const search *s, const double factor[3], larmor_op **F, larmor_op **normal)
 {
-    larmor_nufft_opts opts = {.ndim = s->centre.nd, .batch = s->channels, .tol = 1e-4, .dtype = LARMOR_C64};
+    larmor_nufft_opts opts = {.ndim = s->centre.nd, .batch = s->channels, .tol = LMR_EXTENT_TOL, .dtype = LARMOR_C64};
     larmor_array *points = NULL;
-    for (int d = 0; d < s->centre.nd; d++) opts.modes[d] = side_of(s, d, factor[d]);
+    for (int d = 0; d < s->centre.nd; d++) opts.modes[d] = lmr_extent_side(s->centre.radius[d], factor[d]);
     larmor_status st = scaled_points(s, factor, &points);
     if (!st) st = larmor_op_nufft(s->centre.dev, &opts, points, F);
     if (!st && normal) st = larmor_op_toeplitz(s->centre.dev, &opts, points, s->weights, normal);
@@ -331,7 +315,7 @@ static beyond look(const search *s, int d, const double factor[3], double level,
         const int64_t twin = s->side[d] - 1 - i;
         sum += s->row[d][i] + s->row[d][twin], noise += level * (s->noise[d][i] + s->noise[d][twin]), rows += 2;
         const double numbers = cells * rows * s->reach / (double)s->side[d];
-        const double spread = sure * sqrt((1. / (double)s->coils + 1. / NOISES) / numbers);
+        const double spread = sure * sqrt((1. / (double)s->coils + 1. / LMR_EXTENT_NOISES) / numbers);
         const double certain = sum - noise * (1 + fmax(spread, least_excess));
         if (certain > best) best = certain, goal = most_of_it * (sum - noise);
     }
@@ -353,7 +337,7 @@ static larmor_status noise_energy(const search *s, larmor_array *of, double *ene
 {
     larmor_array *noise;
     double size = 0;
-    LMR_TRY(larmor_array_slice(of, s->coils, NOISES, &noise));
+    LMR_TRY(larmor_array_slice(of, s->coils, LMR_EXTENT_NOISES, &noise));
     const larmor_status st = larmor_nrm2(noise, &size);
     larmor_array_free(noise);
     *energy = size * size;
@@ -407,10 +391,10 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
 {
     double radius[3] = {.5, .5, .5};
     for (int d = 0; d < image.ndim; d++) {
-        radius[d] = fmin(image.ndim > 2 ? RADIUS_3D : RADIUS_2D, (double)image.dim[d] / 2);
+        radius[d] = lmr_extent_radius(image, d);
         s->along[d] = image.dim[d] >= LEAST_SIDE;
     }
-    s->reach = s->opts.most + margin;
+    s->reach = s->opts.most + LMR_EXTENT_MARGIN;
     LMR_TRY(lmr_centre_select(k, kspace->dtype, radius, &s->centre));
     if (!s->centre.m) return LARMOR_OK;
     LMR_TRY(weigh(s));
@@ -425,7 +409,7 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
 {
     *extent = (larmor_extent){{1, 1, 1}, 0};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
-    if (s.opts.most == 0) s.opts.most = 2;
+    if (s.opts.most == 0) s.opts.most = LMR_EXTENT_MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
     if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
         return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",

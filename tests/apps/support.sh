@@ -16,11 +16,11 @@ fail() {
     exit 1
 }
 
-# expect CODE ARGUMENTS...: run larmor and compare its exit code.
+# expect CODE ARGUMENTS...: run the program and compare its exit code.
 expect() {
     wanted=$1
     shift
-    last="larmor $*"
+    last="${LARMOR##*/} $*"
     code=0
     "$LARMOR" "$@" >out 2>err || code=$?
     [ "$code" -eq "$wanted" ] || fail "$last: exit code $code, expected $wanted"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "apps/progress.h"
+#include "apps/common/progress.h"
 
 /* 13 of 30 steps, the first after 1 s, one each tenth of a second. */
 static const app_progress_state iterating = {.what = "image 2 of 5",

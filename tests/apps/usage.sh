@@ -3,10 +3,10 @@
 . "$(dirname "$0")/support.sh"
 
 expect 0 --help
-for command in recon phantom traj info compare convert nufft devices bench version; do
+for command in recon phantom traj info compare convert nufft devices version; do
     printed "^  $command "
 done
-for command in recon phantom traj info compare convert nufft devices bench version; do
+for command in recon phantom traj info compare convert nufft devices version; do
     expect 0 "$command" --help
     printed "^usage: larmor $command "
     printed '^  -q, --quiet '
@@ -32,6 +32,8 @@ expect 2 recno
 said "larmor: unknown command \"recno\", did you mean recon; 'larmor --help' lists them."
 expect 2 entirely-else
 said "larmor: unknown command \"entirely-else\"; 'larmor --help' lists them."
+expect 2 bench nufft
+said 'larmor: unknown command "bench"; it is a program of its own: larmor-bench.'
 
 expect 2 phantom --raedouts 3
 said "larmor: phantom: unknown option --raedouts, did you mean --readouts; 'larmor phantom --help' lists them."

@@ -14,9 +14,19 @@ trap 'exit 1' HUP INT TERM
 fail() { echo "package: $*" >&2; exit 1; }
 quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$* failed"; }; }
 
+# users' part: the program, and nothing for developers
+quiet "$CMAKE" --install "$build" --prefix "$work/users" --component runtime
+"$work/users/bin/larmor" version >/dev/null || fail "larmor does not run from the component runtime"
+for part in bin/larmor-bench include lib*/cmake lib*/pkgconfig; do
+    # shellcheck disable=SC2086 # stars are meant
+    ! ls -d "$work/users"/$part >/dev/null 2>&1 || fail "the component runtime has $part"
+done
+
 quiet "$CMAKE" --install "$build" --prefix "$work/installed"
 prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
+"$prefix/bin/larmor-bench" nufft --device cpu:1 --modes 8 --points 10 --repeats 1 >/dev/null ||
+    fail "larmor-bench does not run"
 cp -r "$source/examples" "$work/examples"
 export PKG_CONFIG_PATH="$prefix/${LIBDIR:-lib}/pkgconfig"
 options=$(pkg-config --cflags --libs larmor)

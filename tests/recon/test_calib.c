@@ -276,6 +276,93 @@ static void data_without_a_centre_or_signal_are_refused(void **state)
     free_scan(&s);
 }
 
+/* ---- trust ---- */
+
+typedef struct judged {
+    const char *name;
+    larmor_traj_opts opts;
+} judged;
+
+/* noise: its standard deviation relative to the root mean square of the samples; below 0 there is nothing else. */
+static larmor_coils_report report_of(const judged *j, double noise)
+{
+    larmor_array *traj, *maps;
+    larmor_coils_report report;
+    uint64_t seed = 3;
+    assert_ok(larmor_traj_create(dev, j->name, &j->opts, &traj));
+    const larmor_shape shape = larmor_array_shape(traj);
+    double *k = malloc(larmor_array_bytes(traj)), energy = 0;
+    assert_non_null(k);
+    assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
+    larmor_array_free(traj);
+    scan s = scan_of(larmor_shape_of((int)shape.dim[0], j->opts.matrix), k, shape.dim[1], shape.dim[2], LARMOR_C64);
+    const int64_t count = larmor_array_count(s.kspace);
+    for (int64_t i = 0; i < count; i++) energy += pow(cabs(s.y[i]), 2) / (double)count;
+    for (int64_t i = 0; i < count; i++) {
+        const double re = test_random(&seed);
+        s.y[i] = (noise < 0 ? 0 : s.y[i]) + fabs(noise) * sqrt(energy) * (re + I * test_random(&seed));
+    }
+    larmor_array_free(s.kspace);
+    s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], COILS), s.y);
+    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
+    larmor_array_free(maps);
+    free_scan(&s);
+    return report;
+}
+
+static void assert_judged(const judged *j, double noise, larmor_maps_doubt doubt)
+{
+    const larmor_coils_report r = report_of(j, noise);
+    if (r.doubt != doubt)
+        fail_msg("%s, undersampling %g, acceleration %lld, noise %g: doubt %d, sampled %.3f, dominance %.3f", j->name,
+                 j->opts.undersampling, (long long)j->opts.acceleration[0], noise, (int)r.doubt, r.sampled,
+                 r.dominance);
+}
+
+static void maps_of_a_sampled_centre_are_trusted(void **state)
+{
+    (void)state;
+    static const judged good[] = {
+        {"golden", {.matrix = {48, 48}}},
+        {"golden", {.matrix = {48, 48}, .undersampling = 4}},
+        {"radial", {.matrix = {48, 48}, .undersampling = 4}},
+        {"spiral", {.matrix = {48, 48}}},
+        {"spiral", {.matrix = {48, 48}, .undersampling = 2}},
+        {"spiral", {.matrix = {48, 48}, .density = 2, .undersampling = 4}},
+        {"koosh", {.matrix = {20, 20, 20}, .undersampling = 4}},
+        {"stars", {.matrix = {24, 24, 12}, .undersampling = 4}},
+        {"cartesian", {.matrix = {48, 48}}},
+        {"cartesian", {.matrix = {48, 48}, .acceleration = {4, 1}, .calibration = {12, 0}}},
+        {"cartesian", {.matrix = {48, 48}, .partial_fourier = 0.625}},
+    };
+    for (int i = 0; i < (int)(sizeof good / sizeof *good); i++)
+        for (double noise = 0; noise < 1; noise += 0.4) assert_judged(&good[i], noise, LARMOR_MAPS_TRUSTED);
+}
+
+static void maps_of_an_undersampled_centre_are_not_trusted(void **state)
+{
+    (void)state;
+    static const judged bad[] = {
+        {"cartesian", {.matrix = {48, 48}, .acceleration = {2, 1}}},
+        {"cartesian", {.matrix = {48, 49}, .acceleration = {3, 1}}},
+        {"cartesian", {.matrix = {48, 50}, .readouts = 12}},
+        {"cartesian", {.matrix = {24, 24, 24}, .acceleration = {2, 2}}},
+        {"spiral", {.matrix = {96, 96}, .undersampling = 4}},
+        {"golden", {.matrix = {48, 48}, .readouts = 3}},
+        {"koosh", {.matrix = {20, 20, 20}, .readouts = 20}},
+    };
+    for (int i = 0; i < (int)(sizeof bad / sizeof *bad); i++)
+        for (double noise = 0; noise < 1; noise += 0.4) assert_judged(&bad[i], noise, LARMOR_MAPS_UNDERSAMPLED);
+}
+
+static void maps_of_noise_are_not_trusted(void **state)
+{
+    (void)state;
+    static const judged scans[] = {
+        {"golden", {.matrix = {48, 48}}}, {"cartesian", {.matrix = {48, 48}}}, {"koosh", {.matrix = {20, 20, 20}}}};
+    for (int i = 0; i < 3; i++) assert_judged(&scans[i], -1, LARMOR_MAPS_AMBIGUOUS);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
     cmocka_unit_test(odd_sizes_are_as_good_as_even_ones),
@@ -286,6 +373,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_the_centre_of_k_space_matters),
     cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
     cmocka_unit_test(data_without_a_centre_or_signal_are_refused),
+    cmocka_unit_test(maps_of_a_sampled_centre_are_trusted),
+    cmocka_unit_test(maps_of_an_undersampled_centre_are_not_trusted),
+    cmocka_unit_test(maps_of_noise_are_not_trusted),
 };
 
 int main(void)

@@ -250,6 +250,22 @@ static void coil_maps_take_no_more_than_estimated(void **state)
     }
 }
 
+static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_extent extent;
+        int64_t estimate;
+        assert_ok(larmor_extent_memory(dev, &s.problem, NULL, &estimate));
+        begin();
+        assert_ok(larmor_field_of_view_extent(s.kspace, s.traj, s.problem.image, NULL, &extent));
+        expect_estimate(cases[c].name, estimate, 0, 5); /* all samples might be in the centre */
+        free_scan(&s);
+    }
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -267,6 +283,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
+    cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(impossible_sizes_are_refused),
 };
 

@@ -1,0 +1,392 @@
+/* Reading the command line by a table of options. SPDX-License-Identifier: Apache-2.0 */
+#include "args.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+#define MAX_WORD 64
+#define MAX_OPTIONS 64
+#define HELP_COLUMN 26
+#define HELP_WIDTH 100
+
+/* Levenshtein's distance; MAX_WORD for words that are too long to be a slip of the finger. */
+static int distance(const char *a, const char *b)
+{
+    const size_t m = strlen(a), n = strlen(b);
+    if (m >= MAX_WORD || n >= MAX_WORD) return MAX_WORD;
+    int row[MAX_WORD + 1];
+    for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+    for (size_t i = 1; i <= m; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= n; j++) {
+            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            const int shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
+            row[j] = replaced < shorter + 1 ? replaced : shorter + 1;
+        }
+    }
+    return row[n];
+}
+
+const char *app_nearest(const char *word, const char *const *words)
+{
+    const char *nearest = NULL;
+    int best = 1 + (int)strlen(word) / 3;
+    for (; *words; words++) {
+        const int d = distance(word, *words);
+        if (d < best || (d == best && !nearest)) nearest = *words, best = d;
+    }
+    return nearest;
+}
+
+/* What a value of the option must look like, e.g. "a number >= 0". */
+static void describe_value(const app_option *o, char *text, size_t size)
+{
+    char range[64] = "";
+    if (o->low < o->high && isinf(o->high))
+        snprintf(range, sizeof range, " >= %.9g", o->low);
+    else if (o->low < o->high)
+        snprintf(range, sizeof range, " from %.9g to %.9g", o->low, o->high);
+    switch (o->type) {
+    case APP_INTEGER:
+        snprintf(text, size, "a whole number%s", range);
+        break;
+    case APP_NUMBER:
+        snprintf(text, size, "a number%s", range);
+        break;
+    case APP_BYTES:
+        snprintf(text, size, "a number of bytes > 0, with K, M, G or T for thousands, millions ...,");
+        break;
+    case APP_SIZES:
+        snprintf(text, size, "%s of whole numbers%s", o->metavar, range);
+        break;
+    case APP_NUMBERS:
+        snprintf(text, size, "%s of numbers%s", o->metavar, range);
+        break;
+    default:
+        snprintf(text, size, "a value");
+    }
+    if (!o->choices) return;
+    size_t used = 0;
+    for (const char *c = o->choices; *c && used + 1 < size;) {
+        const size_t length = strcspn(c, "|");
+        const char *next = c + length + (c[length] == '|');
+        const char *joint = c == o->choices ? "" : *next ? ", " : " or ";
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", joint, (int)length, c);
+        c = next;
+    }
+}
+
+static int in_range(const app_option *o, double value)
+{
+    return o->low >= o->high || (value >= o->low && value <= o->high);
+}
+
+/* A finite decimal number that fills the text up to `end`; whole: an integer. */
+static int read_number(const char *text, const char *end, int whole, double *value)
+{
+    const size_t length = strspn(text, whole ? "+-0123456789" : "+-.0123456789eE");
+    if (!length || text + length != end) return 0;
+    char *stop;
+    *value = strtod(text, &stop);
+    return stop == end && isfinite(*value) && (!whole || fabs(*value) <= 0x1p53);
+}
+
+/* "512M": thousands, as memory is printed. */
+static int read_bytes(const char *text, int64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    const size_t length = strlen(text);
+    const char *unit = length ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
+    double value;
+    if (!read_number(text, text + length - (unit != NULL), 0, &value)) return 0;
+    if (unit) value *= pow(1000, (double)(unit - units + 1));
+    *bytes = value >= 1 && value <= 0x1p53 ? (int64_t)value : 0;
+    return *bytes > 0;
+}
+
+static int read_list(const app_option *o, const char *text, app_list *list)
+{
+    list->count = 0;
+    for (;;) {
+        const char *end = text + strcspn(text, ",");
+        double value;
+        if (list->count == 3 || !read_number(text, end, o->type == APP_SIZES, &value) || !in_range(o, value))
+            return 0;
+        list->value[list->count++] = value;
+        if (!*end) return !o->count || list->count == o->count;
+        text = end + 1;
+    }
+}
+
+static int is_choice(const app_option *o, const char *text)
+{
+    const size_t length = strlen(text);
+    for (const char *c = o->choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
+        if (strcspn(c, "|") == length && !strncmp(c, text, length)) return 1;
+    return !o->choices;
+}
+
+/* Store the text as the option's value; 0 if it is none. */
+static int read_value(const app_option *o, const char *text, void *settings)
+{
+    void *at = (char *)settings + o->at;
+    double number;
+    switch (o->type) {
+    case APP_FLAG:
+        *(int *)at = 1;
+        return 1;
+    case APP_INTEGER:
+        if (!read_number(text, text + strlen(text), 1, &number) || !in_range(o, number)) return 0;
+        *(int64_t *)at = (int64_t)number;
+        return 1;
+    case APP_NUMBER:
+        if (!read_number(text, text + strlen(text), 0, &number) || !in_range(o, number)) return 0;
+        *(double *)at = number;
+        return 1;
+    case APP_BYTES:
+        return read_bytes(text, at);
+    case APP_TEXT:
+        if (!*text || !is_choice(o, text)) return 0;
+        *(const char **)at = text;
+        return 1;
+    case APP_TEXTS: {
+        app_texts *texts = at;
+        if (!*text || texts->count == APP_MAX_TEXTS) return 0;
+        texts->text[texts->count++] = text;
+        return 1;
+    }
+    case APP_SIZES:
+    case APP_NUMBERS:
+        return read_list(o, text, at);
+    }
+    return 0;
+}
+
+static int refuse_value(const app_option *o, const char *text)
+{
+    char expected[512];
+    describe_value(o, expected, sizeof expected);
+    if (text)
+        app_error("--%s \"%s\": %s expected.", o->name, text, expected);
+    else
+        app_error("--%s: %s expected.", o->name, expected);
+    return APP_USAGE;
+}
+
+static int refuse_option(const app_command *command, const char *given)
+{
+    const char *names[MAX_OPTIONS + 3] = {"help", "quiet"};
+    int n = 2;
+    for (const app_option *o = command->options; o->name && n < MAX_OPTIONS; o++) names[n++] = o->name;
+    char word[MAX_WORD];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(given, "="), given);
+    const char *nearest = strncmp(word, "--", 2) ? NULL : app_nearest(word + 2, names);
+    app_error("%s: unknown option %s%s%s; '%s %s --help' lists them.", command->name, word,
+              nearest ? ", did you mean --" : "", nearest ? nearest : "", app_self.name, command->name);
+    return APP_USAGE;
+}
+
+/* The option that argument names, and its value if that is in the same argument; NULL if there is none. */
+static const app_option *find_option(const app_command *command, const char *argument, const char **value)
+{
+    const int is_long = argument[1] == '-';
+    const size_t length = is_long ? strcspn(argument + 2, "=") : 0;
+    *value = NULL;
+    for (const app_option *o = command->options; o->name; o++) {
+        if (is_long && (strlen(o->name) != length || strncmp(o->name, argument + 2, length))) continue;
+        if (!is_long && o->letter != argument[1]) continue;
+        const char *rest = argument + 2 + length;
+        if (*rest) *value = rest + is_long; /* past the "=" of a long one */
+        return o;
+    }
+    return NULL;
+}
+
+/* Whether the option's value is a file to read or to write. */
+static int names_file(const app_option *o)
+{
+    return (o->type == APP_TEXT || o->type == APP_TEXTS) && (strstr(o->metavar, "FILE") || strchr(o->metavar, '.'));
+}
+
+/* "-" as a file, of an option or, if that is NULL, as an argument. */
+static int refuse_stream(const app_command *command, const app_option *o)
+{
+    app_error("%s: %s%s%s\"-\": standard input and output are not supported yet; name a file.", command->name,
+              o ? "--" : "", o ? o->name : "", o ? " " : "");
+    return APP_USAGE;
+}
+
+/* Keep an argument that is no option: -1, or the exit code of its refusal. */
+static int take_file(const app_command *command, const char *argument, app_files *files)
+{
+    if (!strcmp(argument, "-")) return refuse_stream(command, NULL);
+    if (files->count < command->max_files) {
+        files->name[files->count++] = argument;
+        return -1;
+    }
+    if (command->surplus)
+        app_error("%s: unexpected argument \"%s\": %s.", command->name, argument, command->surplus);
+    else
+        app_error("%s: unexpected argument \"%s\"; usage: %s %s %s", command->name, argument, app_self.name,
+                  command->name, command->usage);
+    return APP_USAGE;
+}
+
+static int check_completeness(const app_command *command, const app_files *files, const char *given)
+{
+    if (command->lacking && files->count < command->min_files) {
+        app_error("%s: %s", command->name, command->lacking);
+        return APP_USAGE;
+    }
+    for (const app_option *o = command->options; o->name; o++) {
+        if (!o->needed || given[o - command->options]) continue;
+        app_error("%s: --%s %s is needed; '%s %s --help' says more.", command->name, o->name, o->metavar,
+                  app_self.name, command->name);
+        return APP_USAGE;
+    }
+    if (files->count >= command->min_files) return -1;
+    app_error("%s: %d file name%s expected, got %d; usage: %s %s %s", command->name, command->min_files,
+              app_s(command->min_files), files->count, app_self.name, command->name, command->usage);
+    return APP_USAGE;
+}
+
+int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
+{
+    char given[MAX_OPTIONS] = {0};
+    for (const app_option *o = command->options; o->name; o++) {
+        if (o->preset) read_value(o, o->preset, settings);
+        if (o->absent) *(double *)((char *)settings + o->at) = NAN;
+    }
+    int only_files = 0;
+    for (int i = 0; i < argc; i++) {
+        const char *argument = argv[i], *value;
+        if (!only_files && !strcmp(argument, "--")) {
+            only_files = 1;
+        } else if (only_files || argument[0] != '-' || !argument[1]) {
+            const int code = take_file(command, argument, files);
+            if (code >= 0) return code;
+        } else if (!strcmp(argument, "--help") || !strcmp(argument, "-h")) {
+            app_help(command, stdout);
+            return APP_DONE;
+        } else if (!strcmp(argument, "--quiet") || !strcmp(argument, "-q")) {
+            app_set_quiet();
+        } else {
+            const app_option *o = find_option(command, argument, &value);
+            if (!o) return refuse_option(command, argument);
+            if (o->type == APP_FLAG && value) {
+                app_error("--%s takes no value.", o->name);
+                return APP_USAGE;
+            }
+            if (o->type != APP_FLAG && !value) {
+                if (i + 1 == argc || !strncmp(argv[i + 1], "--", 2)) return refuse_value(o, NULL);
+                value = argv[++i];
+            }
+            if (!read_value(o, value, settings)) return refuse_value(o, value);
+            if (names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
+            given[o - command->options] = 1;
+        }
+    }
+    return check_completeness(command, files, given);
+}
+
+/* ---- after reading ---- */
+
+static int same_list(const app_list *a, const app_list *b)
+{
+    int same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++) same = a->value[i] == b->value[i];
+    return same;
+}
+
+int app_differs(const app_command *command, const void *settings, const char *option)
+{
+    const app_option *o = command->options;
+    while (o->name && strcmp(o->name, option) != 0) o++;
+    if (!o->name) return 0;
+    union {
+        int flag;
+        int64_t integer;
+        double number;
+        const char *text;
+        app_texts texts;
+        app_list list;
+    } preset = {.texts = {0}};
+    app_option alone = *o;
+    alone.at = 0;
+    if (o->preset) read_value(&alone, o->preset, &preset);
+    const void *at = (const char *)settings + o->at;
+    switch (o->type) {
+    case APP_FLAG:
+        return *(const int *)at != preset.flag;
+    case APP_INTEGER:
+    case APP_BYTES:
+        return *(const int64_t *)at != preset.integer;
+    case APP_NUMBER:
+        return o->absent ? !isnan(*(const double *)at) : *(const double *)at != preset.number;
+    case APP_TEXT: {
+        const char *text = *(const char *const *)at;
+        return text && (!preset.text || strcmp(text, preset.text) != 0);
+    }
+    case APP_TEXTS:
+        return ((const app_texts *)at)->count != preset.texts.count;
+    case APP_SIZES:
+    case APP_NUMBERS:
+        return !same_list(at, &preset.list);
+    }
+    return 0;
+}
+
+/* ---- help ---- */
+
+/* Words from column HELP_COLUMN on, wrapped. */
+static void print_wrapped(FILE *out, const char *text, int column)
+{
+    for (const char *word = text; *word;) {
+        const int length = (int)strcspn(word, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        column += fprintf(out, "%s%.*s", column > HELP_COLUMN ? " " : "", length, word);
+        word += length + (word[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void print_option(FILE *out, const app_option *o)
+{
+    char left[128], help[1024], choices[512] = "";
+    if (o->letter)
+        snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
+    else
+        snprintf(left, sizeof left, "      --%s", o->name);
+    if (o->choices) describe_value(o, choices, sizeof choices);
+    snprintf(help, sizeof help, "%s%s%s%s%s%s%s", o->help, o->choices ? ": " : "", choices,
+             o->preset ? " (default: " : "", o->preset ? o->preset : "", o->preset ? ")" : "",
+             o->needed ? " (needed)" : "");
+    const int used = fprintf(out, "%s %s", left, o->type == APP_FLAG ? "" : o->metavar);
+    if (used > HELP_COLUMN - 2)
+        fprintf(out, "\n%*s", HELP_COLUMN, "");
+    else
+        fprintf(out, "%*s", HELP_COLUMN - used, "");
+    print_wrapped(out, help, HELP_COLUMN);
+}
+
+void app_help(const app_command *command, FILE *out)
+{
+    static const app_option shared[] = {
+        {.letter = 'q', .name = "quiet", .metavar = "", .help = "no log and no progress, only results and errors"},
+        {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
+        {0},
+    };
+    fprintf(out, "usage: %s %s %s\n\n%c%s.\n\n", app_self.name, command->name, command->usage,
+            toupper(command->summary[0]), command->summary + 1);
+    for (const app_option *o = command->options; o->name; o++) print_option(out, o);
+    for (const app_option *o = shared; o->name; o++) print_option(out, o);
+    if (command->details) fprintf(out, "\n%s\n", command->details);
+}

@@ -1,0 +1,93 @@
+/* Options as tables: one table reads the command line and prints the help. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_ARGS_H
+#define APP_ARGS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum app_type {
+    APP_FLAG,    /* int: 1 when given */
+    APP_INTEGER, /* int64_t */
+    APP_NUMBER,  /* double */
+    APP_BYTES,   /* int64_t: "512M", "8G" */
+    APP_TEXT,    /* const char * */
+    APP_TEXTS,   /* app_texts: the option may be repeated */
+    APP_SIZES,   /* app_list: up to three whole numbers, "X[,Y[,Z]]" */
+    APP_NUMBERS  /* app_list: up to three numbers */
+} app_type;
+
+#define APP_MAX_TEXTS 16
+typedef struct app_texts {
+    int count;
+    const char *text[APP_MAX_TEXTS];
+} app_texts;
+
+typedef struct app_list {
+    int count;
+    double value[3];
+} app_list;
+
+typedef struct app_option {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* the short name, or 0 */
+    app_type type;
+    size_t at;           /* offsetof the value in the command's settings */
+    const char *metavar; /* e.g. "N" */
+    const char *help;
+    const char *preset;  /* the default, read like a value; NULL: zeros */
+    const char *choices; /* of a text: "radial|golden" */
+    double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
+    int needed;
+    int count;  /* of a list: how many numbers, 0 for one to three */
+    int absent; /* of a number: 1 makes it NAN when it is not given */
+} app_option;
+
+/* An entry of a table: APP_OPTION(settings, APP_TEXT, output, 'o', "output", "FILE", "where to write", .needed = 1).
+ * Commands define a shorter OPTION(...) with their settings. */
+#define APP_OPTION(settings_, type_, field_, letter_, name_, metavar_, help_, ...)                                   \
+    {                                                                                                                \
+        .type = (type_), .at = offsetof(settings_, field_), .letter = (letter_), .name = (name_),                    \
+        .metavar = (metavar_), .help = (help_), ##__VA_ARGS__                                                        \
+    }
+
+typedef struct app_files {
+    int count;
+    const char *name[2];
+} app_files;
+
+typedef struct app_command {
+    const char *name, *usage, *summary; /* "phantom", "-o SCAN.h5 [options]", one line without a full stop */
+    const char *details;                /* more lines of help, or NULL */
+    const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
+    int min_files, max_files;           /* arguments that are no options; at most 2 */
+    const app_option *options;
+    int computes;                                             /* 1: with all cores, whose idle threads should sleep */
+    size_t settings;                                          /* bytes of the struct that run gets */
+    int (*run)(const void *settings, const app_files *files); /* returns the exit code */
+} app_command;
+
+/* What a program is: each defines app_self, and apps/common/main.c does the rest. */
+typedef struct app_program {
+    const char *name, *about;           /* "larmor", one line with its full stop */
+    const app_command *const *commands; /* ended by NULL */
+    const char *moved, *moved_to;       /* a command that is a program of its own now, and its name; or NULL */
+} app_program;
+extern const app_program app_self;
+
+/* Read argv[0..argc) into settings (zeroed by the caller) and files.
+ *
+ * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (said in one line on
+ * stderr). --quiet and --help belong to every command. */
+int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
+
+/* 1 if the settings hold another value of the option than its default. */
+int app_differs(const app_command *command, const void *settings, const char *option);
+
+void app_help(const app_command *command, FILE *out);
+
+/* The word of words (ended by NULL) that the user may have meant, or NULL if none is near. */
+const char *app_nearest(const char *word, const char *const *words);
+
+#endif

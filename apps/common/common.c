@@ -1,0 +1,244 @@
+/* Exit codes, messages, signals and devices of the command line. SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "common.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static int quiet, on_terminal;
+static char command_line[4096];
+static volatile sig_atomic_t caught;
+
+/* program: NULL, or the name before the line. */
+static void print_line(const char *program, const char *format, va_list arguments)
+{
+    app_progress_lift();
+    if (program) fprintf(stderr, "%s: ", program);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    app_progress_lower();
+}
+
+void app_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(app_self.name, format, arguments);
+    va_end(arguments);
+}
+
+void app_log(const char *format, ...)
+{
+    if (quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(NULL, format, arguments);
+    va_end(arguments);
+}
+
+void app_set_quiet(void)
+{
+    quiet = 1;
+}
+
+int app_is_quiet(void)
+{
+    return quiet;
+}
+
+static int exit_code(app_phase phase, larmor_status status)
+{
+    switch (status) {
+    case LARMOR_ERR_ARG:
+        return APP_USAGE;
+    case LARMOR_ERR_MEMORY:
+    case LARMOR_ERR_UNSUPPORTED:
+        return APP_LACKING;
+    case LARMOR_ERR_FORMAT:
+        return APP_REFUSED;
+    case LARMOR_ERR_BACKEND:
+        return APP_FAILED;
+    case LARMOR_STOPPED:
+        return app_stopped() ? app_stopped() : APP_FAILED;
+    default:
+        return phase == APP_INPUT ? APP_REFUSED : APP_FAILED;
+    }
+}
+
+int app_fail(app_phase phase, larmor_status status)
+{
+    app_error("%s", status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
+    return exit_code(phase, status);
+}
+
+int app_fail_in(app_phase phase, larmor_status status, const char *file)
+{
+    app_error("%s: %s", file, status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
+    return exit_code(phase, status);
+}
+
+void app_set_command_line(int argc, char **argv)
+{
+    size_t used = 0;
+    for (int i = 0; i < argc && used < sizeof command_line; i++) {
+        const int wrote = snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "", argv[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+const char *app_command_line(void)
+{
+    return command_line;
+}
+
+static int cores(void)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
+}
+
+void app_sleep_when_idle(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
+    char self[4096]; /* the name, not the link: under valgrind that one is valgrind itself */
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) return;
+    self[length] = 0;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
+    execv(self, argv);
+}
+
+/* Said by write, for nothing else is safe here; on a terminal over the line of progress and the echoed ^C. */
+static void remember(int number)
+{
+    static const char line[] = "\r\033[Kstopping after this step; again to end now\n";
+    const size_t skip = on_terminal ? 0 : strlen("\r\033[K");
+    if (caught) _exit(128 + number);
+    caught = number;
+    if (!quiet && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
+}
+
+void app_catch_signals(void)
+{
+    on_terminal = isatty(STDERR_FILENO);
+    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write past the limit then fails, and is reported */
+}
+
+int app_stopped(void)
+{
+    return caught ? 128 + caught : 0;
+}
+
+larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
+{
+    if (!device) device = getenv("LARMOR_DEVICE");
+    if (!device || !*device) device = "auto";
+    const char *asked = getenv("LARMOR_THREADS");
+    if (!threads && asked) threads = strtoll(asked, NULL, 10);
+    if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    char spec[32];
+    snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
+    return larmor_device_open(spec, dev);
+}
+
+larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)
+{
+    larmor_wisdom_report r;
+    *effort = LARMOR_PLAN_ESTIMATE;
+    if (!plan && !calibrate) return LARMOR_OK;
+    if (plan && !strcmp(plan, "measure")) *effort = LARMOR_PLAN_MEASURE;
+    if (plan && !strcmp(plan, "exhaustive")) *effort = LARMOR_PLAN_EXHAUSTIVE;
+    if (larmor_wisdom_load(dev, NULL, &r)) {
+        app_log("warning: %s", larmor_last_error());
+    } else {
+        app_log("plan: %s, with %d line%s of wisdom for this device", plan ? plan : "estimate", r.used,
+                app_s(r.used));
+        if (r.corrupt || r.foreign_version)
+            app_log("warning: wisdom: %d damaged line%s and %d of another version are left out", r.corrupt,
+                    app_s(r.corrupt), r.foreign_version);
+    }
+    return calibrate ? larmor_nufft_calibrate(dev) : LARMOR_OK;
+}
+
+void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate)
+{
+    if (!calibrate && (!plan || !strcmp(plan, "estimate"))) return;
+    if (larmor_wisdom_save(dev, NULL)) app_log("warning: %s", larmor_last_error());
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int stat_folder(const char *path, struct stat *s)
+{
+    const int length = (int)(name_of(path) - path);
+    char folder[4096];
+    const int wrote = length ? snprintf(folder, sizeof folder, "%.*s", length, path) : snprintf(folder, 3, ".");
+    return wrote < (int)sizeof folder ? stat(folder, s) : -1;
+}
+
+int app_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    if (!strcmp(a, b)) return 1;
+    const int a_missing = stat(a, &s), b_missing = stat(b, &t);
+    if (a_missing != b_missing) return 0;
+    if (a_missing && (strcmp(name_of(a), name_of(b)) != 0 || stat_folder(a, &s) || stat_folder(b, &t))) return 0;
+    return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+int app_is_picture(const char *path)
+{
+    return !strcasecmp(app_suffix(path), ".png");
+}
+
+int app_check_window(const app_list *window)
+{
+    if (!window->count || window->value[0] < window->value[1]) return APP_DONE;
+    app_error("--window %g,%g: the smaller value first expected.", window->value[0], window->value[1]);
+    return APP_USAGE;
+}
+
+app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window)
+{
+    app_window_text text = {""};
+    double shown[2] = {window->value[0], window->value[1]};
+    if (!app_is_picture(path) || (!window->count && larmor_image_window(images, count, shown))) return text;
+    snprintf(text.s, sizeof text.s, ", black %.3g, white %.3g", shown[0], shown[1]);
+    return text;
+}
+
+double app_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *app_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+const char *app_suffix(const char *path)
+{
+    const char *dot = strrchr(name_of(path), '.');
+    return dot ? dot : "";
+}

@@ -1,0 +1,105 @@
+/* What all programs and commands share: exit codes, messages, signals, devices. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_COMMON_H
+#define APP_COMMON_H
+
+#include "args.h"
+#include "larmor/larmor.h"
+
+enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+
+/* Where a call failed decides the exit code: reading what the user gave, or everything after. */
+typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
+
+/* Print larmor's last error as one line and return the exit code for it. */
+int app_fail(app_phase phase, larmor_status status);
+
+/* The same with "FILE: " before the message. */
+int app_fail_in(app_phase phase, larmor_status status, const char *file);
+
+/* Store the exit code of a failed call in the local `code` and jump. */
+#define APP_OR(label, phase, call)                                                                                   \
+    do {                                                                                                             \
+        const larmor_status app_st_ = (call);                                                                        \
+        if (app_st_) {                                                                                               \
+            code = app_fail(phase, app_st_);                                                                         \
+            goto label;                                                                                              \
+        }                                                                                                            \
+    } while (0)
+
+/* The program's name, ": ...", and a newline on stderr. */
+void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of the log on stderr, unless --quiet was given. */
+void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void app_set_quiet(void);
+int app_is_quiet(void);
+
+/* What was typed, for the provenance of files; "" before app_set_command_line. Cut at 4 KiB. */
+void app_set_command_line(int argc, char **argv);
+const char *app_command_line(void);
+
+/* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
+ * environment before main, so the program starts itself once more, with the variables set that the user has not; where
+ * that is not possible, or there is one core only, all stays as it is. */
+void app_sleep_when_idle(char **argv);
+
+/* Catch SIGINT and SIGTERM, which are acknowledged in a line, the second of which ends the program at once; ignore
+ * SIGPIPE and SIGXFSZ. */
+void app_catch_signals(void);
+
+/* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */
+int app_stopped(void);
+
+/* The device that the user asks for by --device and --threads, or else by LARMOR_DEVICE and LARMOR_THREADS.
+ *
+ * device   NULL if not given; threads 0 if not given.
+ * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
+larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
+
+/* --plan NAME, NULL if it was not given: read the device's wisdom, say what of it was left out, and turn the name into
+ * *effort. calibrate: fit the estimates too. Without both nothing is read.
+ *
+ * Errors  those of larmor_nufft_calibrate; a file that cannot be read is said and no error. */
+larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort);
+
+/* Write what was learnt, if anything was measured; if that fails it is said. */
+void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
+
+/* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */
+#define APP_DEVICE_OPTIONS(settings)                                                                                 \
+    APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",                                                         \
+               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)"),                                \
+        APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
+                   "threads of the processor (default: all cores)", .low = 1, .high = 4096)
+
+/* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
+ * exit code, having said what is wrong. */
+#define APP_WINDOW_OPTION(settings)                                                                                  \
+    APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
+               ".png: the magnitudes that are black and white (default: from 0 to what shows the object, which the " \
+               "log says)",                                                                                          \
+               .count = 2)
+int app_check_window(const app_list *window);
+
+/* ", black 0, white 0.23" for the log if the path is a picture's, else "". */
+typedef struct app_window_text {
+    char s[64];
+} app_window_text;
+app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
+
+/* 1 if the path is that of a picture. */
+int app_is_picture(const char *path);
+
+/* 1 if the paths name the same file, which need not be there yet. */
+int app_same_file(const char *a, const char *b);
+
+/* Seconds since some moment. */
+double app_now(void);
+
+/* What is printed behind the word for so many things: "" for 1, else "s". */
+const char *app_s(int64_t count);
+
+/* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
+const char *app_suffix(const char *path);
+
+#endif

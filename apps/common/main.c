@@ -1,0 +1,78 @@
+/* The main function of every program: finds the command that is named and runs it. SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+static void print_commands(FILE *out)
+{
+    fprintf(out, "usage: %s COMMAND [options]\n\n%s\n\n", app_self.name, app_self.about);
+    for (const app_command *const *c = app_self.commands; *c; c++)
+        fprintf(out, "  %-10s%s\n", (*c)->name, (*c)->summary);
+    fprintf(out,
+            "\n'%s help COMMAND' and '%s COMMAND --help' list a command's options.\n\n"
+            "exit codes: 0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,\n"
+            "            130 after Ctrl-C, 143 after SIGTERM\n",
+            app_self.name, app_self.name);
+}
+
+static const app_command *find_command(const char *name)
+{
+    enum { MOST_COMMANDS = 32 };
+    const char *names[MOST_COMMANDS + 1] = {0};
+    for (int i = 0; i < MOST_COMMANDS && app_self.commands[i]; i++) {
+        names[i] = app_self.commands[i]->name;
+        if (!strcmp(name, names[i])) return app_self.commands[i];
+    }
+    if (app_self.moved && !strcmp(name, app_self.moved)) {
+        app_error("unknown command \"%s\"; it is a program of its own: %s.", name, app_self.moved_to);
+        return NULL;
+    }
+    const char *nearest = app_nearest(name, names);
+    app_error("unknown command \"%s\"%s%s; '%s --help' lists them.", name, nearest ? ", did you mean " : "",
+              nearest ? nearest : "", app_self.name);
+    return NULL;
+}
+
+/* "larmor help" and "larmor help COMMAND" */
+static int help(const char *name)
+{
+    const app_command *command = name ? find_command(name) : NULL;
+    if (name && !command) return APP_USAGE;
+    if (command)
+        app_help(command, stdout);
+    else
+        print_commands(stdout);
+    return APP_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(stderr);
+        return APP_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        return help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
+    const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
+    if (!command) return APP_USAGE;
+    void *settings = calloc(1, command->settings + 1); /* + 1: never asked for nothing */
+    if (!settings) {
+        app_error("out of host memory");
+        return APP_LACKING;
+    }
+    app_set_command_line(argc, argv);
+    app_catch_signals();
+    app_files files = {0};
+    int code = app_parse(command, argc - 2, argv + 2, settings, &files);
+    if (code < 0 && command->computes) app_sleep_when_idle(argv);
+    if (code < 0) code = command->run(settings, &files);
+    free(settings);
+    if (!code) code = app_stopped();
+    if (!code && fflush(stdout)) {
+        app_error("standard output: cannot be written; is the disk full?");
+        code = APP_FAILED;
+    }
+    return code;
+}

@@ -1,0 +1,10 @@
+/* The commands of the program, each in apps/larmor/cmd_<name>.c. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_COMMANDS_H
+#define APP_COMMANDS_H
+
+#include "args.h"
+
+extern const app_command cmd_recon, cmd_phantom, cmd_traj, cmd_info, cmd_compare, cmd_convert, cmd_devices, cmd_nufft,
+    cmd_version;
+
+#endif

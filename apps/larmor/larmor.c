@@ -1,0 +1,15 @@
+/* The program larmor. SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+
+static const app_command *const commands[] = {
+    &cmd_recon,   &cmd_phantom, &cmd_traj,  &cmd_info,    &cmd_compare,
+    &cmd_convert, &cmd_devices, &cmd_nufft, &cmd_version, NULL,
+};
+
+const app_program app_self = {
+    .name = "larmor",
+    .about = "MR images from non-Cartesian k-space.",
+    .commands = commands,
+    .moved = "bench",
+    .moved_to = "larmor-bench",
+};

@@ -1,0 +1,69 @@
+#!/bin/sh
+# Signal beyond the field of view, missing sides of k-space and maps that cannot be trusted: found where they are, and
+# nowhere else. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# log WORDS: the last command said so; silent WORDS: it did not.
+log() {
+    grep -q -- "$1" err || fail "$last: expected in the log: $1"
+}
+silent() {
+    ! grep -q -- "$1" err || fail "$last: not expected in the log: $1"
+}
+# error FILE TRUTH: its magnitude's.
+error() {
+    expect 0 compare "$1" "$2" --magnitude
+    awk '$1 == "nrmse" { print $2 }' out
+}
+# at_most WHAT A FACTOR B: A is at most FACTOR times B.
+at_most() {
+    echo "$1: $2, at most $3 x $4"
+    awk -v a="$2" -v f="$3" -v b="$4" 'BEGIN { exit !(a <= f * b) }' || fail "$1: $2, at most $3 x $4 expected"
+}
+
+# An object that is wider than the field of view: as good as gridding, which folds nothing in, and far better than
+# without a larger grid.
+for traj in golden spiral; do
+    expect 0 phantom -o wide.h5 --truth truth.h5 --traj $traj --matrix 64 --object-size 1.3 --coils 4 --force -q
+    expect 0 recon wide.h5 -o wide-image.h5 --force
+    log '^field of view: signal reaches to '
+    expect 0 recon wide.h5 -o narrow.h5 --oversample 1 --force
+    silent 'field of view'
+    expect 0 recon wide.h5 -o grid.h5 --method grid --force -q
+    wide=$(error wide-image.h5 truth.h5) narrow=$(error narrow.h5 truth.h5) grid=$(error grid.h5 truth.h5)
+    at_most "$traj beside gridding" "$wide" 1.1 "$grid"
+    at_most "$traj beside the field of view alone" "$wide" 0.5 "$narrow"
+done
+
+# An object within it: nothing is said, and the image is that of the field of view alone to the bit.
+for traj in golden spiral cartesian; do
+    expect 0 phantom -o scan.h5 --traj $traj --matrix 48 --coils 4 --snr 10 --force -q
+    expect 0 recon scan.h5 -o image.h5 --force
+    silent 'field of view'
+    silent 'partial Fourier'
+    silent 'cannot be trusted'
+    expect 0 recon scan.h5 -o same.h5 --oversample 1 --force -q
+    expect 0 compare image.h5 same.h5 --tol 0
+done
+
+# Neither the search nor the larger grid exceeds the memory that is allowed.
+expect 0 phantom -o large.h5 --matrix 512 --readouts 40 --samples 768 --coils 0 --object-size 1.5 -q
+expect 0 recon large.h5 -o large.npy --lambda 1e-3 --iters 2 --memory 30M
+log '^field of view: not looked beyond: [0-9]* MB needed, 30 MB allowed$'
+expect 0 recon large.h5 -o large.npy --lambda 1e-3 --iters 2 --memory 38M --force
+log '^field of view: signal reaches to '
+log '^warning: memory: [0-9]* MB planned of 38 MB allowed on .*; the field of view is not enlarged, what is outside folds in$'
+
+# Partial Fourier is said; skipped lines are none. Maps from an undersampled centre are doubted, given ones are not.
+expect 0 phantom -o partial.h5 --traj cartesian --matrix 48 --coils 4 --partial-fourier 0.625 -q
+expect 0 recon partial.h5 -o partial.npy
+log '^warning: image 1 of 1: partial Fourier along y: k-space reaches to 23/FOV on one side and to 6/FOV on the other'
+expect 0 phantom -o skipped.h5 --maps skipped.cfl --traj cartesian --matrix 32 --coils 4 --acceleration 4 -q
+expect 0 recon skipped.h5 -o skipped.npy
+silent 'partial Fourier'
+log 'coil maps cannot be trusted: only 25 % of the centre .* Give maps by --maps FILE, or a scan with calibration lines\.$'
+expect 0 recon skipped.h5 -o skipped.npy --maps skipped.cfl --force
+silent 'cannot be trusted'
+expect 0 phantom -o noise.h5 --matrix 48 --coils 8 --snr 0.05 -q
+expect 0 recon noise.h5 -o noise.npy
+log 'coil maps cannot be trusted: they explain only [0-9]* % .* Give maps by --maps FILE, or try a smaller --calibration\.$'
