@@ -11,6 +11,9 @@
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
 
+/* What the mean over points of a lattice is passed by; measured. */
+static const double on_lattice = 1.3;
+
 /* What the model chooses from: it cannot tell neighbours apart, and of more of them it would the more often choose one
  * whose FFT is slower than it thinks. */
 static const double factors[] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
@@ -98,7 +101,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
                      lmr_nufft_choice *choice)
 {
     int tightest = 0;
-    double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0;
+    double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0, lattice = 0, own = 0;
     for (int d = 1; d < r->ndim; d++)
         if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
             tightest = d;
@@ -108,6 +111,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
         if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
         fourth += e.alias4 + 2 * square * e.alias2;
+        lattice += on_lattice * e.lattice2 + 2 * own * e.own, own += e.own;
         square += e.alias2, gain2 *= e.gain2, count *= (double)modes[d], edges += e.edge2;
     }
     if (r->terms > 0) count = r->terms;
@@ -117,6 +121,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
     choice->rounding = (r->single ? 0x1p-24 : 0x1p-53) * fmax(rounding * sqrt(gain2), least_rounding);
     choice->error = hypot(choice->alias, choice->rounding);
     choice->bound = hypot(sqrt(square * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
+    choice->lattice_bound = hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
 }
 
 /* The width that the aliasing of a prolate window needs, by its leading order in the width; one less to be safe. */
@@ -161,6 +166,21 @@ static int same_cells(const int64_t a[3], const int64_t b[3])
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
+/* One width more, if that keeps tol on lattices of points and this one does not. */
+static larmor_status widen(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                           lmr_nufft_choice *choice)
+{
+    const int width = choice->window.width + 1;
+    lmr_nufft_choice wider = *choice;
+    if (choice->lattice_bound <= r->tol || r->width > 0 || width > LMR_WINDOW_MAX) return LARMOR_OK;
+    LMR_TRY(set_cells(r, modes, upsample, width, wider.cells));
+    for (int d = 0; d < r->ndim; d++)
+        if (wider.cells[d] < 2 * width) return LARMOR_OK;
+    evaluate(r, modes, wider.cells, width, &wider);
+    if (wider.bound <= r->tol && wider.lattice_bound <= r->tol) *choice = wider;
+    return LARMOR_OK;
+}
+
 /* The first width is that of an estimate, which is too wide where a grid is larger than its factor says or where
  * rounding, which grows with the width, is most of the error: then narrower ones may do. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
@@ -179,7 +199,7 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
             while (!same_cells(before, choice->cells) &&
                    lmr_nufft_choose_at(r, modes, choice->cells, narrower.window.width - 1, &narrower))
                 *choice = narrower;
-            return LARMOR_OK;
+            return widen(r, modes, upsample, choice);
         }
         for (int d = 0; d < 3; d++) before[d] = choice->cells[d];
         if (choice->rounding > choice->alias) break; /* which grows with the width */
@@ -188,7 +208,8 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
         LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
-        if (*kept || choice->alias > much_more * r->tol) break;
+        if (*kept) return widen(r, modes, upsample, choice);
+        if (choice->alias > much_more * r->tol) break;
     }
     return LARMOR_OK;
 }

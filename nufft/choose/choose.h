@@ -26,9 +26,11 @@ typedef struct lmr_nufft_choice {
     double error;     /* relative l2 error to expect: aliasing and rounding together */
     double alias, rounding;
     double bound; /* what the error keeps for all but the rarest data: error and its scatter */
+    double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
 } lmr_nufft_choice;
 
-/* The cheapest grid and width whose error keeps tol.
+/* The cheapest grid and width whose error keeps tol; if a window that is one cell wider keeps it on lattices of points
+ * as well, that one.
  *
  * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept, and a width or a
  * grid that would do if one is asked for that does not. LARMOR_ERR_ARG if the grid is too large for the address

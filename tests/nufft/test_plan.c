@@ -311,6 +311,32 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
         }
 }
 
+/* At whole and at half numbers of cycles aliases add up, and points lie where the window begins. */
+static void points_of_a_lattice_keep_the_tolerance(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][4] = {{1, 64}, {2, 24, 20}, {2, 48, 50}, {3, 10, 12, 9}};
+    for (int i = 0; i < 4; i++)
+        for (int half = 0; half < 2; half++) {
+            const int ndim = (int)sizes[i][0];
+            const int64_t *modes = sizes[i] + 1,
+                          n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1), m = n;
+            uint64_t seed = 55;
+            double *points = random_points(ndim, modes, m, &seed);
+            for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);
+            double _Complex *in = random_values(n, LARMOR_C128, &seed), *out = random_values(n, LARMOR_C128, &seed);
+            double _Complex *truth = random_values(n, LARMOR_C128, &seed);
+            for (int type = 1; type <= 2; type++) {
+                direct_nufft(type, type == 1 ? 1 : -1, ndim, modes, m, points, in, truth);
+                for (double tol = 1e-5; tol > 1e-12; tol /= 10) {
+                    apply(dev, options(type, ndim, modes, tol, LARMOR_C128), m, points, 0, in, out);
+                    assert_at_most(relative_l2(n, out, truth), tol);
+                }
+            }
+            free(points), free(in), free(out), free(truth);
+        }
+}
+
 /* A few modes of a long line: positions in cells of the grid need more than 64 bits there. */
 static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
 {
@@ -443,6 +469,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was),
     cmocka_unit_test(a_batch_is_the_single_transforms),
     cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
+    cmocka_unit_test(points_of_a_lattice_keep_the_tolerance),
     cmocka_unit_test(the_error_on_a_long_line_is_that_on_a_short_one),
     cmocka_unit_test(tolerances_out_of_reach_are_refused_with_the_least_one),
     cmocka_unit_test(values_out_of_range_are_refused),
