@@ -10,6 +10,23 @@ typedef enum recon_density { DENSITY_AUTO, DENSITY_RAMP, DENSITY_PIPE, DENSITY_F
 
 typedef enum recon_choose { CHOOSE_AUTO, CHOOSE_FIXED, CHOOSE_NOISE } recon_choose;
 
+/* Where a weight comes from. */
+typedef enum recon_origin {
+    ORIGIN_USER,  /* --lambda */
+    ORIGIN_DATA,  /* chosen from the image's own data */
+    ORIGIN_SCAN,  /* chosen from those of an earlier image of the scan */
+    ORIGIN_NOISE, /* expected from the level of the noise, where there is no memory for more */
+} recon_origin;
+
+/* A weight that was chosen, for the images of the scan that follow. */
+typedef struct recon_weight {
+    double weight, noise; /* as in recon_result */
+    double unit;          /* what the noise makes of the weight: it is proportional to that */
+    double data;          /* samples of all coils that it was chosen from */
+    larmor_choice choice;
+    int encoding;
+} recon_weight;
+
 typedef struct recon_job {
     recon_method method;
     const char *regulariser; /* of RECON_REGULARISED */
@@ -44,6 +61,7 @@ typedef struct recon_job {
     larmor_array *maps;
     int maps_encoding, maps_slice;
     larmor_coils_report maps_report; /* of maps from the data */
+    recon_weight chosen;             /* by the last image that chose; weight 0: there is none */
     int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
 } recon_job;
@@ -52,22 +70,22 @@ typedef struct recon_result {
     larmor_report report;
     double lambda, weight; /* of the penalty: relative and absolute */
     double noise;         /* deviation of the real and the imaginary part of a sample: 1 if whitened, else measured */
-    larmor_choice choice; /* how the weight was found, if it was chosen */
-    int chosen;
-    double largest;  /* eigenvalue of A^H A; 0 if it was not needed */
-    int64_t outside; /* samples beyond the grid's k-space */
-    int interrupted; /* 1: stopped by the monitor, the image is the iterate reached */
-    int toeplitz;    /* 1: the normal map was Toeplitz */
-    double seconds;  /* for this image, or for the series that it is part of, from its samples on */
-    int made_traj;   /* 1: the trajectory was made from the counters */
-    int doubtful;    /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
-    int64_t grid[3];          /* that it was reconstructed on; 1 in unused dimensions */
+    recon_origin origin;  /* of the weight */
+    larmor_choice choice; /* how the weight was found, if it was chosen, or was by an earlier image */
+    double largest;       /* eigenvalue of A^H A; 0 if it was not needed */
+    int64_t outside;      /* samples beyond the grid's k-space */
+    int interrupted;      /* 1: stopped by the monitor, the image is the iterate reached */
+    int toeplitz;         /* 1: the normal map was Toeplitz */
+    double seconds;       /* for this image, or for the series that it is part of, from its samples on */
+    int made_traj;        /* 1: the trajectory was made from the counters */
+    int doubtful;         /* 1: the solver failed, the image is its best iterate; larmor_last_error says how */
+    int64_t grid[3];      /* that it was reconstructed on; 1 in unused dimensions */
     larmor_coils_report maps; /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage; /* of the first group */
 } recon_result;
 
-/* The deviation of the noise in a sample that the weight was chosen by. */
-double recon_noise(const recon_result *result);
+/* 1 if the weight was chosen from data, those of this image or of an earlier one. */
+int recon_from_data(const recon_result *result);
 
 /* Reconstruct groups of one encoding and slice together, or a single one.
  *

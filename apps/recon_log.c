@@ -56,23 +56,23 @@ void recon_log_method(const recon_run *r)
 }
 
 /* What the weight was chosen from. */
-static void log_noise(const recon_run *r, const char *what)
+static void log_noise(const recon_run *r, const char *what, const recon_result *before)
 {
     const recon_result *last = &r->last;
-    const double factor = last->chosen ? last->choice.noise : 1;
-    if (r->job.whitening && factor > 0.8 && factor < 1.25)
+    if (last->origin == ORIGIN_SCAN) {
+        if (!before || before->origin != ORIGIN_SCAN)
+            app_log("%s: lambda %.2e, as chosen before: the images of a scan share it", what, last->lambda);
+        return;
+    }
+    if (r->job.whitening)
         app_log("%s: noise as in the noise scan", what);
-    else if (r->job.whitening)
-        app_log("%s: noise taken as %.3g times that of the noise scan, by what the data are off the model", what,
-                factor);
     else
-        app_log("%s: noise %.3g a sample, measured from %s", what, recon_noise(last),
-                factor != 1 ? "what the data are off the model" : "the rim of k-space");
-    if (last->chosen)
-        app_log("%s: lambda %.2e, chosen in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
+        app_log("%s: noise %.3g a sample, measured from the rim of k-space", what, last->noise);
+    if (last->origin == ORIGIN_DATA)
+        app_log("%s: lambda %.2e, chosen by samples held out, in %d step%s, %.2f s", what, last->lambda, last->choice.tried,
                 last->choice.tried == 1 ? "" : "s", last->choice.seconds);
-    else if (r->job.choose == CHOOSE_AUTO && !last->interrupted)
-        app_log("%s: lambda %.2e; no memory to choose it from the data", what, last->lambda);
+    else if (last->origin == ORIGIN_NOISE && !last->interrupted)
+        app_log("%s: lambda %.2e, expected from the noise; no memory to choose it from the data", what, last->lambda);
 }
 
 /* Each doubt once, with the image that it came up with. */
@@ -99,7 +99,7 @@ void recon_log_result(const recon_run *r, const char *what, const recon_result *
         app_log("%s: %lld sample%s beyond the resolution of reconSpace left out", what, (long long)last->outside,
                 app_s(last->outside));
     if (r->job.method == RECON_GRID) return;
-    log_noise(r, what);
+    log_noise(r, what, before);
     if (last->report.end == LARMOR_END_ITERATIONS)
         app_log("%s: the limit of iterations was reached first; --iters allows for more", what);
     if (last->report.end == LARMOR_END_PRECISION)

@@ -113,16 +113,15 @@ static larmor_status vector_bytes(const recon_job *job, const sizes *s, larmor_d
     return LARMOR_OK;
 }
 
-/* What choosing lambda takes beside the solver: solutions for a sample of noise, and what they are compared by. */
-static larmor_status choice_bytes(const recon_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+/* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a frame,
+ * solutions from them, and the residuals of the others. */
+static double choice_bytes(const sizes *s, larmor_dtype dtype, double estimate)
 {
-    enum { IMAGES = 14 };
+    enum { IMAGES = 4, RESIDUALS = 2, MASKS = 4 };
     const double one = (double)larmor_dtype_size(dtype);
     const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
-    double again = 0;
-    if (job->method == RECON_REGULARISED) TRY(vector_bytes(job, s, dtype, &again));
-    *bytes = one * (IMAGES * images + s->samples * (double)s->problem.coils) + again;
-    return LARMOR_OK;
+    return one * (IMAGES * images + RESIDUALS * s->samples * (double)s->problem.coils) + MASKS * 8 * s->samples +
+           estimate * s->frames;
 }
 
 /* All of a series with `block` coils at a time. */
@@ -139,25 +138,26 @@ static larmor_status group_bytes(const recon_job *job, const sizes *s, const rec
                                      .toeplitz = job->method == RECON_GRID ? -1 : plan->toeplitz,
                                      .iters = recon_normals(job)};
     int64_t estimate, circulant = 0;
-    double vectors, choice = 0;
+    double vectors;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != RECON_GRID;
     TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
     TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->method != RECON_GRID) vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
-    if (plan->choose >= 0) TRY(choice_bytes(job, s, p.dtype, &choice));
-    vectors += choice;
+    if (plan->choose >= 0) vectors += choice_bytes(s, p.dtype, (double)estimate);
     if (job->method != RECON_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
         TRY(larmor_circulant_memory(job->dev, &all, &circulant));
-        vectors +=
-            4 * (double)larmor_dtype_size(p.dtype) * voxels; /* its factors, and an image before and after it */
+        vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
     }
-    double solver = (double)estimate * s->frames + (double)circulant + vectors + (weights ? 16 * s->samples : 0);
-    if (in_double)
-        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils; /* maps and samples once more */
-    *bytes = s->held + most(s->before, solver);
+    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    double before = most(s->before, (double)circulant);
+    if (in_double) { /* maps and samples once more */
+        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;
+        before = most(s->before, (double)circulant + 16 * voxels * coils);
+    }
+    *bytes = s->held + most(before, solver);
     return LARMOR_OK;
 }
 

@@ -216,7 +216,7 @@ int recon_plan_memory(recon_run *r)
         return APP_LACKING;
     }
     if (plan.choose < 0 && recon_chooses(&r->job)) {
-        app_log("memory: to choose lambda from the data does not fit; a usual value is taken, see --lambda");
+        app_log("memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
         r->job.no_choice = 1;
     }
     if (plan.precondition < 0 && !r->job.precondition)

@@ -8,6 +8,9 @@
 #include "json.h"
 #include "recon_doubt.h"
 
+/* Of a weight, by recon_origin. */
+static const char *const origins[] = {"user", "data", "scan", "noise"};
+
 /* ---- provenance ---- */
 
 enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
@@ -42,8 +45,8 @@ static void describe_image(const recon_run *r, const recon_result *result, note 
         snprintf(n->iters, sizeof n->iters, "%d", result->report.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->report.residual);
         add_note(n, "LarmorLambda", n->lambda);
-        add_note(n, "LarmorLambdaFrom", result->chosen ? "data" : r->job.choose == CHOOSE_AUTO ? "default" : "user");
-        snprintf(n->noise, sizeof n->noise, "%g", recon_noise(result));
+        add_note(n, "LarmorLambdaFrom", origins[result->origin]);
+        snprintf(n->noise, sizeof n->noise, "%g", result->noise);
         add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
         add_note(n, "LarmorResidual", n->residual);
@@ -124,8 +127,8 @@ static void report_solver(json *j, const recon_run *r, const recon_result *resul
         json_flag(j, "preconditioned", r->job.precondition >= 0);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
-        json_flag(j, "lambda_chosen", result->chosen);
-        json_number(j, "noise", recon_noise(result));
+        json_text(j, "lambda_from", origins[result->origin]);
+        json_number(j, "noise", result->noise);
         if (r->job.method == RECON_CG)
             json_number(j, "largest_eigenvalue", result->largest);
         else

@@ -8,8 +8,8 @@
 
 #include "try.h"
 
-#define ENOUGH 0.1       /* error of a solution relative to the noise in it */
-#define RELATIVE_CG 1e-4 /* lambda where it cannot be chosen */
+#define ENOUGH 0.1 /* error of a solution relative to the noise in it */
+#define ALIKE 1.5  /* times the data of another image: a weight that was chosen from it still holds */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -19,12 +19,12 @@ enum {
 
 int recon_chooses(const recon_job *job)
 {
-    return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice && !job->sets;
+    return job->method != RECON_GRID && job->choose == CHOOSE_AUTO && !job->no_choice;
 }
 
-double recon_noise(const recon_result *result)
+int recon_from_data(const recon_result *result)
 {
-    return result->noise * (result->chosen ? result->choice.noise : 1);
+    return result->origin == ORIGIN_DATA || result->origin == ORIGIN_SCAN;
 }
 
 larmor_shape recon_image_shape(const larmor_grid *grid)
@@ -200,16 +200,13 @@ done:
     return st;
 }
 
-/* b, in A's order: the samples of frame after frame, with the root of the weights that A has. */
+/* b, in A's order: the samples of frame after frame. */
 static larmor_status gather(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
                             larmor_array **b)
 {
     const larmor_dtype dtype = recon_precision(job);
     const larmor_shape shape = larmor_op_out_shape(A);
-    if (count == 1) {
-        TRY(larmor_sense_weigh(frames[0].weights, frames[0].samples.kspace));
-        return larmor_array_convert(frames[0].samples.kspace, dtype, b);
-    }
+    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
     larmor_array *line = NULL, *one = NULL;
     int64_t first = 0;
     larmor_status st;
@@ -217,7 +214,6 @@ static larmor_status gather(const recon_job *job, const recon_frame *frames, int
     OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one), one = NULL;
-        OR(done, larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
         OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         OR(done, put(one, line, first));
         first += larmor_array_count(one);
@@ -255,13 +251,14 @@ done:
 }
 
 /* The circulant of one frame; that of a series is of the mean of its frames; NULL if none is wanted. */
-static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, larmor_circulant **C)
+static larmor_status circulant_of(const recon_job *job, const recon_frame *frames, int count, recon_origin origin,
+                                  larmor_circulant **C)
 {
     const larmor_shape shape = recon_image_shape(&frames[0].grid);
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
-    if (job->sets || (job->precondition < 0 && !recon_chooses(job))) return LARMOR_OK;
+    if (job->sets || (job->precondition < 0 && origin != ORIGIN_DATA)) return LARMOR_OK;
     OR(done, larmor_array_convert(job->maps, recon_precision(job), &maps));
     if (count > 1) {
         OR(done, join(job, frames, count, &traj, &weights));
@@ -277,28 +274,42 @@ done:
 
 /* ---- noise ---- */
 
-/* A sample of noise like b's: white, with the root of the weights that A has. */
-static larmor_status sample_noise(const recon_job *job, const recon_frame *frames, int count, const larmor_array *b,
-                                  double deviation, larmor_array **noise)
+/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below 0. */
+static larmor_status like_data(const recon_job *job, const recon_frame *frames, larmor_array *const *weights, int count,
+                               const larmor_array *b, double deviation, larmor_array **out)
 {
     const larmor_shape shape = larmor_array_shape(b);
     larmor_array *line = NULL, *one = NULL;
     int64_t first = 0;
     larmor_status st;
-    *noise = NULL;
-    OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, noise));
-    OR(done, larmor_array_reshape(*noise, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    *out = NULL;
+    OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, out));
+    OR(done, larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
         OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), own, &one));
-        OR(done, larmor_noise_fill(one, deviation, SEED + (uint64_t)i));
-        OR(done, larmor_sense_weigh(frames[i].weights, one));
+        if (deviation >= 0)
+            OR(done, larmor_noise_fill(one, deviation, SEED + (uint64_t)i));
+        else
+            OR(done, larmor_fill(one, 1));
+        OR(done, larmor_sense_weigh(weights[i], one));
         OR(done, put(one, line, first));
         first += larmor_array_count(one);
         larmor_array_free(one), one = NULL;
     }
 done:
     larmor_array_free(one), larmor_array_free(line);
+    return st;
+}
+
+static larmor_status sample_noise(const recon_job *job, const recon_frame *frames, int count, const larmor_array *b,
+                                  double deviation, larmor_array **noise)
+{
+    larmor_array **weights = calloc((size_t)count, sizeof *weights);
+    if (!weights) return NO_MEMORY();
+    for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
+    const larmor_status st = like_data(job, frames, weights, count, b, deviation, noise);
+    free(weights);
     return st;
 }
 
@@ -324,12 +335,110 @@ done:
     return st;
 }
 
-/* Maps from the data themselves are off by more than the noise of a good scan. */
-static double excess_of(const recon_job *job)
+/* ---- the weight of an earlier image ---- */
+
+static double data_of(const recon_frame *frames, int count)
 {
-    const double most = 3;
-    const int estimated = !job->given && larmor_raw_describe(job->raw).coils > 1;
-    return estimated ? most : 1;
+    double data = 0;
+    for (int i = 0; i < count; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    return data;
+}
+
+static recon_origin origin_of(const recon_job *job, const recon_frame *frames, int count)
+{
+    const recon_weight *known = &job->chosen;
+    if (job->choose != CHOOSE_AUTO) return ORIGIN_USER;
+    if (!recon_chooses(job)) return ORIGIN_NOISE;
+    const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
+    const int alike = ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE);
+    return alike && known->encoding == frames[0].group.encoding ? ORIGIN_SCAN : ORIGIN_DATA;
+}
+
+/* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
+ * the deviation of the noise in A^H b for a penalty. */
+static larmor_status weight_unit(const recon_job *job, larmor_op *A, const larmor_array *noise, double *unit)
+{
+    larmor_array *x;
+    double size;
+    if (job->method == RECON_CG) {
+        TRY(larmor_nrm2(noise, &size));
+        *unit = size * size / (double)larmor_array_count(noise);
+        return LARMOR_OK;
+    }
+    TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    larmor_status st = larmor_op_adjoint(A, noise, x);
+    if (!st) st = larmor_nrm2(x, &size);
+    *unit = size / sqrt((double)larmor_array_count(x));
+    larmor_array_free(x);
+    return st;
+}
+
+/* Keep the weight of this image for those of the scan that follow. */
+static larmor_status keep_weight(recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, const recon_result *result)
+{
+    double unit;
+    TRY(weight_unit(job, A, noise, &unit));
+    job->chosen = (recon_weight){.weight = result->weight,
+                                 .noise = result->noise,
+                                 .unit = unit,
+                                 .data = data_of(frames, count),
+                                 .choice = result->choice,
+                                 .encoding = frames[0].group.encoding};
+    return LARMOR_OK;
+}
+
+/* The kept weight for this image; frames with as many samples have the very same. */
+static larmor_status kept_weight(const recon_job *job, const recon_frame *frames, int count, larmor_op *A,
+                                 const larmor_array *noise, recon_result *result)
+{
+    const recon_weight *known = &job->chosen;
+    double unit = known->unit;
+    if (data_of(frames, count) != known->data) TRY(weight_unit(job, A, noise, &unit));
+    result->choice = known->choice;
+    result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
+    return LARMOR_OK;
+}
+
+/* ---- samples that are held out ---- */
+
+static void free_held(larmor_held_out *held)
+{
+    larmor_op_free(held->A);
+    larmor_array_free((larmor_array *)(uintptr_t)held->factors);
+    *held = (larmor_held_out){.A = NULL};
+}
+
+/* frames: copies whose weights are replaced by those of the samples that are kept. */
+static larmor_status hold_out_of(const recon_job *job, recon_frame *frames, larmor_array **factors, int count,
+                                 const larmor_circulant *C, const larmor_array *b, larmor_held_out *held)
+{
+    larmor_array *all = NULL;
+    int toeplitz;
+    for (int i = 0; i < count; i++) {
+        larmor_array *kept;
+        TRY(larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, SEED + (uint64_t)i, &kept, &factors[i]));
+        frames[i].weights = kept;
+    }
+    TRY(like_data(job, frames, factors, count, b, -1, &all));
+    held->factors = all;
+    return make_operator(job, frames, count, &held->A, &toeplitz);
+}
+
+static larmor_status hold_out(const recon_job *job, const recon_frame *frames, int count, const larmor_circulant *C,
+                              const larmor_array *b, larmor_held_out *held)
+{
+    recon_frame *own = calloc((size_t)count, sizeof *own);
+    larmor_array **factors = calloc((size_t)count, sizeof *factors);
+    larmor_status st = own && factors ? LARMOR_OK : NO_MEMORY();
+    if (!st) memcpy(own, frames, (size_t)count * sizeof *own);
+    if (!st) st = hold_out_of(job, own, factors, count, C, b, held);
+    for (int i = 0; own && factors && i < count; i++) {
+        if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
+        larmor_array_free(factors[i]);
+    }
+    free(own), free(factors);
+    return st;
 }
 
 /* ---- solutions ---- */
@@ -337,8 +446,9 @@ static double excess_of(const recon_job *job)
 /* What the iterative methods share. */
 typedef struct problem {
     larmor_op *A;
-    larmor_array *b, *noise; /* noise: a sample of it, or NULL */
+    larmor_array *b, *noise; /* noise: a sample of it */
     larmor_circulant *C;     /* or NULL */
+    larmor_held_out held;    /* where the weight is chosen */
     larmor_array *x;
 } problem;
 
@@ -363,56 +473,54 @@ done:
     return st;
 }
 
+/* 1 if the weight is that expected from the noise, or in units of it. */
+static int by_noise(const recon_job *job, const recon_result *result)
+{
+    return job->choose == CHOOSE_NOISE || result->origin == ORIGIN_NOISE;
+}
+
+/* The weight as result->origin says; r: NULL for conjugate gradients. A kept weight is there already. */
+static larmor_status find_weight(const recon_job *job, const problem *p, const larmor_regulariser *r, double unit,
+                                 const larmor_solve_opts *solve, recon_result *result)
+{
+    if (result->origin == ORIGIN_DATA) {
+        TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
+        result->weight = result->choice.weight;
+    } else if (by_noise(job, result)) {
+        TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
+        if (job->choose == CHOOSE_NOISE) result->weight *= job->lambda;
+    } else if (job->choose == CHOOSE_FIXED) {
+        result->weight = job->lambda * unit;
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status conjugate_gradients(const recon_job *job, const problem *p, recon_result *result)
 {
-    larmor_solve_opts solve = {.max_iter = job->iters,
-                               .tol = job->tol,
-                               .monitor = job->monitor,
-                               .user = job->user,
-                               .excess = excess_of(job)};
-    larmor_status st = LARMOR_OK;
+    larmor_solve_opts solve = {
+        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
     TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
-    if (recon_chooses(job) && p->C) {
-        solve.circulant = job->precondition < 0 ? NULL : p->C;
-        st = larmor_cg_choose(p->A, p->b, p->noise, p->C, p->x, &solve, &result->choice, &result->report);
-        result->weight = result->choice.weight;
-    } else {
-        result->weight = (job->choose == CHOOSE_AUTO ? RELATIVE_CG : job->lambda) * result->largest;
-        if (job->choose == CHOOSE_NOISE && p->C) {
-            TRY(larmor_weight_of_noise(p->A, p->b, p->noise, p->C, NULL, &result->weight));
-            result->weight *= job->lambda;
-        }
-        solve.lambda = result->weight;
-        st = solve_cg(job, p, &solve, &result->report);
-    }
+    TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
-    return st;
+    solve.lambda = result->weight;
+    return solve_cg(job, p, &solve, &result->report);
 }
 
 static larmor_status regularised(const recon_job *job, int frames, const problem *p, recon_result *result)
 {
     const larmor_regulariser_opts opts = recon_regulariser_opts(job, frames);
-    larmor_solve_opts solve = {.max_iter = job->iters,
-                               .tol = job->tol,
-                               .monitor = job->monitor,
-                               .user = job->user,
-                               .excess = excess_of(job)};
+    larmor_solve_opts solve = {
+        .max_iter = job->iters, .tol = job->tol, .monitor = job->monitor, .user = job->user};
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;
     OR(done, larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
                                        larmor_op_in_shape(p->A), &r));
     OR(done, larmor_lambda_unit(p->A, p->b, &unit));
+    OR(done, find_weight(job, p, r, unit, &solve, result));
+    if (job->choose != CHOOSE_FIXED) OR(done, larmor_regulariser_set_weight(r, result->weight));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
-    if (recon_chooses(job) && p->C) {
-        st = larmor_regularised_choose(p->A, p->b, p->noise, p->C, r, p->x, &solve, &result->choice, &result->report);
-    } else {
-        if (job->choose == CHOOSE_NOISE && p->C) {
-            OR(done, larmor_weight_of_noise(p->A, p->b, p->noise, p->C, r, &result->weight));
-            OR(done, larmor_regulariser_set_weight(r, result->weight * job->lambda));
-        }
-        st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->report);
-    }
+    st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->report);
     result->weight = larmor_regulariser_weight(r);
     result->lambda = unit > 0 ? result->weight / unit : 0;
 done:
@@ -430,36 +538,72 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, recon_resu
     return LARMOR_OK;
 }
 
-static larmor_status iterate(const recon_job *job, const recon_frame *frames, int count, larmor_array **x,
+/* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
+static larmor_status iterate(recon_job *job, const recon_frame *frames, int count, double noise, larmor_array **x,
                              recon_result *result)
 {
-    problem p = {NULL, NULL, NULL, NULL, NULL};
+    problem p = {.A = NULL};
     larmor_status st;
-    OR(done, noise_level(job, &frames[0], &result->noise));
+    result->origin = origin_of(job, frames, count);
+    if (job->sets && result->origin == ORIGIN_DATA) result->origin = ORIGIN_NOISE; /* the first set had none */
+    result->noise = result->origin == ORIGIN_SCAN ? job->chosen.noise : noise;
+    OR(done, circulant_of(job, frames, count, result->origin, &p.C)); /* first, for what it takes while it is made */
     OR(done, make_operator(job, frames, count, &p.A, &result->toeplitz));
     OR(done, gather(job, frames, count, p.A, &p.b));
     OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
-    OR(done, circulant_of(job, frames, count, &p.C));
     OR(done, sample_noise(job, frames, count, p.b, result->noise, &p.noise));
-    if (recon_chooses(job) && job->stage && job->stage(job->user, "choosing lambda")) {
+    if (result->origin == ORIGIN_SCAN) OR(done, kept_weight(job, frames, count, p.A, p.noise, result));
+    if (result->origin == ORIGIN_DATA && job->stage && job->stage(job->user, "choosing lambda")) {
         st = larmor_fail(LARMOR_STOPPED, "stopped by the caller before lambda was chosen");
         goto done;
     }
+    if (result->origin == ORIGIN_DATA) {
+        OR(done, hold_out(job, frames, count, p.C, p.b, &p.held));
+        p.held.noise = p.noise;
+    }
     st = job->method == RECON_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
-    result->chosen = recon_chooses(job) && p.C && result->choice.weight > 0;
+    if (!st && result->origin == ORIGIN_DATA) st = keep_weight(job, frames, count, p.A, p.noise, result);
     if (st == LARMOR_STOPPED) result->interrupted = 1, st = LARMOR_OK;
     st = forgive(st, *x, result);
 done:
+    free_held(&p.held);
     larmor_circulant_free(p.C);
     larmor_array_free(p.noise), larmor_array_free(p.b), larmor_op_free(p.A);
     return st;
 }
 
+/* The weight from an image of the first set of maps, which sees nearly all of the object; its frequencies have the
+ * circulant that the choice needs. Images with other numbers of samples choose for themselves. */
+static larmor_status choose_by_first_set(recon_job *job, const recon_frame *frame, double noise, recon_result *result)
+{
+    recon_job one = *job;
+    recon_result first = *result;
+    larmor_array *x = NULL;
+    one.sets = 0, one.precondition = 0;
+    one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
+    TRY(recon_one_of(job->maps, 0, &one.maps));
+    const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
+    larmor_array_free(x), larmor_array_free(one.maps);
+    TRY(st);
+    if (first.interrupted) return larmor_fail(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
+    job->chosen = one.chosen;
+    job->chosen.unit = 0;
+    return LARMOR_OK;
+}
+
 larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor_array **x, recon_result *result)
 {
     *x = NULL;
-    return job->method == RECON_GRID ? grid_frame(job, frames, x) : iterate(job, frames, count, x, result);
+    if (job->method == RECON_GRID) return grid_frame(job, frames, x);
+    double noise;
+    TRY(noise_level(job, &frames[0], &noise));
+    for (int i = 0; i < count; i++) TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
+    const int by_first_set = job->sets && origin_of(job, frames, count) == ORIGIN_DATA;
+    if (by_first_set) TRY(choose_by_first_set(job, frames, noise, result));
+    TRY(iterate(job, frames, count, noise, x, result));
+    if (by_first_set && result->origin == ORIGIN_SCAN) result->origin = ORIGIN_DATA;
+    return LARMOR_OK;
 }
 
 larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames)

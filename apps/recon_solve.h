@@ -23,7 +23,7 @@ larmor_status recon_solve(recon_job *job, recon_frame *frames, int count, larmor
 /* The regulariser's options for so many frames at once. */
 larmor_regulariser_opts recon_regulariser_opts(const recon_job *job, int frames);
 
-/* How many normal maps the method takes at most; those of a penalty have inner steps, too. */
+/* How many normal maps the method takes, about; those of a penalty have inner steps, too. */
 int64_t recon_normals(const recon_job *job);
 
 /* 1 if lambda is to be found from the data. */

@@ -92,6 +92,21 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
     return store(total, bytes);
 }
 
+/* Maps that are resized to at most 64 voxels in one dimension after the other, or copied where they are as small: the
+ * most numbers of one coil at a time. */
+static double coarse_maps(larmor_shape image)
+{
+    const int64_t side = 64;
+    double peak = 0, from = 0;
+    for (int d = 0; d < image.ndim; d++) {
+        if (image.dim[d] <= side) continue;
+        image.dim[d] = side;
+        const double to = (double)larmor_shape_count(image);
+        peak = fmax(peak, from + to), from = to;
+    }
+    return fmax(peak, (double)larmor_shape_count(image));
+}
+
 larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
     *bytes = 0;
@@ -102,8 +117,8 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     const double grid = size * (double)larmor_shape_count(doubled.image);
     double total = 0;
     LMR_TRY(nufft_bytes(dev, &doubled, doubled.image, 1, LMR_PRECOND_TOL, LARMOR_PLAN_ESTIMATE, &total));
-    total += (16.0 * p->image.ndim + size + 16) * (double)p->samples;       /* points twice, values, weights */
-    const double correlation = 3 * grid + (double)p->coils * size * 0x1p18; /* coarse maps of 64 voxels a side */
+    total += (16.0 * p->image.ndim + size + 16) * (double)p->samples; /* points twice, values, weights */
+    const double correlation = 3 * grid + (double)p->coils * size * coarse_maps(p->image);
     const double least = grid + (8.0 * p->image.ndim) * (double)p->samples;
     return store(fmax(total + grid, least + correlation), bytes);
 }

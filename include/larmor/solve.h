@@ -42,10 +42,8 @@ typedef struct larmor_solve_opts { /* zero means default */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
     double largest;   /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: chosen */
+    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
-    double excess;    /* the searches for a weight: how many times the noise all that is off the model may be taken to
-                         be, such as errors of coil maps; default 1 */
     larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
 } larmor_solve_opts;
 
@@ -146,13 +144,13 @@ LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor
 LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
                                       const larmor_solve_opts *opts, larmor_report *report);
 
-/* Alternating directions: x by a few conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
+/* Alternating directions: x by some conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
  *
  * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
- *          opts.inner: 2 steps by default.
- * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4; relative residuals: Wohlberg,
+ *          opts.inner: by default 3 steps or more, up to 30, until the inner residual is halved.
+ * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4, 4.3; relative residuals: Wohlberg,
  *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
  *          (2019). */
 LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
@@ -318,7 +316,7 @@ LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b,
  * alone.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     iterations, tolerance, penalty and inner: the regulariser's by default. lambda: Tikhonov, beside the
+ * opts     iterations, tolerance and penalty: the regulariser's by default. lambda: Tikhonov, beside the
  *          penalty. circulant: of A^H A, or of a series of one frame's, which speeds it up much. The monitor gets
  *          images.
  * report   may be NULL.
@@ -335,46 +333,58 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 /* ---- the weight of the penalty, from the data ---- */
 
 typedef struct larmor_choice {
-    double weight;      /* absolute: of |x|^2 in larmor_cg, of the regulariser in larmor_regularised */
-    double image_noise; /* the norm of the noise in the image at that weight */
-    double noise;       /* by what the sample of noise was multiplied to be what the data are off the model */
-    int tried;          /* weights that were tried */
-    int iters;          /* iterations that it took, those of the second sample of noise included */
+    double weight; /* absolute */
+    int tried;     /* weights that were tried */
+    int iters;     /* iterations that it took */
     double seconds;
 } larmor_choice;
 
-/* larmor_cg and larmor_regularised at the weight that makes the estimated error of the image smallest. The estimate is
- * Stein's, of |M A^H A (x - truth)|^2 with M near the inverse of A^H A where there are samples, so that it counts
- * spatial frequencies alike; how x follows the noise is found from a second sample of it.
- *
- * b        the data, with noise.
- * noise    another sample of the noise that b has, like b: independent of it, with the same deviation sample by sample;
- *          larmor_noise_fill makes white noise. Zeros for data without noise: the least weight is taken.
- * C        of A^H A, or of one frame's for a series.
- * x        start in, solution out; zeros are a good start.
- * opts     as of larmor_cg or larmor_regularised, whose preconditioner or circulant may but need not be of C; of
- *          larmor_cg lambda is ignored. They end when the error is small beside the noise of the image, or at tol.
- * choice   may be NULL, and report.
- * Errors   those of larmor_cg or larmor_regularised.
- * Source   Stein, Ann. Stat. 9, 1135 (1981); the trace from one sample of noise: Ramani, Blu, Unser, IEEE Trans. Image
- *          Process. 17, 1540 (2008); for MR reconstruction with weights in k-space: Ramani et al., IEEE Trans. Image
- *          Process. 21, 3659 (2012). docs/choosing.md shows what it is worth. */
-LARMOR_API larmor_status larmor_cg_choose(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                          const larmor_circulant *C, larmor_array *x, const larmor_solve_opts *opts,
-                                          larmor_choice *choice, larmor_report *report);
-LARMOR_API larmor_status larmor_regularised_choose(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                                   const larmor_circulant *C, larmor_regulariser *r, larmor_array *x,
-                                                   const larmor_solve_opts *opts, larmor_choice *choice,
-                                                   larmor_report *report);
+/* What larmor_choose_weight holds images against. */
+typedef struct larmor_held_out {
+    larmor_op *A;                /* of the data, with weights of 0 for the samples that are held out */
+    const larmor_array *factors; /* complex, like b: of the residuals that count, 0 where samples are kept */
+    const larmor_array *noise;   /* like b: noise as strong as that of b, which says where to begin and when solutions
+                                    are near enough; NULL where it is not known */
+} larmor_held_out;
 
-/* The weight in units of the noise, which is about the best in many scans, and where the search begins. For larmor_cg,
- * r NULL: the power of a sample's noise over that of a voxel of the image, as a Gaussian prior has it. For a
- * regulariser: the deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image.
+/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are not on
+ * the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not what it lacks.
  *
- * Errors  those of larmor_cg_choose. */
+ * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
+ * weights  [samples, readouts], real and >= 0, those of A; NULL for 1.
+ * C        of A^H A: its eigenvalues are the density of samples.
+ * kept     f64 [samples, readouts]: the weights, and 0 where a sample is held out; for larmor_op_sense.
+ * factors  f64 [samples, readouts]: one over the density where samples are held out, else 0; their roots, for every coil,
+ *          are those of larmor_held_out.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights,
+                                         const larmor_circulant *C, uint64_t seed, larmor_array **kept,
+                                         larmor_array **factors);
+
+/* The weight whose image from the samples that are kept predicts best those that are held out: at which |factors (A x -
+ * b)| is least. Errors of the model count like noise, and so does aliasing. For larmor_cg, r NULL, as opts.lambda; for
+ * larmor_regularised by larmor_regulariser_set_weight.
+ *
+ * b        the data.
+ * C        of A^H A, or of one frame's for a series.
+ * opts     as of larmor_cg or larmor_regularised, of which the monitor, penalty and inner count; or NULL.
+ * choice   also after an error.
+ * Errors   those of larmor_cg or larmor_regularised.
+ * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773
+ *          (2009). docs/choosing.md shows what it is worth. */
+LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
+                                              const larmor_circulant *C, const larmor_regulariser *r,
+                                              const larmor_solve_opts *opts, larmor_choice *choice);
+
+/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
+ * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,
+ * which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the
+ * deviation of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
+ *
+ * noise   a sample of noise like b, independent of b's but as strong sample by sample; larmor_noise_fill makes it.
+ * Errors  LARMOR_ERR_ARG; those of larmor_cg. */
 LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                                                const larmor_circulant *C, const larmor_regulariser *r,
-                                                double *weight);
+                                                const larmor_regulariser *r, double *weight);
 
 /* x, complex, <- independent numbers whose real and imaginary parts have mean 0 and this standard deviation; the same
  * seed gives the same numbers on every device. They are uniform, which is as good for all that larmor asks of noise.

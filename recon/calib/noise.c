@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/random.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -140,4 +141,13 @@ larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
         st = whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed);
     larmor_array_free(mixed);
     return st;
+}
+
+larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed)
+{
+    if (!x || !lmr_is_complex(x->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "noise: a complex array is needed");
+    if (!(deviation >= 0) || !isfinite(deviation))
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise: the deviation is %g, expected a finite number >= 0", deviation);
+    LMR_TRY(lmr_random_fill(x, seed));
+    return larmor_axpby(sqrt(3.) * deviation, x, 0, x); /* uniform in (-1, 1) has variance 1/3 */
 }

@@ -1,8 +1,9 @@
-/* The search for the weight with the smallest estimated error. SPDX-License-Identifier: Apache-2.0 */
+/* The search for the weight whose image predicts samples that were held out. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CHOOSE_H
 #define LMR_CHOOSE_H
 
-#include "recon/choose/risk.h"
+#include "larmor/solve.h"
+#include "recon/precond/circulant.h"
 
 /* Values of a function of the weight at growing logarithms of it. */
 typedef struct lmr_curve {
@@ -19,35 +20,39 @@ double lmr_curve_lowest(const lmr_curve *c);
 /* The number of the lowest point. */
 int lmr_curve_index(const lmr_curve *c);
 
-/* ---- solutions for b and for a sample of noise ---- */
+/* ---- solutions from the samples that are kept ---- */
 
-typedef struct lmr_pair {
-    lmr_risk risk;
+typedef struct lmr_trial {
+    larmor_op *A; /* of all samples */
+    const larmor_array *b;
+    const larmor_held_out *held;
     const larmor_circulant *c;
-    larmor_array *x, *J;   /* solutions for b and for the noise at weight `at` */
-    larmor_array *fx, *fJ; /* (C + at e) times the transforms of E^-1 x and E^-1 J */
-    larmor_array *t;       /* the transform of E twice */
-    larmor_array *factors;
-    double at, least; /* at: 0 before the first */
-    double excess;    /* the most that the noise is multiplied by */
+    larmor_array *x;              /* the solution from the samples that are kept */
+    larmor_array *rhs;            /* A^H b of them */
+    larmor_array *image, *factors; /* like x */
+    larmor_array *residual;       /* like b */
+    double square;                /* |b|^2 */
+    double least;                 /* the smallest weight */
+    double expected;              /* the weight that the noise alone would ask for; 0 where there is none */
+    double deviation;             /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
+    double size;                  /* the norm of an image, about */
+    double noise;                 /* the norm of the noise in an image, about; 0 where it is not known */
+    lmr_curve curve;
     larmor_monitor monitor;
     void *user;
     larmor_choice choice;
-} lmr_pair;
+} lmr_trial;
 
-/* x is the caller's; its content is the start. */
-larmor_status lmr_pair_create(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                              const larmor_circulant *c, larmor_array *x, lmr_pair *s);
-void lmr_pair_free(lmr_pair *s);
-/* A larmor_monitor of an lmr_pair: shows the caller's that no iterations are counted yet, and asks it whether to stop. */
-int lmr_pair_watch(void *pair, const larmor_progress *progress);
-/* The noise's power over the image's, which is the best weight where the image's spectrum is flat. */
-larmor_status lmr_pair_weight(lmr_pair *s, const larmor_array *noise, double *weight);
-/* The deviation of the noise in A^H b, averaged over k-space as it makes the noise of an image. */
-larmor_status lmr_pair_deviation(const lmr_pair *s, const larmor_array *noise, double *deviation);
-/* x, J <- the solutions at a weight, to a small part of the noise in them. */
-larmor_status lmr_pair_solve(lmr_pair *s, double weight);
-/* After that: make the noise what the data are off the model. */
-larmor_status lmr_pair_rate(lmr_pair *s, const larmor_array *b, const larmor_array *noise);
+larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
+                               const larmor_circulant *c, lmr_trial *t);
+void lmr_trial_free(lmr_trial *t);
+/* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to stop. */
+int lmr_trial_watch(void *trial, const larmor_progress *progress);
+/* x <- the solution with weight |x|^2 / 2 from the samples that are kept. */
+larmor_status lmr_trial_solve(lmr_trial *t, double weight);
+/* Enter how far x is from the samples that are held out. */
+larmor_status lmr_trial_judge(lmr_trial *t, double weight);
+/* The weight of a regulariser, into t->choice. */
+larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 
 #endif

@@ -173,7 +173,6 @@ const lmr_regulariser_kind lmr_regulariser_llr = {
     .tol = 5e-3,
     .max_iter = 100,
     .penalty = 5e-3,
-    .inner = 3,
     .strength = 1,
     .curvature = SHIFTS,
     .make = make,

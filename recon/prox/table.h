@@ -12,7 +12,6 @@ typedef struct lmr_regulariser_kind {
     double lambda, tol; /* defaults */
     int max_iter;
     double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
-    int inner;        /* of larmor_admm */
     double strength;  /* of the expected weight, in units of the deviation of the noise in A^H b */
     double curvature; /* of a typical eigenvalue of K^H K */
     /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */

@@ -37,7 +37,6 @@ const lmr_regulariser_kind lmr_regulariser_tv = {
     .tol = 5e-3,
     .max_iter = 100,
     .penalty = 5e-3,
-    .inner = 3,
     .strength = 1.2,
     .curvature = 2,
     .make = make,

@@ -159,7 +159,6 @@ const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .tol = 5e-3,
     .max_iter = 100,
     .penalty = 5e-3,
-    .inner = 3,
     .strength = 2,
     .curvature = 1,
     .make = make,

@@ -4,15 +4,17 @@
 
 #include <math.h>
 
-enum { DEFAULT_ITERS = 50, DEFAULT_INNER = 2, POWER_STEPS = 6, BALANCE_EVERY = 2 };
+enum { DEFAULT_ITERS = 50, LEAST_INNER = 3, MOST_INNER = 30, POWER_STEPS = 6, BALANCE_EVERY = 2 };
+
+#define INNER_FALL 0.5 /* of the inner residual in one iteration, at least */
 
 static larmor_status set_penalty(lmr_admm *s, double penalty)
 {
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
-    if (!s->circulant) return LARMOR_OK; /* M is the caller's, or NULL */
+    if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
     larmor_op_free(s->M), s->M = NULL;
-    return larmor_circulant_inverse(s->circulant, s->f.lambda, s->K, penalty, &s->M);
+    return s->make(s->maker, penalty, &s->M);
 }
 
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
@@ -35,14 +37,16 @@ static larmor_status precondition(lmr_admm *s, double *product)
     return lmr_real_dot(s->r, s->m, product);
 }
 
-/* x, N x <- after some conjugate gradient steps on (N + penalty K^H K) x = A^H b + penalty K^H (z - u) */
-static larmor_status solve_x(lmr_admm *s, larmor_array *x, int steps)
+/* x, N x <- after some conjugate gradient steps on (N + penalty K^H K) x = A^H b + penalty K^H (z - u). */
+static larmor_status solve_x(lmr_admm *s, larmor_array *x)
 {
-    double rm, before, curvature, other;
+    double rm, first, before, curvature, other;
+    int taken = 0;
     LMR_TRY(inner_residual(s));
     LMR_TRY(precondition(s, &rm));
     LMR_TRY(larmor_copy(s->m, s->p));
-    for (int i = 0; i < steps && rm > 0; i++) {
+    first = rm;
+    while (taken < s->most && rm > 0) {
         LMR_TRY(lmr_data_normal(&s->f, s->p, s->Np));
         if (s->K)
             LMR_TRY(larmor_op_normal(s->K, s->p, s->Kp));
@@ -58,11 +62,12 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x, int steps)
         const double step = rm / all;
         LMR_TRY(larmor_axpby(step, s->p, 1, x));
         LMR_TRY(larmor_axpby(step, s->Np, 1, s->Nx));
-        if (i + 1 == steps) break;
+        if (++taken == s->most) break;
         LMR_TRY(larmor_axpby(-step, s->Np, 1, s->r));
         LMR_TRY(larmor_axpby(-step * s->penalty, s->Kp, 1, s->r));
         before = rm;
         LMR_TRY(precondition(s, &rm));
+        if (taken >= s->least && rm <= INNER_FALL * INNER_FALL * first) break;
         LMR_TRY(larmor_axpby(1, s->m, rm / before, s->p));
     }
     return lmr_map(s->K, x, s->Kx);
@@ -137,9 +142,10 @@ larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const
     larmor_op *A = s->f.A;
     larmor_array **images[] = {&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp, &s->m};
     larmor_array **splits[] = {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work};
-    s->K = K, s->g = g, s->weight = weight, s->circulant = o->circulant;
-    s->inner = o->inner ? o->inner : DEFAULT_INNER;
-    if (!s->circulant) s->M = larmor_op_ref(o->precondition);
+    s->K = K, s->g = g, s->weight = weight;
+    s->least = o->inner ? o->inner : LEAST_INNER;
+    s->most = o->inner ? o->inner : MOST_INNER;
+    if (!s->make) s->M = larmor_op_ref(o->precondition);
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 7, images));
     LMR_TRY(lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), 5, splits));
     return first_penalty(o, s);
@@ -169,20 +175,10 @@ larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
     return LARMOR_OK;
 }
 
-larmor_status lmr_admm_follow(lmr_admm *s, const lmr_admm *lead)
-{
-    if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / lead->penalty, s->u, 0, s->u));
-    s->penalty = lead->penalty;
-    if (s->M == lead->M) return LARMOR_OK;
-    larmor_op_free(s->M);
-    s->M = larmor_op_ref(lead->M);
-    return LARMOR_OK;
-}
-
 larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
 {
     LMR_TRY(larmor_copy(x, s->before));
-    LMR_TRY(solve_x(s, x, s->inner));
+    LMR_TRY(solve_x(s, x));
     LMR_TRY(solve_z(s));
     return primal_residual(s, primal);
 }
@@ -222,20 +218,27 @@ static larmor_status objective_of(lmr_admm *s, const larmor_array *x, double *ob
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report)
 {
-    LMR_TRY(lmr_admm_start(s, x));
-    return lmr_admm_go_on(s, b, x, opts, report);
-}
-
-larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
-                             larmor_report *report)
-{
     lmr_run run;
     double objective;
+    LMR_TRY(lmr_admm_start(s, x));
     LMR_TRY(lmr_run_begin(s->f.who, s->f.A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
     larmor_status st = objective_of(s, x, &objective);
     if (!st) st = lmr_run_start(&run, x, objective, s->f.square / 2);
     if (!st) st = iterate(&run, s, x);
     return lmr_run_end(&run, st, x, report);
+}
+
+/* What larmor_admm makes M from. */
+typedef struct image_problem {
+    const larmor_circulant *circulant;
+    larmor_op *K;
+    double lambda;
+} image_problem;
+
+static larmor_status image_inverse(const void *maker, double penalty, larmor_op **M)
+{
+    const image_problem *p = maker;
+    return larmor_circulant_inverse(p->circulant, p->lambda, p->K, penalty, M);
 }
 
 larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g, larmor_array *x,
@@ -244,7 +247,8 @@ larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, lar
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
     if (!g) return LMR_FAIL(LARMOR_ERR_ARG, "admm: a proximal map is needed");
     LMR_TRY(lmr_run_check("admm", A, b, x, &o));
-    lmr_admm s = {.penalty = 0};
+    const image_problem image = {o.circulant, K, o.lambda};
+    lmr_admm s = {.make = o.circulant ? image_inverse : NULL, .maker = &image};
     larmor_status st = lmr_data_create("admm", A, b, o.lambda, &s.f);
     if (!st) st = lmr_admm_create(K, g, 1, &o, &s);
     if (!st)

@@ -5,21 +5,26 @@
 
 #include "recon/solve/solve.h"
 
+/* *M <- near the inverse of N + penalty K^H K. */
+typedef larmor_status (*lmr_admm_inverse)(const void *maker, double penalty, larmor_op **M);
+
 /* N x = (A^H A + lambda) x is carried along through the inner steps: neither their start nor the objective needs a
  * normal map of its own. */
 typedef struct lmr_admm {
     lmr_data f;
     larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
     larmor_prox *g;
-    double weight; /* of g */
-    const larmor_circulant *circulant;
+    double weight;         /* of g */
+    lmr_admm_inverse make; /* of M, with each penalty; NULL: M stays */
+    const void *maker;
     double penalty;
-    int inner, steps;
+    int least, most; /* inner steps */
+    int steps;
     larmor_array *Nx, *before, *r, *p, *Np, *Kp, *m; /* like x; Kp: K^H K p, m: M r */
     larmor_array *Kx, *z, *zbefore, *u, *work;       /* like K x; u: the scaled multipliers */
 } lmr_admm;
 
-/* All but f, which must be there and belongs to s, also after an error. */
+/* All but f, which must be there and belongs to s, also after an error, and make and its maker, which outlives s. */
 larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s);
 void lmr_admm_free(lmr_admm *s);
 
@@ -31,11 +36,7 @@ larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal);
 larmor_status lmr_admm_balance(lmr_admm *s, double primal);
 /* Another weight from now on, near whose solution the multipliers are scaled. */
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight);
-/* Take over another's penalty and preconditioner. */
-larmor_status lmr_admm_follow(lmr_admm *s, const lmr_admm *lead);
-/* Iterate on from the x of the last step as opts say; lmr_admm_run starts at x first. b: |b| is that of s->f. */
-larmor_status lmr_admm_go_on(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
-                             larmor_report *report);
+/* From x, as opts say. b: |b| is that of s->f. */
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report);
 

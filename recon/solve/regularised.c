@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "recon/precond/circulant.h"
+
 /* ---- the unit of lambda ---- */
 
 larmor_status lmr_typical(const larmor_array *x, double *magnitude)
@@ -65,13 +67,13 @@ void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 
 void lmr_regularised_free(lmr_regularised *u)
 {
-    larmor_op_free(u->AE), larmor_op_free(u->M), larmor_array_free(u->z);
+    larmor_op_free(u->AE), larmor_array_free(u->z);
 }
 
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u)
 {
     const larmor_penalty *p = &r->penalty;
-    *u = (lmr_regularised){.E = p->E, .x = x};
+    *u = (lmr_regularised){.r = r, .E = p->E, .x = x};
     if (!p->E) {
         u->AE = larmor_op_ref(A), u->z = larmor_array_ref(x);
         return LARMOR_OK;
@@ -126,7 +128,8 @@ fail:
     return st;
 }
 
-larmor_status lmr_op_each(larmor_op *M, int frames, larmor_op **out)
+/* The same M for every frame. */
+static larmor_status each_frame(larmor_op *M, int frames, larmor_op **out)
 {
     larmor_op **all = calloc((size_t)frames, sizeof *all);
     if (!all) return LMR_NO_MEMORY();
@@ -136,20 +139,17 @@ larmor_status lmr_op_each(larmor_op *M, int frames, larmor_op **out)
     return st;
 }
 
-/* larmor_admm makes its own from a circulant where z is one image; elsewhere u->M takes its place. */
-static larmor_status precondition(const larmor_regulariser *r, larmor_solve_opts *o, lmr_regularised *u)
+larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M)
 {
-    larmor_op *M;
-    if (!o->circulant) return LARMOR_OK;
-    LMR_TRY(larmor_circulant_inverse(o->circulant, o->lambda, NULL, r->kind->curvature * o->penalty, &M));
-    const int series = larmor_op_in_shape(M).ndim < r->shape.ndim;
-    larmor_status st = LARMOR_OK;
-    if (r->penalty.E)
-        st = precondition_extended(r, M, 6 * o->penalty, &u->M);
-    else if (series)
-        st = lmr_op_each(M, (int)r->shape.dim[r->shape.ndim - 1], &u->M);
-    if (u->M) o->circulant = NULL, o->precondition = u->M;
-    larmor_op_free(M);
+    const lmr_regularised *u = regularised;
+    const larmor_regulariser *r = u->r;
+    const int series = u->circulant->eigenvalues->shape.ndim < r->shape.ndim;
+    larmor_op *one;
+    if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
+    LMR_TRY(larmor_circulant_inverse(u->circulant, u->lambda, NULL, r->kind->curvature * penalty, &one));
+    const larmor_status st = series ? each_frame(one, (int)r->shape.dim[r->shape.ndim - 1], M)
+                                    : precondition_extended(r, one, 6 * penalty, M);
+    larmor_op_free(one);
     return st;
 }
 
@@ -161,11 +161,11 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
     double largest = o->largest;
     if (o->max_iter == 0) o->max_iter = r->kind->max_iter;
     if (o->tol == 0) o->tol = r->kind->tol;
-    if (o->inner == 0) o->inner = r->kind->inner;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
     lmr_regularised_watch(u, o);
-    return precondition(r, o, u);
+    u->circulant = o->circulant, u->lambda = o->lambda;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
@@ -196,7 +196,7 @@ static larmor_status weigh(larmor_op *A, const larmor_array *b, larmor_regularis
 static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, const larmor_solve_opts *o,
                            lmr_regularised *u, larmor_report *report)
 {
-    lmr_admm s = {.penalty = 0};
+    lmr_admm s = {.make = u->circulant ? lmr_regularised_inverse : NULL, .maker = u};
     larmor_status st = lmr_run_check("admm", u->AE, b, u->z, o);
     if (!st) st = lmr_data_create("admm", u->AE, b, o->lambda, &s.f);
     if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, r->weight, o, &s);

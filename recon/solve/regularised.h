@@ -7,10 +7,13 @@
 
 /* The solver works on z, the caller sees images x = E z. */
 typedef struct lmr_regularised {
-    larmor_op *AE, *M;
+    larmor_op *AE;
     larmor_array *z;
-    larmor_op *E; /* not owned, nor is x */
+    const larmor_regulariser *r; /* not owned, as E, x and circulant are not */
+    larmor_op *E;
     larmor_array *x;
+    const larmor_circulant *circulant; /* or NULL; with lambda what lmr_regularised_inverse needs */
+    double lambda;
     larmor_monitor monitor;
     void *user;
 } lmr_regularised;
@@ -23,15 +26,14 @@ larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, c
 /* A E, and z with E z = x; to be freed in any case. */
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u);
 void lmr_regularised_free(lmr_regularised *u);
-/* The regulariser's defaults in o, and a preconditioner that fits z. */
+/* The regulariser's defaults in o; what else u needs of o. */
 larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A, larmor_solve_opts *o,
                                        lmr_regularised *u);
+/* An lmr_admm_inverse that fits z; of an lmr_regularised with a circulant. */
+larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M);
 /* Have o's monitor see images. */
 void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
 /* x <- E z after a run that ended with st; returns st, or what went wrong. */
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);
-
-/* The same M for every frame. */
-larmor_status lmr_op_each(larmor_op *M, int frames, larmor_op **out);
 
 #endif

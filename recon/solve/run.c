@@ -103,12 +103,6 @@ fail:
     return st;
 }
 
-larmor_status lmr_data_of(const char *who, larmor_op *A, larmor_array *rhs, double square, double lambda, lmr_data *f)
-{
-    *f = (lmr_data){.who = who, .A = A, .lambda = lambda, .square = square, .rhs = larmor_array_ref(rhs)};
-    return LARMOR_OK;
-}
-
 void lmr_data_free(lmr_data *f)
 {
     larmor_array_free(f->rhs);

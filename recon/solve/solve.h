@@ -20,9 +20,6 @@ typedef struct lmr_data {
 
 /* Errors: LARMOR_ERR_NUMERIC if b or A^H b is not finite. */
 larmor_status lmr_data_create(const char *who, larmor_op *A, const larmor_array *b, double lambda, lmr_data *f);
-/* The same from A^H b and |b|^2; rhs is kept. */
-larmor_status lmr_data_of(const char *who, larmor_op *A, larmor_array *rhs, double square, double lambda,
-                          lmr_data *f);
 void lmr_data_free(lmr_data *f);
 larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_array *z); /* z <- N x */
 /* f(x) from x and N x. Errors: LARMOR_ERR_NUMERIC if it is negative, as only a wrong adjoint makes it. */

@@ -37,9 +37,24 @@ typedef struct scan {
     larmor_array *traj, *maps, *b, *noise;
     larmor_op *A;
     larmor_circulant *C;
+    larmor_held_out held;
+    larmor_array *factors;
     cplx *truth;
     double deviation;
 } scan;
+
+/* A tenth of the spokes. */
+static void hold_out(scan *s)
+{
+    larmor_array *kept, *factors;
+    assert_ok(larmor_hold_out(s->traj, NULL, s->C, 3, &kept, &factors));
+    assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = kept}, &s->held.A));
+    s->factors = zeros(LARMOR_C64, s->b->shape);
+    assert_ok(larmor_fill(s->factors, 1));
+    assert_ok(larmor_sense_weigh(factors, s->factors));
+    s->held.factors = s->factors, s->held.noise = s->noise;
+    larmor_array_free(kept), larmor_array_free(factors);
+}
 
 /* Data of two discs, with noise of this deviation relative to the mean sample; `noise` is another sample of it. */
 static scan noisy_scan(double relative)
@@ -70,6 +85,7 @@ static scan noisy_scan(double relative)
     assert_ok(larmor_axpby(1, s.noise, 1, s.b));
     assert_ok(larmor_noise_fill(s.noise, s.deviation, 8));
     assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.image, LARMOR_C64, &s.C));
+    hold_out(&s);
     larmor_array_free(x);
     free(k), free(maps);
     return s;
@@ -77,6 +93,7 @@ static scan noisy_scan(double relative)
 
 static void free_scan(scan *s)
 {
+    larmor_op_free(s->held.A), larmor_array_free(s->factors);
     larmor_array_free(s->traj), larmor_array_free(s->maps), larmor_array_free(s->b), larmor_array_free(s->noise);
     larmor_op_free(s->A), larmor_circulant_free(s->C);
     free(s->truth);
@@ -92,25 +109,6 @@ static double error_of(const scan *s, const larmor_array *x)
     cplx *got = values_of(x);
     const double error = difference(got, s->truth, VOXELS);
     free(got);
-    return error;
-}
-
-/* By conjugate gradients, name NULL, or a regulariser; the image's error is returned. */
-static double chosen(const scan *s, const char *name, larmor_choice *choice)
-{
-    larmor_array *x = zeros(LARMOR_C64, s->image);
-    larmor_regulariser *r = NULL;
-    const larmor_solve_opts opts = {.circulant = s->C};
-    if (name) {
-        assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
-        assert_ok(larmor_regularised_choose(s->A, s->b, s->noise, s->C, r, x, &opts, choice, NULL));
-        assert_true(larmor_regulariser_weight(r) == choice->weight);
-    } else {
-        assert_ok(larmor_cg_choose(s->A, s->b, s->noise, s->C, x, &opts, choice, NULL));
-    }
-    const double error = error_of(s, x);
-    larmor_regulariser_free(r);
-    larmor_array_free(x);
     return error;
 }
 
@@ -132,6 +130,16 @@ static double given(const scan *s, const char *name, double weight)
     return error;
 }
 
+/* The weight by conjugate gradients, name NULL, or of a regulariser; the image's error is returned. */
+static double chosen(const scan *s, const char *name, larmor_choice *choice)
+{
+    larmor_regulariser *r = NULL;
+    if (name) assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
+    assert_ok(larmor_choose_weight(s->A, s->b, &s->held, s->C, r, &(larmor_solve_opts){.circulant = s->C}, choice));
+    larmor_regulariser_free(r);
+    return given(s, name, choice->weight);
+}
+
 static const char *const penalties[] = {NULL, "tv", "wavelet"};
 
 static void the_image_is_near_the_best_of_all_weights(void **state)
@@ -143,7 +151,7 @@ static void the_image_is_near_the_best_of_all_weights(void **state)
         const double error = chosen(&s, penalties[p], &choice);
         double best = error;
         for (int i = -2; i <= 2; i++) best = fmin(best, given(&s, penalties[p], choice.weight * pow(10, 0.4 * i)));
-        assert_at_most(error, 1.25 * best); /* so few voxels estimate less well than an image */
+        assert_at_most(error, 1.15 * best);
     }
     free_scan(&s);
 }
@@ -173,64 +181,133 @@ static void data_ten_times_as_large_have_the_same_image_ten_times_as_large(void 
         chosen(&s, penalties[p], &ten);
         /* |x|^2 beside |A x - b|^2 has no unit of the data, |x| has */
         assert_at_most(fabs(ten.weight / one.weight / (p ? 10 : 1) - 1), 1e-2);
-        assert_at_most(fabs(ten.image_noise / one.image_noise / 10 - 1), 1e-2);
-        assert_at_most(fabs(ten.noise / one.noise - 1), 1e-2);
+        assert_int_equal(ten.tried, one.tried);
         free_scan(&s);
     }
 }
 
-static void a_sample_of_noise_that_is_too_large_is_found_out(void **state)
+/* The noise says where to begin and when to stop, but the samples that are held out decide. */
+static void the_choice_hardly_depends_on_what_the_noise_is_taken_for(void **state)
 {
     (void)state;
-    const double factor[] = {1, 3, 10};
-    for (int p = 0; p < 2; p++)
-        for (int f = 0; f < 3; f++) {
-            larmor_choice choice;
-            scan s = noisy_scan(0.3);
-            scale(s.noise, factor[f]);
-            chosen(&s, penalties[p], &choice);
-            assert_at_most(fabs(choice.noise * factor[f] - 1), 0.2);
-            free_scan(&s);
+    const double factor[] = {0.1, 10};
+    for (int p = 0; p < 3; p++) {
+        larmor_choice choice;
+        scan s = noisy_scan(0.3);
+        const double right = chosen(&s, penalties[p], &choice);
+        for (int f = 0; f < 2; f++) {
+            scan t = noisy_scan(0.3);
+            scale(t.noise, factor[f]);
+            assert_at_most(chosen(&t, penalties[p], &choice), 1.1 * right);
+            free_scan(&t);
         }
+        s.held.noise = NULL;
+        assert_at_most(chosen(&s, penalties[p], &choice), 1.1 * right);
+        free_scan(&s);
+    }
 }
 
-static void without_noise_the_weight_is_the_least(void **state)
+static void without_noise_the_weight_is_smaller_and_the_image_right(void **state)
 {
     (void)state;
     for (int p = 0; p < 3; p++) {
         larmor_choice noisy, still;
         scan s = noisy_scan(0.3), t = noisy_scan(0);
-        double largest;
         chosen(&s, penalties[p], &noisy);
-        const double error = chosen(&t, penalties[p], &still);
-        assert_ok(larmor_opnorm(t.A, 15, &largest));
+        assert_at_most(chosen(&t, penalties[p], &still), 0.1);
         assert_true(still.weight > 0 && still.weight < noisy.weight);
-        if (!p) assert_at_most(still.weight, 1e-2 * largest);
-        assert_at_most(error, 0.1);
         free_scan(&s), free_scan(&t);
     }
+}
+
+/* ---- samples held out ---- */
+
+/* How many of a row of ten are held out: of the readouts if `whole`, else of the samples. */
+static void check_held(const double *points, int64_t samples, int64_t readouts, int whole)
+{
+    scan s = noisy_scan(0);
+    larmor_array *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
+    double *w = malloc((size_t)(samples * readouts) * sizeof *w);
+    for (int64_t i = 0; i < samples * readouts; i++) w[i] = 0.5;
+    larmor_array *weights = real_array(LARMOR_SHAPE(samples, readouts), w);
+    assert_ok(larmor_hold_out(traj, weights, s.C, 3, &kept, &factors));
+    double *f = malloc((size_t)(samples * readouts) * sizeof *f);
+    assert_ok(larmor_array_read(kept, w, larmor_array_bytes(kept)));
+    assert_ok(larmor_array_read(factors, f, larmor_array_bytes(factors)));
+    const int64_t step = whole ? samples : 1, count = samples * readouts / step;
+    for (int64_t first = 0; first + 10 <= count; first += 10) {
+        int held = 0;
+        for (int64_t i = first; i < first + 10; i++) held += w[i * step] == 0;
+        assert_int_equal(held, 1);
+    }
+    for (int64_t i = 0; i < samples * readouts; i++) {
+        assert_true(w[i] == (f[i] > 0 ? 0 : 0.5));
+        if (whole) assert_true((w[i] == 0) == (w[i - i % samples] == 0));
+    }
+    larmor_array_free(traj), larmor_array_free(weights), larmor_array_free(kept), larmor_array_free(factors);
+    free(w), free(f);
+    free_scan(&s);
+}
+
+static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_one_of_ten_samples(void **state)
+{
+    (void)state;
+    double *spokes = radial_points(N, 2 * N, 40), grid[2 * 24 * 24];
+    for (int i = 0; i < 24 * 24; i++) grid[2 * i] = i % 24 - 12, grid[2 * i + 1] = i / 24 - 12;
+    check_held(spokes, 2 * N, 40, 1);
+    check_held(spokes, 2 * N, 12, 0);
+    check_held(grid, 24, 24, 0);
+    free(spokes);
+}
+
+/* ---- the weight expected from the noise ---- */
+
+/* Of cg, and of total variation. */
+static void expected(const scan *s, double weight[2])
+{
+    larmor_regulariser *tv;
+    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s->image, &tv));
+    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s->A, s->b, s->noise, p ? tv : NULL, &weight[p]));
+    assert_refused(larmor_weight_of_noise(s->A, s->b, NULL, tv, &(double){0}), LARMOR_ERR_ARG, "weight of noise: ");
+    larmor_regulariser_free(tv);
 }
 
 static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state)
 {
     (void)state;
-    scan s = noisy_scan(0.06);
-    larmor_regulariser *tv;
-    double one[2], three[2];
-    assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s.image, &tv));
-    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &one[p]));
-    scale(s.noise, 3);
-    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &three[p]));
-    assert_at_most(fabs(three[0] / one[0] / 9 - 1), 0.5); /* the image's power is known but for the noise in it */
-    assert_at_most(fabs(three[1] / one[1] / 3 - 1), 1e-4);
+    scan s = noisy_scan(0.1), t = noisy_scan(0.3);
+    double one[2], three[2], scaled[2];
+    expected(&s, one), expected(&t, three);
+    assert_at_most(fabs(three[0] / one[0] / 9 - 1), 0.3); /* the image's power is known but for the noise in it */
+    assert_at_most(fabs(three[1] / one[1] / 3 - 1), 0.1);
     /* for data and noise of another unit: none of it, and that of the data */
-    scale(s.noise, 10. / 3), scale(s.b, 10);
-    for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s.A, s.b, s.noise, s.C, p ? tv : NULL, &three[p]));
-    assert_at_most(fabs(three[0] / one[0] - 1), 1e-3);
-    assert_at_most(fabs(three[1] / one[1] / 10 - 1), 1e-3);
-    assert_refused(larmor_weight_of_noise(s.A, s.b, NULL, s.C, tv, &one[0]), LARMOR_ERR_ARG, "weight of noise: ");
-    larmor_regulariser_free(tv);
-    free_scan(&s);
+    scale(s.noise, 10), scale(s.b, 10);
+    expected(&s, scaled);
+    assert_at_most(fabs(scaled[0] / one[0] - 1), 1e-2);
+    assert_at_most(fabs(scaled[1] / one[1] / 10 - 1), 1e-2);
+    /* noise that the data do not have, as where signal is taken for it */
+    scale(t.noise, 3);
+    expected(&t, scaled);
+    assert_at_most(fabs(scaled[0] / three[0] - 1), 0.2);
+    assert_at_most(fabs(scaled[1] / three[1] - 1), 0.1);
+    free_scan(&s), free_scan(&t);
+}
+
+/* 1.5 here, for so few voxels; docs/choosing.md has the ratios of images. */
+static void the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one(void **state)
+{
+    (void)state;
+    const double noise[] = {0.05, 0.5};
+    for (int i = 0; i < 2; i++) {
+        scan s = noisy_scan(noise[i]);
+        double weight[2];
+        expected(&s, weight);
+        for (int p = 0; p < 2; p++) {
+            larmor_choice choice;
+            assert_at_most(given(&s, penalties[p], weight[p]), 1.5 * chosen(&s, penalties[p], &choice));
+        }
+        free_scan(&s);
+    }
 }
 
 static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **state)
@@ -262,9 +339,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_image_is_near_the_best_of_all_weights),
     cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
     cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
-    cmocka_unit_test(a_sample_of_noise_that_is_too_large_is_found_out),
-    cmocka_unit_test(without_noise_the_weight_is_the_least),
+    cmocka_unit_test(the_choice_hardly_depends_on_what_the_noise_is_taken_for),
+    cmocka_unit_test(without_noise_the_weight_is_smaller_and_the_image_right),
+    cmocka_unit_test(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_one_of_ten_samples),
     cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
+    cmocka_unit_test(the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one),
     cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
 };
 

@@ -1,0 +1,71 @@
+/* The weight that is expected from the level of the noise: what the data and a sample of the noise become after a few
+ * steps of conjugate gradients says how strong image and noise are. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "recon/choose/choose.h"
+#include "recon/prox/table.h"
+
+#define ROUGH 0.03 /* the weight of those steps, relative to the mean eigenvalue of A^H A */
+#define LEAST 0.1  /* the image's power relative to that of the noise in it, at least */
+#define OF_CG 5.   /* times the weight that a Gaussian prior with a flat spectrum has: images are weaker at the rim */
+#define OF_PENALTY 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
+
+enum { STEPS = 10 };
+
+static double power_of(double norm, const larmor_array *x)
+{
+    return norm * norm / (double)larmor_array_count(x);
+}
+
+/* The norms of the image that is nearly A x = y, to a floor, and of A x - y. */
+static larmor_status rough(larmor_op *A, const larmor_array *y, double floor, larmor_array *x, larmor_array *Ax,
+                           double *size, double *misfit)
+{
+    const larmor_solve_opts opts = {.max_iter = STEPS, .tol = 1e-3, .lambda = floor};
+    LMR_TRY(larmor_zero(x));
+    LMR_TRY(larmor_cg(A, y, x, &opts, NULL));
+    LMR_TRY(larmor_nrm2(x, size));
+    LMR_TRY(larmor_op_forward(A, x, Ax));
+    LMR_TRY(larmor_axpby(-1, y, 1, Ax));
+    return larmor_nrm2(Ax, misfit);
+}
+
+static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                            const larmor_regulariser *r, larmor_array *x, larmor_array *Ax, double *weight)
+{
+    double whole, folded, own, left, image, misfit;
+    LMR_TRY(larmor_nrm2(noise, &whole));
+    LMR_TRY(larmor_op_adjoint(A, noise, x));
+    LMR_TRY(larmor_nrm2(x, &folded));
+    const double floor = ROUGH * power_of(folded, x) / power_of(whole, noise); /* of the mean eigenvalue of A^H A */
+    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK; /* no noise, or no coil sees anything */
+    LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
+    LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
+    /* there is no more noise than the data are off the model */
+    const double factor = misfit < left ? misfit / left : 1, power = factor * factor * power_of(whole, noise);
+    own *= factor;
+    if (r) {
+        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, x)) : 0;
+        return LARMOR_OK;
+    }
+    const double signal = fmax(image * image - own * own, LEAST * own * own) / (double)larmor_array_count(x);
+    *weight = signal > 0 ? OF_CG * power / signal : 0;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                     const larmor_regulariser *r, double *weight)
+{
+    larmor_array *x = NULL, *Ax = NULL;
+    larmor_status st;
+    *weight = 0;
+    if (!A || !b || !noise)
+        return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
+    st = expect(A, b, noise, r, x, Ax, weight);
+done:
+    larmor_array_free(Ax), larmor_array_free(x);
+    return st;
+}

@@ -1,0 +1,184 @@
+/* The weight of a penalty from the data: solutions from the samples that are kept, at one weight after the other, are held
+ * against the samples that are not. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "recon/choose/choose.h"
+#include "recon/solve/solve.h"
+
+#define FLOOR 0.03           /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
+#define LEAST 1e-4           /* the smallest weight, relative to the mean eigenvalue of A^H A */
+#define BELOW 0.2            /* times the weight that is expected from the noise, where the search begins */
+#define STEP 3.              /* from one weight to the next */
+#define TRIAL_ENOUGH 0.02    /* error of the solutions that are compared, relative to the noise in an image */
+#define TRIAL_RELATIVE 2e-4  /* and relative to the image, at least */
+
+enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, MOST_TRIED = 14, RISEN = 2 };
+
+/* ---- one trial ---- */
+
+int lmr_trial_watch(void *trial, const larmor_progress *progress)
+{
+    const lmr_trial *t = trial;
+    larmor_progress uncounted = *progress;
+    uncounted.max_iter = 0;
+    uncounted.x = t->x;
+    return t->monitor ? t->monitor(t->user, &uncounted) : 0;
+}
+
+larmor_status lmr_trial_solve(lmr_trial *t, double weight)
+{
+    larmor_op *M;
+    larmor_report report;
+    LMR_TRY(larmor_circulant_inverse(t->c, weight, NULL, 0, &M));
+    larmor_solve_opts o = {.max_iter = TRIAL_ITERS,
+                           .tol = -1,
+                           .lambda = weight,
+                           .precondition = M,
+                           .error = fmax(TRIAL_ENOUGH * t->noise, TRIAL_RELATIVE * t->size),
+                           .monitor = lmr_trial_watch,
+                           .user = t};
+    larmor_status st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
+    t->choice.iters += report.iters;
+    if (!st && report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
+        o.max_iter = LEAST_ITERS - report.iters, o.error = 0;
+        st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
+        t->choice.iters += report.iters;
+    }
+    larmor_op_free(M);
+    return st;
+}
+
+larmor_status lmr_trial_judge(lmr_trial *t, double weight)
+{
+    double norm;
+    LMR_TRY(larmor_op_forward(t->A, t->x, t->residual));
+    LMR_TRY(larmor_axpby(-1, t->b, 1, t->residual));
+    LMR_TRY(larmor_mul(t->held->factors, 0, t->residual));
+    LMR_TRY(larmor_nrm2(t->residual, &norm));
+    t->choice.tried++;
+    if (!lmr_curve_add(&t->curve, log(weight), norm * norm))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", norm,
+                        weight);
+    return LARMOR_OK;
+}
+
+/* ---- what the noise says ---- */
+
+/* The deviation of the noise in A^H b, averaged over the cells of k-space as each makes the noise of an image. */
+static larmor_status find_deviation(lmr_trial *t, double power)
+{
+    const larmor_circulant *c = t->c;
+    const larmor_array *d = c->eigenvalues;
+    larmor_array *factors = NULL, *ones = NULL;
+    double sum[2];
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &factors));
+    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &ones));
+    LMR_OR(done, larmor_fill(ones, 1));
+    LMR_OR(done, lmr_circulant_affine(c, 1, FLOOR * (c->mean > 0 ? c->mean : 1), factors));
+    LMR_OR(done, lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
+    LMR_OR(done, larmor_dot(ones, factors, sum));
+    t->deviation = sum[0] > 0 ? sqrt(power * (double)larmor_array_count(d) / (c->square * sum[0])) : 0;
+done:
+    larmor_array_free(ones), larmor_array_free(factors);
+    return st;
+}
+
+/* The noise's power over the image's is the best weight where the image's spectrum is flat. */
+static larmor_status expect(lmr_trial *t)
+{
+    const larmor_array *e = t->held->noise;
+    const int series = t->c->eigenvalues->shape.ndim < t->x->shape.ndim;
+    double size = 0;
+    larmor_op *M = NULL;
+    larmor_status st = LARMOR_OK;
+    if (e) LMR_TRY(larmor_nrm2(e, &size));
+    const double power = size > 0 ? size * size / (double)larmor_array_count(e) : 0;
+    if (size > 0) LMR_TRY(find_deviation(t, power));
+    if (series) return LARMOR_OK; /* more is not needed */
+    LMR_TRY(lmr_circulant_inverse(t->c, 0, NULL, 0, FLOOR, &M));
+    LMR_OR(done, larmor_op_forward(M, t->rhs, t->image));
+    LMR_OR(done, larmor_nrm2(t->image, &t->size));
+    if (!(size > 0)) goto done;
+    LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
+    LMR_OR(done, larmor_op_forward(M, t->factors, t->image));
+    LMR_OR(done, larmor_nrm2(t->image, &t->noise));
+    const double image = fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / t->c->seen;
+    t->expected = image > 0 ? power / image : 0;
+done:
+    larmor_op_free(M);
+    return st;
+}
+
+larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
+                               const larmor_circulant *c, lmr_trial *t)
+{
+    larmor_array **images[] = {&t->x, &t->rhs, &t->image, &t->factors};
+    double norm;
+    t->A = A, t->b = b, t->held = held, t->c = c;
+    t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
+    LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
+    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 4, images));
+    LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
+    LMR_TRY(larmor_nrm2(b, &norm));
+    t->square = norm * norm;
+    LMR_TRY(larmor_op_adjoint(held->A, b, t->rhs));
+    LMR_TRY(larmor_nrm2(t->rhs, &norm));
+    if (!isfinite(norm) || !isfinite(t->square))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
+                        "data and the maps",
+                        t->square, norm);
+    return expect(t);
+}
+
+void lmr_trial_free(lmr_trial *t)
+{
+    larmor_array_free(t->x), larmor_array_free(t->rhs), larmor_array_free(t->image), larmor_array_free(t->factors);
+    larmor_array_free(t->residual);
+}
+
+/* ---- the search ---- */
+
+static larmor_status try_weight(lmr_trial *t, double weight)
+{
+    LMR_TRY(lmr_trial_solve(t, weight));
+    return lmr_trial_judge(t, weight);
+}
+
+/* Up from below what the noise asks for until the misfit has risen; down from there where the first is the best. From
+ * the solution at a smaller weight a few steps lead to that at a larger one; the other way takes many. */
+static larmor_status choose(lmr_trial *t)
+{
+    const double first = fmax(BELOW * t->expected, t->least);
+    double weight;
+    for (weight = first; t->curve.count - 1 - lmr_curve_index(&t->curve) < RISEN; weight *= STEP) {
+        if (t->choice.tried == MOST_TRIED) break;
+        LMR_TRY(try_weight(t, weight));
+    }
+    LMR_TRY(larmor_zero(t->x));
+    for (weight = first / STEP; lmr_curve_index(&t->curve) == 0 && weight >= t->least; weight /= STEP) {
+        if (t->choice.tried >= MOST_TRIED) break;
+        LMR_TRY(try_weight(t, weight));
+    }
+    t->choice.weight = exp(lmr_curve_lowest(&t->curve));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
+                                   const larmor_circulant *C, const larmor_regulariser *r,
+                                   const larmor_solve_opts *opts, larmor_choice *choice)
+{
+    const double begin = lmr_seconds();
+    const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
+    lmr_trial t = {.monitor = o.monitor, .user = o.user};
+    *choice = (larmor_choice){0};
+    if (!A || !b || !held || !held->A || !held->factors || !C)
+        return LMR_FAIL(LARMOR_ERR_ARG, "choose: A, b, samples held out and a circulant are needed");
+    larmor_status st = lmr_trial_create(A, b, held, C, &t);
+    if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
+    t.choice.seconds = lmr_seconds() - begin;
+    *choice = t.choice;
+    lmr_trial_free(&t);
+    return st;
+}
