@@ -51,7 +51,8 @@ static larmor_status outline(larmor_nufft *handle)
     return LARMOR_OK;
 }
 
-/* What type 3 is tried with before its points and targets are known: how many there are, and their widths multiplied. */
+/* What type 3 is tried with before its points and targets are known: how many there are, and their widths
+ * multiplied. */
 static const double usual_count = 1e6, usual_product[3] = {16, 16, 16};
 
 /* Type 3 makes its grids when it knows the points; that the tolerance is within reach can be said before. */
@@ -61,8 +62,8 @@ static larmor_status outline_type3(larmor_nufft *handle)
     const lmr_nufft_way way = lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     lmr_type3_choice choice;
     LMR_TRY(lmr_type3_choose(&request, usual_product, usual_count, &choice));
-    handle->info = (larmor_nufft_info){
-        .threads = handle->on.threads, .tiles = way.tiles + 1, .precompute = way.precompute};
+    handle->info =
+        (larmor_nufft_info){.threads = handle->on.threads, .tiles = way.tiles + 1, .precompute = way.precompute};
     return LARMOR_OK;
 }
 
@@ -205,12 +206,10 @@ static larmor_status set_type3(larmor_nufft *handle, const larmor_array *points,
 
 larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *points, const larmor_array *targets)
 {
-    if (!handle || !points)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
+    if (!handle || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
     const larmor_nufft_opts *o = &handle->opts;
     if (o->type == 3 && !targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
-    if (o->type != 3 && targets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
+    if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
     int64_t m;
     if (o->type == 3) return set_type3(handle, points, targets);
     LMR_TRY(lmr_nufft_expect_points(&handle->on, o, "points", points, &m));
@@ -280,10 +279,11 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
     for (int d = 0; d < filled.ndim; d++)
         if (filled.modes[d] < 1)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, "
-                            "at least 1",
-                            d, (long long)filled.modes[d]);
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft memory: modes[%d]: got %lld, expected the widths of points and targets multiplied, "
+                "at least 1",
+                d, (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
     const lmr_nufft_device on = {.dev = (larmor_device *)dev,
                                  .ctx = dev->ctx,

@@ -186,14 +186,15 @@ larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nuff
     const size_t size = given->size ? given->size : sizeof *opts, known = size < sizeof *opts ? size : sizeof *opts;
     *opts = (larmor_nufft_opts){.type = 0};
     if (size < offsetof(larmor_nufft_opts, type) || size > LARGEST)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: size: got %zu, expected sizeof(larmor_nufft_opts), %zu here, or 0", size,
-                        sizeof *opts);
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: size: got %zu, expected sizeof(larmor_nufft_opts), %zu here, or 0",
+                        size, sizeof *opts);
     for (size_t i = sizeof *opts; i < size; i++)
         if (((const char *)given)[i])
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer "
-                            "larmor",
-                            i, sizeof *opts);
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer "
+                "larmor",
+                i, sizeof *opts);
     memcpy(opts, given, known);
     opts->size = sizeof *opts;
     return LARMOR_OK;

@@ -271,7 +271,8 @@ larmor_status lmr_plan_pass(const lmr_plan *plan, int type, int sign, int64_t no
     const lmr_nufft_kernels *k = plan->on->kernels;
     const lmr_fft *fft = plan->on->dev->be->fft[plan->on->precision];
     void *ctx = plan->on->ctx, *fft_plan = plan->fft[now < g->batch];
-    if (plan->opts.spread_only) return type == 1 ? spread(plan, now, values, modes) : interp(plan, now, modes, values);
+    if (plan->opts.spread_only)
+        return type == 1 ? spread(plan, now, values, modes) : interp(plan, now, modes, values);
     if (type == 1) {
         LMR_TRY(spread(plan, now, values, plan->cells));
         LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));

@@ -10,8 +10,8 @@
 /* How a grid is worked on. */
 typedef struct lmr_nufft_way {
     lmr_nufft_method method;
-    int tiles;                   /* their shape, from 0 */
-    int64_t max_batch;           /* most transforms that share a pass; 0: by the workspace */
+    int tiles;                    /* their shape, from 0 */
+    int64_t max_batch;            /* most transforms that share a pass; 0: by the workspace */
     larmor_precompute precompute; /* never AUTO */
 } lmr_nufft_way;
 

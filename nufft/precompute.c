@@ -115,10 +115,9 @@ static larmor_status build(const lmr_precompute_job *j, larmor_precompute form, 
 {
     const lmr_precompute_size s = lmr_precompute_size_of(j->on, j->geometry, j->points);
     LMR_TRY(find_kernels(j, form, &p->kernels));
-    LMR_TRY(p->kernels->build(j->on->ctx, j->geometry,
-                              form == LARMOR_PRECOMPUTE_FULL ? LMR_PRECOMPUTE_FULL : LMR_PRECOMPUTE_PARTIAL,
-                              lmr_precompute_is_wide(&s), j->batch % j->geometry->batch, j->sorted, &p->bytes,
-                              &p->made));
+    LMR_TRY(p->kernels->build(
+        j->on->ctx, j->geometry, form == LARMOR_PRECOMPUTE_FULL ? LMR_PRECOMPUTE_FULL : LMR_PRECOMPUTE_PARTIAL,
+        lmr_precompute_is_wide(&s), j->batch % j->geometry->batch, j->sorted, &p->bytes, &p->made));
     /* with what libraries added; of a share of what is free now it would be counted twice */
     return j->limit ? expect_room(j, form, p->bytes) : LARMOR_OK;
 }

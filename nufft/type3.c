@@ -170,8 +170,8 @@ static larmor_status make_waves(const lmr_type3_job *j, const double spacing[3],
     }
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->points * size, &t->before));
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->targets * size, &t->after));
-    LMR_TRY(on->kernels->waves(on->ctx, &before, t->points, j->points->dtype == LARMOR_F64, j->points->data,
-                               t->before));
+    LMR_TRY(
+        on->kernels->waves(on->ctx, &before, t->points, j->points->dtype == LARMOR_F64, j->points->data, t->before));
     return on->kernels->waves(on->ctx, &after, t->targets, j->targets->dtype == LARMOR_F64, j->targets->data,
                               t->after);
 }

@@ -122,7 +122,8 @@ enum { NEAR = 2, EDGE = 8, ANGLES = 24, SAMPLES = EDGE + ANGLES, ALIASES = 2 * N
  * xi + m and xi - m of sample s. */
 typedef struct sampling {
     int width, samples;
-    int64_t period; /* of the aliases at whole numbers of cycles: modes over what they have in common with the cells */
+    int64_t
+        period; /* of the aliases at whole numbers of cycles: modes over what they have in common with the cells */
     double f[SAMPLES], share[SAMPLES]; /* pi width xi; share of the mean over the modes */
     double bessel[LMR_WINDOW_TERMS][ALIASES];
 } sampling;

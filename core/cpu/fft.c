@@ -51,7 +51,7 @@ typedef struct transform {
     pair *memory;                     /* the benches; NULL for an empty transform, or lines in place */
     int64_t side[2];                  /* of the array that a line becomes; 0: it does not */
     pair *line;                       /* [side[0], side[1]]: that array between its axes */
-    double *root[2];                  /* exp(2 pi i k / n) for k < step, and for its multiples by step: n / step + 1 */
+    double *root[2]; /* exp(2 pi i k / n) for k < step, and for its multiples by step: n / step + 1 */
     int64_t step;
 } transform;
 
@@ -426,7 +426,7 @@ static void turn_all(const task *k)
 /* ---- a long line ----
  *
  * With j = j1 n2 + j2 and k = k1 + n1 k2 the sum over j1 is a transform of columns, that over j2 one of rows, and
- * between them each number is turned by exp(2 pi i sign j2 k1 / n). */
+ * between them each number is multiplied by exp(2 pi i sign j2 k1 / n). */
 
 /* exp(2 pi i k / n), k < n. */
 static inline void root_at(const transform *t, int64_t k, double r[2])
@@ -436,7 +436,7 @@ static inline void root_at(const transform *t, int64_t k, double r[2])
 }
 
 /* Number k1 of a column times exp(2 pi i sign j2 k1 / n), POWERS of them for each root that is looked up. */
-static void turn_column(const transform *t, int sign, int64_t j2, pair *restrict column)
+static void rotate_column(const transform *t, int sign, int64_t j2, pair *restrict column)
 {
     const int64_t n1 = t->side[0];
     const double flip = sign ? 1 : -1;
@@ -466,11 +466,10 @@ static void long_columns(const transform *t, int sign, const bench *b, const pai
 {
     const int64_t n1 = t->side[0], n2 = t->side[1], count = group(t, n2, first);
     gather(b->in, t->pitch, data + first, n2, count, 0, low);
-    for (int64_t c = 0; c < count; c++)
-        memset(b->in + c * t->pitch + low, 0, (size_t)(high - low) * sizeof(pair));
+    for (int64_t c = 0; c < count; c++) memset(b->in + c * t->pitch + low, 0, (size_t)(high - low) * sizeof(pair));
     gather(b->in, t->pitch, data + first, n2, count, high, n1);
     turn(&(task){.t = t, .sign = sign}, 0, b, count);
-    for (int64_t c = 0; c < count; c++) turn_column(t, sign, first + c, b->out + c * t->pitch);
+    for (int64_t c = 0; c < count; c++) rotate_column(t, sign, first + c, b->out + c * t->pitch);
     scatter(b->out, t->pitch, t->line + first, n2, count, 0, n1);
 }
 
@@ -505,7 +504,8 @@ static void long_line(const transform *t, int sign, part from, part to, pair *da
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < n2; i += TOGETHER) {
             const int64_t end = i + TOGETHER < n2 ? i + TOGETHER : n2;
-            for (int64_t c = i; c < end; c += t->together) long_columns(t, sign, &b, data, c, columns.low, columns.high);
+            for (int64_t c = i; c < end; c += t->together)
+                long_columns(t, sign, &b, data, c, columns.low, columns.high);
         }
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < n1; i += TOGETHER) {

@@ -121,7 +121,8 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
     choice->rounding = (r->single ? 0x1p-24 : 0x1p-53) * fmax(rounding * sqrt(gain2), least_rounding);
     choice->error = hypot(choice->alias, choice->rounding);
     choice->bound = hypot(sqrt(square * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
-    choice->lattice_bound = hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
+    choice->lattice_bound =
+        hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
 }
 
 /* The width that the aliasing of a prolate window needs, by its leading order in the width; one less to be safe. */
@@ -457,9 +458,9 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes)
                         "nufft: tolerance %.3g is out of reach in %s precision; %.0e is the least with this %s, %.0e "
                         "without it%s",
                         r->tol, r->single ? "single" : "double", round_up(least),
-                        r->cells[0] <= 0  ? "width"
-                        : r->width > 0 ? "grid and width"
-                                       : "grid",
+                        r->cells[0] <= 0 ? "width"
+                        : r->width > 0   ? "grid and width"
+                                         : "grid",
                         round_up(least_of_all), r->single ? ", or use c128" : "");
     }
     return LMR_FAIL(

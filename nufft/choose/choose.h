@@ -25,7 +25,7 @@ typedef struct lmr_nufft_choice {
     int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
     double error;     /* relative l2 error to expect: aliasing and rounding together */
     double alias, rounding;
-    double bound; /* what the error keeps for all but the rarest data: error and its scatter */
+    double bound;         /* what the error keeps for all but the rarest data: error and its scatter */
     double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
 } lmr_nufft_choice;
 

@@ -5,8 +5,8 @@
 
 lmr_nufft_rates lmr_nufft_builtin_rates(lmr_nufft_model model, int precision, int threads)
 {
-    const lmr_nufft_rates *const tables[LMR_NUFFT_MODELS] = {[LMR_NUFFT_PROCESSOR] = lmr_nufft_processor_rates,
-                                                             [LMR_NUFFT_GPU] = lmr_nufft_gpu_rates};
+    const lmr_nufft_rates *const tables[LMR_NUFFT_MODELS] = {
+        [LMR_NUFFT_PROCESSOR] = lmr_nufft_processor_rates, [LMR_NUFFT_GPU] = lmr_nufft_gpu_rates};
     lmr_nufft_rates rates = tables[model][precision];
     rates.threads = threads < 1 ? 1 : threads;
     return rates;

@@ -9,7 +9,7 @@
 #include "nufft/precompute_kernels.h"
 
 enum { PIECES = 16, PIECE_ROWS = 256 }; /* that rows are cut into for each thread, and the least rows of one */
-enum { MARGIN = 64 };                     /* bytes after the stored values: whole vectors are read */
+enum { MARGIN = 64 };                   /* bytes after the stored values: whole vectors are read */
 
 typedef struct made {
     lmr_points points; /* a view of the sorted ones, with the stored values */

@@ -11,8 +11,8 @@ enum { RUNS = 4 };
 typedef struct size {
     int64_t modes[3], points;
 } size;
-static const size sizes[LMR_NUFFT_MODELS] = {[LMR_NUFFT_PROCESSOR] = {{60000, 192, 40}, 50000},
-                                             [LMR_NUFFT_GPU] = {{1000000, 1000, 120}, 2000000}};
+static const size sizes[LMR_NUFFT_MODELS] = {
+    [LMR_NUFFT_PROCESSOR] = {{60000, 192, 40}, 50000}, [LMR_NUFFT_GPU] = {{1000000, 1000, 120}, 2000000}};
 
 /* One small transform with what it works on. */
 typedef struct probe {
@@ -113,8 +113,7 @@ static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
 {
     const lmr_plan *plan = p->plan;
     const int ndim = plan->opts.ndim;
-    const lmr_nufft_rates built_in =
-        lmr_nufft_builtin_rates(p->on.kernels->model, p->on.precision, p->on.threads);
+    const lmr_nufft_rates built_in = lmr_nufft_builtin_rates(p->on.kernels->model, p->on.precision, p->on.threads);
     lmr_nufft_work work = {.ndim = ndim,
                            .width = plan->geometry.width,
                            .cells = {1, 1, 1},

@@ -492,8 +492,8 @@ static int is_tried(const lmr_nufft_device *on, const larmor_nufft_opts *o, cons
 }
 
 /* Over the tiles and forms that are tried. */
-static larmor_status grid_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_choice *choice,
-                                lmr_nufft_way way, double points, double *most)
+static larmor_status grid_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                const lmr_nufft_choice *choice, lmr_nufft_way way, double points, double *most)
 {
     lmr_nufft_geometry g;
     const int shapes = o->tiles ? 1 : LMR_NUFFT_SHAPES;

@@ -90,7 +90,8 @@ const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precisio
     return w && w->calibrated[precision] ? &w->scales[precision] : NULL;
 }
 
-lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision, int threads)
+lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision,
+                                 int threads)
 {
     lmr_nufft_rates rates = lmr_nufft_builtin_rates(kernels->model, precision, threads);
     const lmr_nufft_scales *scales = lmr_wisdom_scales(dev, precision);

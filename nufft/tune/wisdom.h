@@ -37,7 +37,8 @@ const lmr_wisdom_plan *lmr_wisdom_find(const larmor_device *dev, const lmr_wisdo
 void lmr_wisdom_add(larmor_device *dev, const lmr_wisdom_key *key, const lmr_wisdom_plan *plan);
 
 /* The rates of a device: those that are built in for its kernels, times its calibration if there is one. */
-lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision, int threads);
+lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision,
+                                 int threads);
 
 /* The calibration; NULL without. */
 const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precision);

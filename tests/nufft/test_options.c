@@ -435,7 +435,8 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
         {{.type = 1, .tol = 1e-6, .width = 3},
          "nufft: width: got 3, which keeps 4e-03 at best, and tol is 1e-06; use 7, or leave it 0"},
         {{.type = 1, .tol = 1e-6, .width = 7, .upsample = 1.25},
-         "nufft: tolerance 1e-06 is out of reach in single precision; 3e-05 is the least with this width, 7e-06 without "
+         "nufft: tolerance 1e-06 is out of reach in single precision; 3e-05 is the least with this width, 7e-06 "
+         "without "
          "it, or use c128"},
         {{.type = 2,
           .tol = 1e-12,
@@ -448,7 +449,8 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
          "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least with this width, 3e-07 "
          "without it, or use c128"},
         {{.type = 1, .tol = 1e-9, .grid = {80, 60}},
-         "nufft: tolerance 1e-09 is out of reach in single precision; 4e-07 is the least with this grid, 3e-07 without "
+         "nufft: tolerance 1e-09 is out of reach in single precision; 4e-07 is the least with this grid, 3e-07 "
+         "without "
          "it, or use c128"},
         {{.type = 1, .tol = 1e-9, .grid = {80, 60}, .width = 6},
          "nufft: tolerance 1e-09 is out of reach in single precision; 7e-06 is the least with this grid and width, "

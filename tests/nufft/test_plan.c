@@ -319,8 +319,8 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
     for (int i = 0; i < 4; i++)
         for (int half = 0; half < 2; half++) {
             const int ndim = (int)sizes[i][0];
-            const int64_t *modes = sizes[i] + 1,
-                          n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1), m = n;
+            const int64_t *modes = sizes[i] + 1, n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1),
+                          m = n;
             uint64_t seed = 55;
             double *points = random_points(ndim, modes, m, &seed);
             for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);

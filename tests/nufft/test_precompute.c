@@ -325,8 +325,7 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     for (int type = 1; type <= 2; type++) narrow[type - 1] = run_open_plan(&plan, type, &count);
     lmr_precompute *p = plan.plan->precompute;
     const lmr_nufft_geometry *g = &plan.plan->geometry;
-    assert_ok(
-        p->kernels->build(plan.on.ctx, g, LMR_PRECOMPUTE_FULL, 1, 0, plan.plan->sorted, &bytes, &made));
+    assert_ok(p->kernels->build(plan.on.ctx, g, LMR_PRECOMPUTE_FULL, 1, 0, plan.plan->sorted, &bytes, &made));
     p->kernels->release(plan.on.ctx, p->made);
     assert_true(bytes - p->bytes >= (int64_t)8 * POINTS * g->width * g->width);
     p->made = made;
