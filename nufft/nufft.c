@@ -6,6 +6,7 @@
 
 #include "nufft/options.h"
 #include "nufft/plan.h"
+#include "nufft/tune/survey.h"
 #include "nufft/tune/tune.h"
 #include "nufft/tune/wisdom.h"
 #include "nufft/type3.h"
@@ -16,6 +17,7 @@ struct larmor_nufft {
     lmr_nufft_rates rates;
     lmr_nufft_choice choice; /* types 1 and 2: the grid, for so many points: */
     double chosen_for;
+    int lattice;      /* 1: and for points on a lattice */
     lmr_plan *plan;   /* types 1 and 2 once points are set */
     lmr_type3 *type3; /* type 3 once points are set */
     larmor_nufft_info info;
@@ -24,10 +26,11 @@ struct larmor_nufft {
 /* ---- create ---- */
 
 /* The grid of types 1 and 2 for so many points by the model; 0: as many as modes. */
-static larmor_status choose(const larmor_nufft *handle, double points, lmr_nufft_choice *choice)
+static larmor_status choose(const larmor_nufft *handle, double points, int lattice, lmr_nufft_choice *choice)
 {
     const larmor_nufft_opts *o = &handle->opts;
-    const lmr_nufft_request request = lmr_nufft_request_of(o, points, &handle->rates);
+    lmr_nufft_request request = lmr_nufft_request_of(o, points, &handle->rates);
+    request.lattice = lattice;
     return o->spread_only ? lmr_nufft_choose_spreading(&request, o->modes, choice)
                           : lmr_nufft_choose(&request, o->modes, choice);
 }
@@ -44,7 +47,7 @@ static larmor_status outline(larmor_nufft *handle)
 {
     const lmr_nufft_way way = lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     lmr_nufft_geometry geometry;
-    LMR_TRY(choose(handle, 0, &handle->choice));
+    LMR_TRY(choose(handle, 0, 0, &handle->choice));
     LMR_TRY(lmr_plan_sizes(&handle->on, &handle->opts, &handle->choice, &way, &geometry));
     handle->info = lmr_plan_outline(&handle->on, &handle->opts, &handle->choice, &way, &geometry);
     handle->info.seconds = predict(handle, 0, &handle->choice);
@@ -132,9 +135,10 @@ static void keep_plan(larmor_nufft *handle, lmr_plan *plan, double chosen_for)
 }
 
 /* Types 1 and 2 by timing. */
-static larmor_status tune(larmor_nufft *handle, const larmor_array *points, int64_t m)
+static larmor_status tune(larmor_nufft *handle, const larmor_array *points, int64_t m, int lattice)
 {
-    const lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, (double)m, &handle->rates);
+    lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, (double)m, &handle->rates);
+    request.lattice = lattice;
     lmr_tuned best;
     LMR_TRY(lmr_tune(&handle->on, &handle->opts, &request, points, m, &best));
     keep_plan(handle, best.plan, handle->chosen_for);
@@ -150,23 +154,26 @@ static int same_grid(const lmr_nufft_choice *a, const lmr_nufft_choice *b)
 }
 
 /* The grid by the model: that of the plan which is there, if it takes less than a tenth longer than the best. */
-static larmor_status estimate(const larmor_nufft *handle, double m, lmr_nufft_choice *choice, double *chosen_for)
+static larmor_status estimate(const larmor_nufft *handle, double m, int lattice, lmr_nufft_choice *choice,
+                              double *chosen_for)
 {
+    const int suits = lattice <= handle->lattice;
     *choice = handle->choice, *chosen_for = handle->chosen_for;
-    if (m == handle->chosen_for || handle->opts.upsample > 0 || handle->opts.spread_only) return LARMOR_OK;
+    if (handle->opts.spread_only || (suits && (m == handle->chosen_for || handle->opts.upsample > 0)))
+        return LARMOR_OK;
     lmr_nufft_choice best;
-    LMR_TRY(choose(handle, m, &best));
-    if (handle->plan && predict(handle, m, choice) < 1.1 * predict(handle, m, &best)) return LARMOR_OK;
+    LMR_TRY(choose(handle, m, lattice, &best));
+    if (handle->plan && suits && predict(handle, m, choice) < 1.1 * predict(handle, m, &best)) return LARMOR_OK;
     *choice = best, *chosen_for = m;
     return LARMOR_OK;
 }
 
 /* Types 1 and 2 by the model. */
-static larmor_status set_points(larmor_nufft *handle, const larmor_array *points, int64_t m)
+static larmor_status set_points(larmor_nufft *handle, const larmor_array *points, int64_t m, int lattice)
 {
     lmr_nufft_choice choice;
     double chosen_for;
-    LMR_TRY(estimate(handle, m > 0 ? (double)m : 1, &choice, &chosen_for));
+    LMR_TRY(estimate(handle, m > 0 ? (double)m : 1, lattice, &choice, &chosen_for));
     lmr_plan *plan = handle->plan;
     const lmr_nufft_way way = plan ? plan->way : lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     const int fits = plan && same_grid(&choice, &plan->choice);
@@ -177,6 +184,7 @@ static larmor_status set_points(larmor_nufft *handle, const larmor_array *points
         return st;
     }
     keep_plan(handle, plan, chosen_for);
+    handle->lattice = fits ? handle->lattice || lattice : lattice;
     handle->info.seconds = predict(handle, chosen_for, &choice);
     return LARMOR_OK;
 }
@@ -211,9 +219,12 @@ larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *
     if (o->type == 3 && !targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
     if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
     int64_t m;
+    int lattice;
     if (o->type == 3) return set_type3(handle, points, targets);
     LMR_TRY(lmr_nufft_expect_points(&handle->on, o, "points", points, &m));
-    return o->effort && !o->spread_only && m > 0 ? tune(handle, points, m) : set_points(handle, points, m);
+    LMR_TRY(lmr_survey_lattice(o->ndim, points, m, &lattice));
+    return o->effort && !o->spread_only && m > 0 ? tune(handle, points, m, lattice)
+                                                 : set_points(handle, points, m, lattice);
 }
 
 /* ---- execute ---- */
@@ -238,15 +249,16 @@ larmor_status larmor_nufft_execute_adjoint(larmor_nufft *handle, const larmor_ar
 
 /* ---- memory ---- */
 
-/* Over the grids that the model may choose: those for execute alone and with its adjoint. */
+/* Over the grids that the model may choose: for execute alone and with its adjoint, and for points on a lattice. */
 static larmor_status most_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *opts, lmr_nufft_request *r,
                                 double *most)
 {
     const lmr_nufft_way way = lmr_nufft_way_of(on->kernels, opts);
     double bytes;
     *most = 0;
-    for (r->types = 0; r->types < 3; r->types++) {
+    for (int i = 0; i < 6; i++) {
         lmr_nufft_choice choice;
+        r->types = i / 2, r->lattice = i % 2;
         LMR_TRY(opts->spread_only ? lmr_nufft_choose_spreading(r, opts->modes, &choice)
                                   : lmr_nufft_choose(r, opts->modes, &choice));
         LMR_TRY(lmr_plan_bytes(on, opts, &choice, &way, r->points, &bytes));

@@ -173,7 +173,7 @@ static larmor_status widen(const lmr_nufft_request *r, const int64_t modes[3], d
 {
     const int width = choice->window.width + 1;
     lmr_nufft_choice wider = *choice;
-    if (choice->lattice_bound <= r->tol || r->width > 0 || width > LMR_WINDOW_MAX) return LARMOR_OK;
+    if (!r->lattice || choice->lattice_bound <= r->tol || r->width > 0 || width > LMR_WINDOW_MAX) return LARMOR_OK;
     LMR_TRY(set_cells(r, modes, upsample, width, wider.cells));
     for (int d = 0; d < r->ndim; d++)
         if (wider.cells[d] < 2 * width) return LARMOR_OK;

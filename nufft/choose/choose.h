@@ -16,6 +16,7 @@ typedef struct lmr_nufft_request {
     double points;                /* 0: as many as modes */
     double terms;                 /* random terms over which errors average; 0: as many as modes */
     double batch;                 /* 0: 1 */
+    int lattice;                  /* 1: points lie at whole or at half numbers of cycles */
     int types;                    /* what is to be quick, as in lmr_nufft_work */
     const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
 } lmr_nufft_request;
@@ -29,8 +30,8 @@ typedef struct lmr_nufft_choice {
     double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
 } lmr_nufft_choice;
 
-/* The cheapest grid and width whose error keeps tol; if a window that is one cell wider keeps it on lattices of points
- * as well, that one.
+/* The cheapest grid and width whose error keeps tol; for a lattice of points with a window one cell wider where that
+ * one keeps it there as well.
  *
  * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept, and a width or a
  * grid that would do if one is asked for that does not. LARMOR_ERR_ARG if the grid is too large for the address

@@ -433,6 +433,7 @@ static larmor_status from_wisdom(const trial *of, const lmr_nufft_request *r, co
     if (!known || !is_allowed(&t, r, known) ||
         !lmr_nufft_choose_at(r, t.opts->modes, known->cells, known->width, &choice))
         return LARMOR_OK;
+    if (r->lattice && !r->width && choice.lattice_bound > r->tol) return LARMOR_OK; /* found for other points */
     t.choices = &choice;
     const candidate c = {.way = {(lmr_nufft_method)known->method, known->tiles, known->max_batch,
                                  (larmor_precompute)known->precompute}};
