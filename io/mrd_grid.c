@@ -1,16 +1,17 @@
 /* Where to reconstruct: the grid of an encoding, as the header has it or as the caller asks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 
 #include "io/mrd.h"
 
-static larmor_status check_matrix(const larmor_raw *raw, const int64_t n[3])
+static larmor_status check_matrix(int64_t memory, const int64_t n[3])
 {
     const double bytes = 8. * (double)n[0] * (double)n[1] * (double)n[2];
-    if (bytes <= (double)raw->memory) return LARMOR_OK;
+    if (bytes <= (double)memory) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_MEMORY, "matrix %lld x %lld x %lld needs %s per image; limit is %s (--memory).",
                     (long long)n[0], (long long)n[1], (long long)n[2], lmr_bytes_text(bytes).s,
-                    lmr_bytes_text((double)raw->memory).s);
+                    lmr_bytes_text((double)memory).s);
 }
 
 static larmor_status check_opts(const larmor_grid_opts *o)
@@ -57,28 +58,39 @@ static void choose_axis(const larmor_encoding *e, const larmor_grid_opts *o, int
     grid->crop[d] = crop, grid->matrix[d] = side, grid->fov_mm[d] = (double)side * voxel;
 }
 
-larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
+static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *opts, int64_t memory, larmor_grid *out)
 {
     const larmor_grid_opts o = opts ? *opts : (larmor_grid_opts){0};
-    const larmor_encoding *e = &raw->header.encoding[encoding].space;
     LMR_TRY(check_opts(&o));
     *out = (larmor_grid){.ndim = e->ndim};
     for (int d = 0; d < 3; d++) {
         out->crop[d] = out->matrix[d] = 1, out->fov_mm[d] = e->recon_fov_mm[d];
         if (d < e->ndim) choose_axis(e, &o, d, out);
     }
-    LMR_TRY(check_matrix(raw, e->matrix));
-    LMR_TRY(check_matrix(raw, e->recon_matrix));
-    LMR_TRY(check_matrix(raw, out->matrix));
+    LMR_TRY(check_matrix(memory, e->matrix));
+    LMR_TRY(check_matrix(memory, e->recon_matrix));
+    LMR_TRY(check_matrix(memory, out->matrix));
     for (int d = 0; d < 3; d++)
         if (out->matrix[d] > LMR_MRD_MAX_MATRIX)
-            return LMR_FAIL(
-                LARMOR_ERR_FORMAT,
-                "header: encoding %d: field of view %g mm with voxels of %g mm needs matrix %lld; at most %d "
-                "expected.",
-                encoding + 1, out->fov_mm[d], out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d],
-                LMR_MRD_MAX_MATRIX);
+            return LMR_FAIL(LARMOR_ERR_FORMAT,
+                            "field of view %g mm with voxels of %g mm needs matrix %lld; at most %d expected.",
+                            out->fov_mm[d], out->fov_mm[d] / (double)out->matrix[d], (long long)out->matrix[d],
+                            LMR_MRD_MAX_MATRIX);
     return LARMOR_OK;
+}
+
+larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts, larmor_grid *out)
+{
+    return choose(encoding, opts, LMR_MRD_MEMORY, out);
+}
+
+larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
+{
+    char place[48];
+    const larmor_status st = choose(&raw->header.encoding[encoding].space, opts, raw->memory, out);
+    if (st != LARMOR_ERR_FORMAT) return st;
+    snprintf(place, sizeof place, "header: encoding %d", encoding + 1);
+    return lmr_fail_in(st, place);
 }
 
 larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out)

@@ -8,7 +8,6 @@
 #include "io/mrd.h"
 #include "io/mrd_file.h"
 
-#define DEFAULT_MEMORY (INT64_C(64) << 30)
 
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
 {
@@ -139,7 +138,7 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
     *out = NULL;
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
-    raw->conjugate = opts->conjugate, raw->memory = opts->memory > 0 ? opts->memory : DEFAULT_MEMORY;
+    raw->conjugate = opts->conjugate, raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);
     if (!st) {

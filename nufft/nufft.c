@@ -17,9 +17,9 @@ struct larmor_nufft {
     lmr_nufft_rates rates;
     lmr_nufft_choice choice; /* types 1 and 2: the grid, for so many points: */
     double chosen_for;
-    int lattice;      /* 1: and for points on a lattice */
-    lmr_plan *plan;   /* types 1 and 2 once points are set */
-    lmr_type3 *type3; /* type 3 once points are set */
+    int lattice;          /* 1: and for points on a lattice */
+    lmr_nufft_plan *plan; /* types 1 and 2 once points are set */
+    lmr_type3 *type3;     /* type 3 once points are set */
     larmor_nufft_info info;
 };
 
@@ -48,8 +48,8 @@ static larmor_status outline(larmor_nufft *handle)
     const lmr_nufft_way way = lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     lmr_nufft_geometry geometry;
     LMR_TRY(choose(handle, 0, 0, &handle->choice));
-    LMR_TRY(lmr_plan_sizes(&handle->on, &handle->opts, &handle->choice, &way, &geometry));
-    handle->info = lmr_plan_outline(&handle->on, &handle->opts, &handle->choice, &way, &geometry);
+    LMR_TRY(lmr_nufft_plan_sizes(&handle->on, &handle->opts, &handle->choice, &way, &geometry));
+    handle->info = lmr_nufft_plan_outline(&handle->on, &handle->opts, &handle->choice, &way, &geometry);
     handle->info.seconds = predict(handle, 0, &handle->choice);
     return LARMOR_OK;
 }
@@ -113,7 +113,7 @@ larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nuff
 void larmor_nufft_free(larmor_nufft *handle)
 {
     if (!handle) return;
-    lmr_plan_free(handle->plan);
+    lmr_nufft_plan_free(handle->plan);
     lmr_type3_free(handle->type3);
     lmr_nufft_detach(&handle->on);
     free(handle);
@@ -127,11 +127,11 @@ larmor_nufft_info larmor_nufft_describe(const larmor_nufft *handle)
 /* ---- points ---- */
 
 /* What the handle runs from now on; chosen_for: points, 0 where the model did not choose. */
-static void keep_plan(larmor_nufft *handle, lmr_plan *plan, double chosen_for)
+static void keep_plan(larmor_nufft *handle, lmr_nufft_plan *plan, double chosen_for)
 {
-    if (plan != handle->plan) lmr_plan_free(handle->plan);
+    if (plan != handle->plan) lmr_nufft_plan_free(handle->plan);
     handle->plan = plan, handle->choice = plan->choice, handle->chosen_for = chosen_for;
-    handle->info = lmr_plan_describe(plan);
+    handle->info = lmr_nufft_plan_describe(plan);
 }
 
 /* Types 1 and 2 by timing. */
@@ -174,13 +174,13 @@ static larmor_status set_points(larmor_nufft *handle, const larmor_array *points
     lmr_nufft_choice choice;
     double chosen_for;
     LMR_TRY(estimate(handle, m > 0 ? (double)m : 1, lattice, &choice, &chosen_for));
-    lmr_plan *plan = handle->plan;
+    lmr_nufft_plan *plan = handle->plan;
     const lmr_nufft_way way = plan ? plan->way : lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     const int fits = plan && same_grid(&choice, &plan->choice);
-    if (!fits) LMR_TRY(lmr_plan_make(&handle->on, &handle->opts, &choice, &way, &plan));
-    const larmor_status st = lmr_plan_set_points(plan, points, m);
+    if (!fits) LMR_TRY(lmr_nufft_plan_make(&handle->on, &handle->opts, &choice, &way, &plan));
+    const larmor_status st = lmr_nufft_plan_set_points(plan, points, m);
     if (st) {
-        if (!fits) lmr_plan_free(plan);
+        if (!fits) lmr_nufft_plan_free(plan);
         return st;
     }
     keep_plan(handle, plan, chosen_for);
@@ -233,7 +233,7 @@ static larmor_status run(const larmor_nufft *handle, int adjoint, const larmor_a
 {
     if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
     if (handle->type3) return lmr_type3_execute(handle->type3, adjoint, in, out);
-    if (handle->plan) return lmr_plan_execute(handle->plan, adjoint, in, out);
+    if (handle->plan) return lmr_nufft_plan_execute(handle->plan, adjoint, in, out);
     return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
 }
 
@@ -261,7 +261,7 @@ static larmor_status most_bytes(const lmr_nufft_device *on, const larmor_nufft_o
         r->types = i / 2, r->lattice = i % 2;
         LMR_TRY(opts->spread_only ? lmr_nufft_choose_spreading(r, opts->modes, &choice)
                                   : lmr_nufft_choose(r, opts->modes, &choice));
-        LMR_TRY(lmr_plan_bytes(on, opts, &choice, &way, r->points, &bytes));
+        LMR_TRY(lmr_nufft_plan_bytes(on, opts, &choice, &way, r->points, &bytes));
         *most = bytes > *most ? bytes : *most;
     }
     if (!opts->effort || opts->spread_only) return LARMOR_OK;

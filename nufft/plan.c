@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/parallel.h"
+
 /* ---- sizes ---- */
 
 lmr_nufft_way lmr_nufft_way_of(const lmr_nufft_kernels *kernels, const larmor_nufft_opts *o)
@@ -34,8 +36,8 @@ static larmor_status expect_room(const lmr_nufft_device *on, const int64_t n[3],
                     (double)total * 1e-9);
 }
 
-larmor_status lmr_plan_sizes(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_choice *choice,
-                             const lmr_nufft_way *way, lmr_nufft_geometry *g)
+larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_nufft_geometry *g)
 {
     const int64_t size = (int64_t)larmor_dtype_size(o->dtype);
     int64_t cells, modes, grid, bytes;
@@ -64,13 +66,14 @@ static double form_bytes(const lmr_nufft_device *on, const lmr_nufft_geometry *g
     return (double)lmr_precompute_bytes(kernels, &s, form) + (double)lmr_precompute_scratch(kernels, &s, form);
 }
 
-larmor_status lmr_plan_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_choice *choice,
-                             const lmr_nufft_way *way, double points, double *bytes)
+larmor_status lmr_nufft_plan_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way, double points,
+                                   double *bytes)
 {
     lmr_nufft_geometry g;
     double factors = 0, grids = (double)larmor_dtype_size(o->dtype);
     const double real = 0.5 * grids;
-    LMR_TRY(lmr_plan_sizes(on, o, choice, way, &g));
+    LMR_TRY(lmr_nufft_plan_sizes(on, o, choice, way, &g));
     *bytes = on->kernels->points_bytes(on->ctx, &g, points) + form_bytes(on, &g, way->precompute, points);
     if (o->spread_only) {
         *bytes += 8.0 * g.ndim * points; /* moved, while they are sorted */
@@ -85,8 +88,8 @@ larmor_status lmr_plan_bytes(const lmr_nufft_device *on, const larmor_nufft_opts
 
 /* ---- make ---- */
 
-larmor_status lmr_plan_upload_window(const lmr_nufft_device *on, const lmr_nufft_choice *choice,
-                                     lmr_nufft_geometry *g, void **out)
+larmor_status lmr_nufft_plan_upload_window(const lmr_nufft_device *on, const lmr_nufft_choice *choice,
+                                           lmr_nufft_geometry *g, void **out)
 {
     double piece[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)], table[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)];
     const double unit = on->precision == LMR_F64 ? 0x1p-53 : 0x1p-25;
@@ -99,14 +102,25 @@ larmor_status lmr_plan_upload_window(const lmr_nufft_device *on, const lmr_nufft
     return LARMOR_OK;
 }
 
+typedef struct inversion {
+    const lmr_window *window;
+    int64_t cells, half, piece;
+    double *factor;
+} inversion;
+
+static void invert_piece(void *self, int64_t i)
+{
+    const inversion *p = self;
+    const int64_t first = i * p->piece, left = p->half + 1 - first;
+    lmr_window_invert(p->window, first, left < p->piece ? left : p->piece, p->cells, p->factor + p->half + first);
+}
+
 /* 1 / transform at the modes, which are even; factor has room for one more than there are. */
-static void invert_window(const lmr_plan *plan, int d, double *factor)
+static void invert_window(const lmr_nufft_plan *plan, int d, double *factor)
 {
     const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
-    for (int64_t first = 0; first <= half; first += piece) {
-        const int64_t count = half + 1 - first < piece ? half + 1 - first : piece;
-        lmr_window_invert(&plan->choice.window, first, count, cells, factor + half + first);
-    }
+    lmr_parallel(half > 2048 ? lmr_device_threads(plan->on->dev) : 1, half / piece + 1, invert_piece,
+                 &(inversion){&plan->choice.window, cells, half, piece, factor});
     for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
 }
 
@@ -118,7 +132,7 @@ static int same_factors(const lmr_nufft_geometry *g, int d)
     return same;
 }
 
-static larmor_status upload_factors(lmr_plan *plan)
+static larmor_status upload_factors(lmr_nufft_plan *plan)
 {
     lmr_nufft_geometry *g = &plan->geometry;
     for (int d = 0; d < g->ndim; d++) {
@@ -136,7 +150,7 @@ static larmor_status upload_factors(lmr_plan *plan)
     return LARMOR_OK;
 }
 
-static larmor_status plan_fft(const lmr_plan *plan, int64_t batch, void **fft)
+static larmor_status plan_fft(const lmr_nufft_plan *plan, int64_t batch, void **fft)
 {
     const lmr_fft *table = plan->on->dev->be->fft[plan->on->precision];
     const lmr_nufft_geometry *g = &plan->geometry;
@@ -144,7 +158,7 @@ static larmor_status plan_fft(const lmr_plan *plan, int64_t batch, void **fft)
 }
 
 /* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. */
-static larmor_status make_grids(lmr_plan *plan)
+static larmor_status make_grids(lmr_nufft_plan *plan)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
     const int64_t rest = plan->opts.batch % g->batch;
@@ -156,32 +170,32 @@ static larmor_status make_grids(lmr_plan *plan)
 }
 
 /* Without FFT the modes are the grid. */
-static larmor_status allocate(lmr_plan *plan)
+static larmor_status allocate(lmr_nufft_plan *plan)
 {
-    LMR_TRY(lmr_plan_upload_window(plan->on, &plan->choice, &plan->geometry, &plan->window));
+    LMR_TRY(lmr_nufft_plan_upload_window(plan->on, &plan->choice, &plan->geometry, &plan->window));
     if (plan->opts.spread_only) return LARMOR_OK;
     LMR_TRY(upload_factors(plan));
     return make_grids(plan);
 }
 
-larmor_status lmr_plan_make(const lmr_nufft_device *on, const larmor_nufft_opts *filled,
-                            const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_plan **out)
+larmor_status lmr_nufft_plan_make(const lmr_nufft_device *on, const larmor_nufft_opts *filled,
+                                  const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_nufft_plan **out)
 {
     *out = NULL;
-    lmr_plan *plan = calloc(1, sizeof *plan);
+    lmr_nufft_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return LMR_NO_MEMORY();
     plan->on = on, plan->opts = *filled, plan->choice = *choice, plan->way = *way, plan->points = -1;
-    larmor_status st = lmr_plan_sizes(on, filled, choice, way, &plan->geometry);
+    larmor_status st = lmr_nufft_plan_sizes(on, filled, choice, way, &plan->geometry);
     plan->mode_count = plan->geometry.modes[0] * plan->geometry.modes[1] * plan->geometry.modes[2];
     if (!st) st = allocate(plan);
     if (st)
-        lmr_plan_free(plan);
+        lmr_nufft_plan_free(plan);
     else
         *out = plan;
     return st;
 }
 
-void lmr_plan_free(lmr_plan *plan)
+void lmr_nufft_plan_free(lmr_nufft_plan *plan)
 {
     if (!plan) return;
     const lmr_nufft_device *on = plan->on;
@@ -199,7 +213,7 @@ void lmr_plan_free(lmr_plan *plan)
 
 /* Points as the kernels want them for a grid without FFT, whose first cell lies at -modes / 2: moved; else as they
  * are. *moved is to be released. */
-static larmor_status move_points(const lmr_plan *plan, const larmor_array *points, int64_t m, void **moved)
+static larmor_status move_points(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, void **moved)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
     const lmr_nufft_device *on = plan->on;
@@ -211,7 +225,7 @@ static larmor_status move_points(const lmr_plan *plan, const larmor_array *point
     return on->kernels->rescale(on->ctx, g->ndim, m, points->dtype == LARMOR_F64, points->data, from, scale, *moved);
 }
 
-static larmor_status sort(const lmr_plan *plan, const larmor_array *points, int64_t m, void **sorted)
+static larmor_status sort(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, void **sorted)
 {
     const lmr_nufft_device *on = plan->on;
     int64_t bad = -1;
@@ -226,7 +240,7 @@ static larmor_status sort(const lmr_plan *plan, const larmor_array *points, int6
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value", (long long)bad);
 }
 
-larmor_status lmr_plan_set_points(lmr_plan *plan, const larmor_array *points, int64_t m)
+larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array *points, int64_t m)
 {
     const lmr_nufft_device *on = plan->on;
     lmr_precompute *precompute;
@@ -251,21 +265,22 @@ larmor_status lmr_plan_set_points(lmr_plan *plan, const larmor_array *points, in
 
 /* ---- execute ---- */
 
-static larmor_status spread(const lmr_plan *plan, int64_t now, const void *values, void *cells)
+static larmor_status spread(const lmr_nufft_plan *plan, int64_t now, const void *values, void *cells)
 {
     const lmr_precompute *p = plan->precompute;
     return p ? p->kernels->spread(plan->on->ctx, &plan->geometry, p->made, now, values, cells)
              : plan->on->kernels->spread(plan->on->ctx, &plan->geometry, plan->sorted, now, values, cells);
 }
 
-static larmor_status interp(const lmr_plan *plan, int64_t now, const void *cells, void *values)
+static larmor_status interp(const lmr_nufft_plan *plan, int64_t now, const void *cells, void *values)
 {
     const lmr_precompute *p = plan->precompute;
     return p ? p->kernels->interp(plan->on->ctx, &plan->geometry, p->made, now, cells, values)
              : plan->on->kernels->interp(plan->on->ctx, &plan->geometry, plan->sorted, now, cells, values);
 }
 
-larmor_status lmr_plan_pass(const lmr_plan *plan, int type, int sign, int64_t now, void *values, void *modes)
+larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign, int64_t now, void *values,
+                                  void *modes)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
     const lmr_nufft_kernels *k = plan->on->kernels;
@@ -283,7 +298,8 @@ larmor_status lmr_plan_pass(const lmr_plan *plan, int type, int sign, int64_t no
     return interp(plan, now, plan->cells, values);
 }
 
-larmor_status lmr_plan_execute(const lmr_plan *plan, int adjoint, const larmor_array *in, larmor_array *out)
+larmor_status lmr_nufft_plan_execute(const lmr_nufft_plan *plan, int adjoint, const larmor_array *in,
+                                     larmor_array *out)
 {
     const larmor_nufft_opts *o = &plan->opts;
     const int type = adjoint ? 3 - o->type : o->type, sign = adjoint ? -o->sign : o->sign;
@@ -293,17 +309,17 @@ larmor_status lmr_plan_execute(const lmr_plan *plan, int adjoint, const larmor_a
     const size_t size = larmor_dtype_size(o->dtype);
     const int64_t together = plan->geometry.batch;
     for (int64_t b = 0; b < o->batch; b += together)
-        LMR_TRY(lmr_plan_pass(plan, type, sign, o->batch - b < together ? o->batch - b : together,
-                              (char *)values->data + size * (size_t)(b * plan->points),
-                              (char *)modes->data + size * (size_t)(b * plan->mode_count)));
+        LMR_TRY(lmr_nufft_plan_pass(plan, type, sign, o->batch - b < together ? o->batch - b : together,
+                                    (char *)values->data + size * (size_t)(b * plan->points),
+                                    (char *)modes->data + size * (size_t)(b * plan->mode_count)));
     return LARMOR_OK;
 }
 
 /* ---- describe ---- */
 
-larmor_nufft_info lmr_plan_outline(const lmr_nufft_device *on, const larmor_nufft_opts *o,
-                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way,
-                                   const lmr_nufft_geometry *g)
+larmor_nufft_info lmr_nufft_plan_outline(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                         const lmr_nufft_choice *choice, const lmr_nufft_way *way,
+                                         const lmr_nufft_geometry *g)
 {
     larmor_nufft_info info = {.width = choice->window.width,
                               .error = choice->error,
@@ -317,9 +333,10 @@ larmor_nufft_info lmr_plan_outline(const lmr_nufft_device *on, const larmor_nuff
     return info;
 }
 
-larmor_nufft_info lmr_plan_describe(const lmr_plan *plan)
+larmor_nufft_info lmr_nufft_plan_describe(const lmr_nufft_plan *plan)
 {
-    larmor_nufft_info info = lmr_plan_outline(plan->on, &plan->opts, &plan->choice, &plan->way, &plan->geometry);
+    larmor_nufft_info info =
+        lmr_nufft_plan_outline(plan->on, &plan->opts, &plan->choice, &plan->way, &plan->geometry);
     lmr_nufft_method spread, interp;
     plan->on->kernels->methods(plan->sorted, &spread, &interp);
     info.spread_method = (larmor_nufft_method)spread, info.interp_method = (larmor_nufft_method)interp;

@@ -21,7 +21,7 @@ struct lmr_type3 {
     int64_t points, targets;
     lmr_nufft_geometry geometry; /* of the points' grid */
     void *window, *sorted;
-    lmr_plan *inner; /* NULL without points or targets */
+    lmr_nufft_plan *inner; /* NULL without points or targets */
     void *before,
         *after;  /* complex [points] and [targets]: factors of the values; their conjugates for the adjoint */
     void *cells; /* [cells..., geometry.batch] */
@@ -112,7 +112,7 @@ static larmor_status make_inner(const lmr_type3_choice *choice, lmr_type3 *t)
 {
     const larmor_nufft_opts o = inner_options(&t->opts, choice);
     const lmr_nufft_way way = lmr_nufft_way_of(t->on->kernels, &o);
-    LMR_TRY(lmr_plan_make(t->on, &o, &choice->inner, &way, &t->inner));
+    LMR_TRY(lmr_nufft_plan_make(t->on, &o, &choice->inner, &way, &t->inner));
     t->geometry.batch = t->inner->geometry.batch;
     return LARMOR_OK;
 }
@@ -143,7 +143,7 @@ static larmor_status sort_targets(const lmr_type3_job *j, const double scale[3],
 {
     larmor_array *cycles = NULL;
     larmor_status st = rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles);
-    if (!st) st = lmr_plan_set_points(t->inner, cycles, t->targets);
+    if (!st) st = lmr_nufft_plan_set_points(t->inner, cycles, t->targets);
     larmor_array_free(cycles);
     return st;
 }
@@ -194,7 +194,7 @@ static larmor_status make_workspace(lmr_type3 *t)
 static void describe(const lmr_type3_choice *choice, lmr_type3 *t)
 {
     larmor_nufft_info *info = &t->info;
-    const larmor_nufft_info inner = lmr_plan_describe(t->inner);
+    const larmor_nufft_info inner = lmr_nufft_plan_describe(t->inner);
     lmr_nufft_method ignored, spread;
     t->on->kernels->methods(t->sorted, &spread, &ignored);
     info->width = choice->outer.window.width, info->error = choice->error, info->upsample = INFINITY;
@@ -214,7 +214,7 @@ static larmor_status build(const lmr_type3_job *j, const lmr_type3_choice *choic
         spacing[d] = 0.5 / (choice->upsample[d] * j->to.half[d]);
         to_cells[d] = 1 / spacing[d], to_cycles[d] = spacing[d] * (double)choice->outer.cells[d];
     }
-    LMR_TRY(lmr_plan_upload_window(t->on, &choice->outer, &t->geometry, &t->window));
+    LMR_TRY(lmr_nufft_plan_upload_window(t->on, &choice->outer, &t->geometry, &t->window));
     LMR_TRY(make_inner(choice, t));
     LMR_TRY(sort_points(j, to_cells, t));
     LMR_TRY(sort_targets(j, to_cycles, t));
@@ -245,7 +245,7 @@ void lmr_type3_free(lmr_type3 *t)
     if (!t) return;
     const lmr_backend *be = t->on->dev->be;
     t->on->kernels->release(t->on->ctx, t->sorted);
-    lmr_plan_free(t->inner);
+    lmr_nufft_plan_free(t->inner);
     void *const memory[] = {t->window, t->before, t->after, t->cells, t->work};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) be->release(t->on->ctx, memory[i]);
     free(t);
@@ -265,8 +265,8 @@ larmor_status lmr_type3_bytes(const lmr_nufft_device *on, const larmor_nufft_opt
     const double size = (double)larmor_dtype_size(o.dtype);
     lmr_nufft_geometry outer;
     double inner, grid = size;
-    LMR_TRY(lmr_plan_bytes(on, &o, &choice->inner, &way, points, &inner));
-    LMR_TRY(lmr_plan_sizes(on, &o, &choice->inner, &way, &outer)); /* its batch is that of both grids */
+    LMR_TRY(lmr_nufft_plan_bytes(on, &o, &choice->inner, &way, points, &inner));
+    LMR_TRY(lmr_nufft_plan_sizes(on, &o, &choice->inner, &way, &outer)); /* its batch is that of both grids */
     outer.width = choice->outer.window.width;
     for (int d = 0; d < 3; d++) outer.cells[d] = choice->outer.cells[d], grid *= (double)outer.cells[d];
     *bytes = inner + (double)outer.batch * grid + on->kernels->points_bytes(on->ctx, &outer, points) +
@@ -282,7 +282,7 @@ static larmor_status forward(const lmr_type3 *t, int64_t now, const void *in, vo
     void *ctx = t->on->ctx;
     LMR_TRY(k->modulate(ctx, t->points, now, t->before, 0, in, t->work));
     LMR_TRY(k->spread(ctx, &t->geometry, t->sorted, now, t->work, t->cells));
-    LMR_TRY(lmr_plan_pass(t->inner, 2, t->opts.sign, now, out, t->cells));
+    LMR_TRY(lmr_nufft_plan_pass(t->inner, 2, t->opts.sign, now, out, t->cells));
     return k->modulate(ctx, t->targets, now, t->after, 0, out, out);
 }
 
@@ -291,7 +291,7 @@ static larmor_status backward(const lmr_type3 *t, int64_t now, const void *in, v
     const lmr_nufft_kernels *k = t->on->kernels;
     void *ctx = t->on->ctx;
     LMR_TRY(k->modulate(ctx, t->targets, now, t->after, 1, in, t->work));
-    LMR_TRY(lmr_plan_pass(t->inner, 1, -t->opts.sign, now, t->work, t->cells));
+    LMR_TRY(lmr_nufft_plan_pass(t->inner, 1, -t->opts.sign, now, t->work, t->cells));
     LMR_TRY(k->interp(ctx, &t->geometry, t->sorted, now, t->cells, out));
     return k->modulate(ctx, t->points, now, t->before, 1, out, out);
 }

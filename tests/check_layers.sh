@@ -1,6 +1,7 @@
 #!/bin/sh
-# Which layer may include which: core <- nufft <- recon <- apps, core <- io <- apps, core <- phantoms <- apps; and that
-# no files include each other in a circle.
+# Which layer may include which: core <- nufft <- recon <- pipeline <- apps, core <- io <- pipeline,
+# core <- phantoms <- apps; pipeline sees io by its public header alone, apps everything by public headers.
+# And no files include each other in a circle.
 # Usage: tests/check_layers.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu
 root=${1:-$(dirname "$0")/..}
@@ -23,19 +24,20 @@ allowed nufft    "(core|nufft)/.*|$public"
 allowed recon    "(core|nufft|recon)/.*|$public"
 allowed io       "(core|io)/.*|$public"
 allowed phantoms "(core|phantoms)/.*|$public"
+allowed pipeline "(core|recon|pipeline)/.*|$public"
 allowed apps     "$public"
 allowed include  "$public"
 
 # The public headers need nothing but the C library, and no header of ours comes in <>.
-angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms)/' \
-    include core nufft recon io phantoms apps || true)
+angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms|pipeline)/' \
+    include core nufft recon io phantoms pipeline apps || true)
 [ -z "$angled" ] || { echo "$angled  (quotes, not <>)"; status=1; }
 outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(stddef|stdint)\.h>' || true)
 [ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
 
 # Devices' columns see only tables (headers) of their layer and core.
 for file in $(find core/cpu nufft/cpu core/cuda nufft/cuda recon/cpu recon/cuda -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null); do
-    bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms)/' "$file" |
+    bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms|pipeline)/' "$file" |
         grep -vE '^[0-9]+:#include "recon/((cpu|cuda)/.*|(kernels|math)(_[a-z]+)?\.h)"' || true)
     [ -z "$bad" ] || { echo "$file:$bad"; status=1; }
 done
@@ -54,7 +56,7 @@ done
 
 # Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
-    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms apps |
+    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms pipeline apps |
         grep -vE "^$1/" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
@@ -64,8 +66,13 @@ only nufft/cuda 'cusparse\.h'
 only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
 only io 'hdf5\.h|expat\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
 
+# The processor's columns alone know OpenMP's threads; others call lmr_parallel. Hints for the vectoriser are free.
+threads=$(grep -rnE '#[[:space:]]*pragma[[:space:]]+omp|<omp\.h>' core nufft recon io phantoms --include='*.[ch]' |
+    grep -vE '^(core|nufft|recon)/cpu/|pragma omp simd' || true)
+[ -z "$threads" ] || { echo "$threads  (OpenMP is for the columns; core/parallel.h elsewhere)"; status=1; }
+
 # Nothing in the library prints or ends the program.
-loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon io phantoms \
+loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon io phantoms pipeline \
     --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 

@@ -117,6 +117,66 @@ static larmor_status print_groups(const larmor_raw *raw, int count)
     return st;
 }
 
+/* ---- what recon would do ---- */
+
+/* A reconstruction with the usual options, which is never run. Samples are not looked at: where the object is wider than
+ * the field of view, recon's grid is larger. */
+static larmor_status plan_recon(const char *path, larmor_raw *raw, larmor_recon **recon)
+{
+    const larmor_recon_opts opts = {.size = sizeof opts, .oversample = {1}};
+    larmor_device *dev = NULL;
+    larmor_source *source = NULL;
+    *recon = NULL;
+    larmor_status st = larmor_device_open("cpu", &dev);
+    if (!st) st = larmor_source_of_raw(raw, path, &source);
+    if (!st) st = larmor_recon_create(source, dev, &opts, recon);
+    larmor_source_free(source);
+    larmor_device_free(dev);
+    return st;
+}
+
+static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
+{
+    int same = a->first.encoding == b->first.encoding && a->bytes == b->bytes;
+    for (int d = 0; d < 3; d++) same &= a->grid.matrix[d] == b->grid.matrix[d];
+    return same;
+}
+
+/* Series first .. end-1, which are done alike. */
+static void print_plan(const larmor_recon_plan *plan, int first, int end)
+{
+    const int64_t *n = plan->grid.matrix;
+    if (end - first > 1)
+        printf("images %d to %d: ", first + 1, end);
+    else
+        printf("image %d: ", first + 1);
+    printf("%s on a grid of %lld x %lld x %lld, %s, lambda from the data, %.3g MB on a processor\n", plan->method,
+           (ll)n[0], (ll)n[1], (ll)n[2], plan->coils > 1 ? "maps from the data" : "one coil",
+           (double)plan->bytes / 1e6);
+}
+
+static larmor_status print_plans(const char *path, larmor_raw *raw)
+{
+    larmor_recon *recon;
+    larmor_recon_plan plan, other;
+    if (plan_recon(path, raw, &recon)) {
+        printf("recon would refuse it: %s\n", larmor_last_error());
+        return LARMOR_OK;
+    }
+    const int count = larmor_recon_series(recon);
+    larmor_status st = LARMOR_OK;
+    for (int first = 0, end; first < count && !st; first = end) {
+        st = larmor_recon_describe(recon, first, &plan);
+        for (end = first + 1; end < count && !st; end++) {
+            st = larmor_recon_describe(recon, end, &other);
+            if (!same_plan(&plan, &other)) break;
+        }
+        if (!st) print_plan(&plan, first, end);
+    }
+    larmor_recon_free(recon);
+    return st;
+}
+
 /* ---- text ---- */
 
 static void print_counts(const char *path, const larmor_raw_info *r)
@@ -138,7 +198,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
            r->density_stored ? ", with density weights" : "");
 }
 
-static larmor_status print_text(const char *path, const larmor_raw *raw)
+static larmor_status print_text(const char *path, larmor_raw *raw)
 {
     const larmor_raw_info r = larmor_raw_describe(raw);
     print_counts(path, &r);
@@ -147,7 +207,7 @@ static larmor_status print_text(const char *path, const larmor_raw *raw)
     if (!st) st = print_groups(raw, r.groups);
     printf("recon would make %d image%s, %s\n", r.groups, app_s(r.groups),
            r.noise ? "whitening the coils first" : "without whitening");
-    return st;
+    return st ? st : print_plans(path, raw);
 }
 
 static larmor_status write_encodings(json *j, const larmor_raw *raw, int count)
@@ -200,7 +260,29 @@ static larmor_status write_groups(json *j, const larmor_raw *raw, int count)
     return st;
 }
 
-static larmor_status write_json(const char *path, const larmor_raw *raw)
+static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
+{
+    larmor_recon *recon;
+    larmor_recon_plan plan;
+    larmor_status st = LARMOR_OK;
+    json_open(j, "plans", '[');
+    if (plan_recon(path, raw, &recon)) json_text(j, NULL, larmor_last_error()); /* why it would be refused */
+    for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
+        st = larmor_recon_describe(recon, i, &plan);
+        if (st) break;
+        json_open(j, NULL, '{');
+        json_text(j, "method", plan.method);
+        json_integers(j, "grid", plan.grid.matrix, 3);
+        json_integer(j, "coils_at_a_time", plan.block);
+        json_integer(j, "bytes", plan.bytes);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    larmor_recon_free(recon);
+    return st;
+}
+
+static larmor_status write_json(const char *path, larmor_raw *raw)
 {
     const larmor_raw_info r = larmor_raw_describe(raw);
     json j = {stdout, 0, 0};
@@ -227,6 +309,7 @@ static larmor_status write_json(const char *path, const larmor_raw *raw)
     json_text(&j, "warnings", r.warnings);
     larmor_status st = write_encodings(&j, raw, r.encodings);
     if (!st) st = write_groups(&j, raw, r.groups);
+    if (!st) st = write_plans(&j, path, raw);
     json_close(&j, '}');
     return st;
 }

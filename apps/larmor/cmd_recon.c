@@ -1,14 +1,11 @@
 /* larmor recon: an ISMRMRD scan in, images out. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "recon_options.h"
-#include "recon_prepare.h"
+#include "recon_output.h"
 #include "recon_report.h"
-#include "recon_save.h"
-#include "recon_series.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
 #define ONLY(field)                                                                                                  \
@@ -108,104 +105,165 @@ static const app_option options[] = {
     {0},
 };
 
-static recon_density density_of(const char *name)
+/* ---- what the library says ---- */
+
+static int on_event(void *run, const larmor_event *e)
 {
-    static const char *const names[] = {"auto", "ramp", "pipe", "file", "none"};
-    for (int i = 0; i < 5; i++)
-        if (!strcmp(name, names[i])) return (recon_density)i;
-    return DENSITY_AUTO;
+    app_progress *progress = &((recon_run *)run)->progress;
+    const larmor_progress step = {
+        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
+    switch (e->kind) {
+    case LARMOR_EVENT_STAGE:
+        app_progress_stage(progress, e->stage);
+        break;
+    case LARMOR_EVENT_STEP:
+        app_monitor(progress, &step);
+        break;
+    case LARMOR_EVENT_LOG:
+        app_log("%s", e->text);
+        break;
+    case LARMOR_EVENT_WARNING:
+        app_log("warning: %s", e->text);
+        break;
+    }
+    return app_stopped() != 0;
+}
+
+/* Say what begins; APP_DONE, or the exit code of a signal that was caught. */
+static int enter(recon_run *r, const char *stage)
+{
+    app_progress_stage(&r->progress, stage);
+    return app_stopped();
+}
+
+/* ---- before the first image ---- */
+
+static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+{
+    const char *path = r->s->maps;
+    *maps = NULL;
+    return strcmp(path, "auto") && strcmp(path, "none") ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
+}
+
+/* The scan, the device and the maps. */
+static int open_inputs(recon_run *r, larmor_recon_opts *opts)
+{
+    const recon_settings *s = r->s;
+    const larmor_raw_opts raw = {.group = s->group,
+                                 .traj_units = s->units,
+                                 .join = s->join,
+                                 .drop_nonfinite = s->drop_nonfinite,
+                                 .conjugate = s->conjugate};
+    int code = enter(r, "reading");
+    if (code) goto done;
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    code = enter(r, "opening the device");
+    if (code) goto done;
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
+    APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+done:
+    return code;
+}
+
+static int prepare(recon_run *r, larmor_recon_opts *opts)
+{
+    app_progress_begin(&r->progress, "preparation");
+    int code = recon_open_outputs(r);
+    if (!code) code = open_inputs(r, opts);
+    if (!code) {
+        const larmor_status st = larmor_recon_create(r->source, r->dev, opts, &r->recon);
+        if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    }
+    if (!code) code = recon_check_saved(r);
+    larmor_array_free(opts->maps);
+    app_progress_end(&r->progress);
+    return code;
+}
+
+/* ---- the images ---- */
+
+/* What came of a series: its images go to the places of their groups in the file. */
+static void keep(recon_run *r, int series, larmor_recon_result *result)
+{
+    r->last = result->report;
+    if (r->last.interrupted) r->interrupted = 1;
+    if (r->last.status) recon_note(r, series);
+    for (int i = 0; i < result->count; i++) {
+        const int to = result->image[i].group;
+        r->image[to] = (larmor_image){larmor_array_ref(result->image[i].data), result->image[i].meta};
+        r->report[to] = r->last;
+    }
+    larmor_recon_result_free(result);
+}
+
+static int run_series(recon_run *r, int series)
+{
+    larmor_recon_plan plan;
+    larmor_recon_result result;
+    larmor_status st = larmor_recon_describe(r->recon, series, &plan);
+    if (st) return app_fail(APP_RUN, st);
+    app_progress_begin(&r->progress, plan.name);
+    st = larmor_recon_run(r->recon, series, &result);
+    app_progress_end(&r->progress);
+    r->wanted += plan.images;
+    if (!st) keep(r, series, &result);
+    if (st == LARMOR_STOPPED || (app_stopped() && series + 1 < r->series)) r->interrupted = 1;
+    return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
+static int run_all(recon_run *r)
+{
+    const int groups = larmor_raw_describe(r->raw).groups;
+    int code = APP_DONE;
+    r->series = larmor_recon_series(r->recon);
+    r->image = calloc((size_t)groups, sizeof *r->image);
+    r->report = calloc((size_t)groups, sizeof *r->report);
+    if (!r->image || !r->report) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    for (int s = 0; s < r->series && !r->interrupted && !code; s++) code = run_series(r, s);
+    for (int i = 0; i < groups; i++) { /* without those that are not there */
+        if (!r->image[i].data) continue;
+        r->image[r->images] = r->image[i];
+        r->report[r->images++] = r->report[i];
+    }
+    return code;
 }
 
 static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
     for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
-    larmor_output_free(r->maps_output), larmor_output_free(r->density_output);
-    free(r->image), free(r->result);
-    recon_job_clear(&r->job);
-    larmor_array_free(r->job.given), larmor_array_free(r->job.whitening);
-    larmor_raw_free(r->job.raw), larmor_device_free(r->job.dev);
-}
-
-/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
-static int read_lambda(const char *text, recon_job *job)
-{
-    char *end;
-    job->choose = CHOOSE_AUTO;
-    if (!strcmp(text, "auto")) return 1;
-    const int in_noise = !strncmp(text, "noise:", 6);
-    const char *number = text + (in_noise ? 6 : 0);
-    job->choose = in_noise ? CHOOSE_NOISE : CHOOSE_FIXED;
-    job->lambda = strtod(number, &end);
-    return end != number && !*end && job->lambda >= 0 && isfinite(job->lambda);
-}
-
-static recon_job job_of(const recon_settings *s)
-{
-    recon_job job = {.method = !strcmp(s->method, "grid") ? RECON_GRID
-                               : !strcmp(s->method, "cg") ? RECON_CG
-                                                          : RECON_REGULARISED,
-                     .regulariser = s->method,
-                     .joint = s->joint || !strcmp(s->method, "llr"),
-                     .density = density_of(s->dcf),
-                     .weighted = s->weighted,
-                     .no_maps = !strcmp(s->maps, "none"),
-                     .time_weight = s->time_weight > 0 ? s->time_weight : -1,
-                     .llr_block = s->llr_block,
-                     .toeplitz = !strcmp(s->toeplitz, "on")    ? 1
-                                 : !strcmp(s->toeplitz, "off") ? -1
-                                                               : 0,
-                     .precondition = !strcmp(s->precond, "none") ? -1 : !strcmp(s->precond, "circulant"),
-                     .calibration = s->calibration,
-                     .keep_weights = s->save_density != NULL,
-                     .monitor = app_monitor,
-                     .stage = app_stage};
-    /* of a penalty far below what it changes */
-    job.eps = job.method == RECON_REGULARISED ? 1e-3 : 1e-5;
-    job.iters = (int)s->iters;
-    if (!isnan(s->tol)) job.tol = s->tol > 0 ? s->tol : -1;
-    if (!isnan(s->eps)) job.eps = s->eps;
-    return job;
-}
-
-/* All that comes before the first image. */
-static int prepare(recon_run *r, recon_series *list)
-{
-    app_progress_begin(&r->progress, "preparation");
-    int code = recon_open_outputs(r);
-    if (!code) code = recon_prepare(r);
-    if (!code) code = recon_series_gather(r, list);
-    if (!code) code = recon_series_check(r, list);
-    if (!code) code = recon_save_check(r, list);
-    if (!code) code = recon_plan_memory(r);
-    app_progress_end(&r->progress);
-    return code;
+    larmor_output_free(r->maps_output);
+    larmor_output_free(r->density_output);
+    free(r->image);
+    free(r->report);
+    larmor_recon_free(r->recon);
+    larmor_source_free(r->source);
+    larmor_raw_free(r->raw);
+    larmor_device_free(r->dev);
 }
 
 static int run(const void *given, const app_files *files)
 {
     const recon_settings *s = given;
     const double began = app_now();
-    recon_run r = {.s = s, .input = files->name[0], .job = job_of(s)};
-    r.job.user = &r.progress;
-    recon_series list = {NULL, NULL, 0, 0};
+    recon_run r = {.s = s, .input = files->name[0]};
+    larmor_recon_opts opts;
+    larmor_counters only;
     int code = recon_check_options(&cmd_recon, s);
-    if (!code && !read_lambda(s->lambda, &r.job)) {
-        app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
-        code = APP_USAGE;
-    }
-    if (!code) code = prepare(&r, &list);
-    if (!code) code = recon_series_run(&r, &list);
+    if (!code) code = recon_read_options(s, &opts, &only);
+    opts.listener = on_event, opts.user = &r;
+    if (!code) code = prepare(&r, &opts);
+    if (!code) code = run_all(&r);
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
-    if (!code && r.images && app_stopped() != 143) code = recon_save(&r);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
-    if (!code) code = recon_series_judge(&r, &list);
+    if (!code) code = recon_judge(&r);
     if (app_stopped() && !r.images)
         app_error("%s: stopped before the first image was there; nothing written.", r.input);
-    if (!code) app_keep_wisdom(r.job.dev, s->plan, 0);
+    if (!code) app_keep_wisdom(r.dev, s->plan, 0);
     if (!code) app_log("done in %.2f s", app_now() - began);
-    recon_series_free(&list);
     clear(&r);
     return code;
 }

@@ -88,12 +88,14 @@ typedef struct larmor_grid_opts { /* zero means default */
                              LARMOR_MAX_OVERSAMPLE, rounded up to sizes that FFTs are quick for; default 1 */
 } larmor_grid_opts;
 
-/* The grid of an encoding: the image's voxels over the larger of the encoded field of view and the image's, or more of
- * them. Axes that the image has not are left as they are.
+/* The grid of an encoding, of its own or of a file's: the image's voxels over the larger of the encoded field of view and
+ * the image's, or more of them. Axes that the image has not are left as they are.
  *
  * opts    may be NULL.
  * Errors  LARMOR_ERR_ARG for an encoding that is not there and sizes out of range; LARMOR_ERR_FORMAT and
  *         LARMOR_ERR_MEMORY for a grid that is too large. */
+LARMOR_API larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts,
+                                              larmor_grid *out);
 LARMOR_API larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts,
                                          larmor_grid *out);
 

@@ -9,6 +9,7 @@
 #include "larmor/op.h"
 #include "larmor/operators.h"
 #include "larmor/phantom.h"
+#include "larmor/pipeline.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"

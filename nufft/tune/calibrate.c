@@ -17,14 +17,14 @@ static const size sizes[LMR_NUFFT_MODELS] = {
 /* One small transform with what it works on. */
 typedef struct probe {
     lmr_nufft_device on;
-    lmr_plan *plan;
+    lmr_nufft_plan *plan;
     larmor_array *values, *modes;
     larmor_timer *timer;
 } probe;
 
 static void end_probe(probe *p)
 {
-    lmr_plan_free(p->plan), larmor_timer_free(p->timer);
+    lmr_nufft_plan_free(p->plan), larmor_timer_free(p->timer);
     larmor_array_free(p->values), larmor_array_free(p->modes);
     lmr_nufft_detach(&p->on);
 }
@@ -40,7 +40,7 @@ static larmor_status set_random_points(const larmor_nufft_opts *o, int64_t m, pr
     LMR_OR(done, dev->be->vec[LMR_F32]->random(dev->ctx, o->ndim * m, 7, random->data));
     LMR_OR(done, dev->be->vec[LMR_F32]->axpby(dev->ctx, o->ndim * m / 2, 0.5 * (double)o->modes[0], random->data, 0,
                                               points->data)); /* pairs of reals */
-    LMR_OR(done, lmr_plan_set_points(p->plan, points, m));
+    LMR_OR(done, lmr_nufft_plan_set_points(p->plan, points, m));
 done:
     larmor_array_free(points);
 no_points:
@@ -55,7 +55,7 @@ static larmor_status make_plan(const larmor_nufft_opts *o, int64_t m, probe *p)
     const lmr_nufft_way way = lmr_nufft_way_of(p->on.kernels, o);
     lmr_nufft_choice choice;
     LMR_TRY(lmr_nufft_choose(&request, o->modes, &choice));
-    return lmr_plan_make(&p->on, o, &choice, &way, &p->plan);
+    return lmr_nufft_plan_make(&p->on, o, &choice, &way, &p->plan);
 }
 
 static larmor_status make_probe(larmor_device *dev, int precision, int ndim, probe *p)
@@ -85,7 +85,7 @@ enum { SPREAD, INTERP, GRID, PARTS };
 
 static larmor_status run_part(const probe *p, int part)
 {
-    const lmr_plan *plan = p->plan;
+    const lmr_nufft_plan *plan = p->plan;
     const lmr_nufft_geometry *g = &plan->geometry;
     const lmr_nufft_kernels *k = p->on.kernels;
     void *ctx = p->on.ctx;
@@ -111,7 +111,7 @@ static larmor_status time_part(const probe *p, int part, double *least)
 
 static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
 {
-    const lmr_plan *plan = p->plan;
+    const lmr_nufft_plan *plan = p->plan;
     const int ndim = plan->opts.ndim;
     const lmr_nufft_rates built_in = lmr_nufft_builtin_rates(p->on.kernels->model, p->on.precision, p->on.threads);
     lmr_nufft_work work = {.ndim = ndim,

@@ -92,7 +92,7 @@ typedef struct trial {
     larmor_array *in, *out;
     larmor_timer *timer, *clock; /* of a run, and of the whole search */
     double longest;              /* seconds that a candidate took so far, with making it */
-    lmr_plan *plan;              /* of the best candidate, with the points; NULL before */
+    lmr_nufft_plan *plan;        /* of the best candidate, with the points; NULL before */
     candidate best;
     larmor_status left_out; /* why something was: it does not matter if anything else is in */
 } trial;
@@ -100,14 +100,14 @@ typedef struct trial {
 /* An execute of a plan, and its adjoint where both are to be quick. */
 typedef struct runner {
     const trial *t;
-    const lmr_plan *plan;
+    const lmr_nufft_plan *plan;
 } runner;
 
 static larmor_status execute(void *self)
 {
     const runner *r = self;
-    LMR_TRY(lmr_plan_execute(r->plan, 0, r->t->in, r->t->out));
-    return r->t->opts->both_directions ? lmr_plan_execute(r->plan, 1, r->t->out, r->t->in) : LARMOR_OK;
+    LMR_TRY(lmr_nufft_plan_execute(r->plan, 0, r->t->in, r->t->out));
+    return r->t->opts->both_directions ? lmr_nufft_plan_execute(r->plan, 1, r->t->out, r->t->in) : LARMOR_OK;
 }
 
 static larmor_status make_grids(trial *t, const lmr_nufft_request *r)
@@ -142,18 +142,18 @@ static void end(trial *t)
 {
     larmor_timer_free(t->timer), larmor_timer_free(t->clock);
     larmor_array_free(t->in), larmor_array_free(t->out);
-    lmr_plan_free(t->plan);
+    lmr_nufft_plan_free(t->plan);
     free(t->choices), free(t->table);
 }
 
 /* ---- timing ---- */
 
-static larmor_status make(const trial *t, const candidate *c, lmr_plan **plan)
+static larmor_status make(const trial *t, const candidate *c, lmr_nufft_plan **plan)
 {
-    LMR_TRY(lmr_plan_make(t->on, t->opts, &t->choices[c->grid], &c->way, plan));
-    const larmor_status st = lmr_plan_set_points(*plan, t->points, t->m);
+    LMR_TRY(lmr_nufft_plan_make(t->on, t->opts, &t->choices[c->grid], &c->way, plan));
+    const larmor_status st = lmr_nufft_plan_set_points(*plan, t->points, t->m);
     if (!st) return LARMOR_OK;
-    lmr_plan_free(*plan);
+    lmr_nufft_plan_free(*plan);
     *plan = NULL;
     return st;
 }
@@ -175,9 +175,9 @@ static void insert_candidate(trial *t, const candidate *c)
 }
 
 /* The plan is the trial's from now on. */
-static void replace_best(trial *t, const candidate *c, lmr_plan *plan)
+static void replace_best(trial *t, const candidate *c, lmr_nufft_plan *plan)
 {
-    lmr_plan_free(t->plan);
+    lmr_nufft_plan_free(t->plan);
     t->plan = plan, t->best = *c;
 }
 
@@ -203,7 +203,7 @@ static larmor_status is_late(const trial *t, double needed, double limit, int *l
 /* The least of its times so far and of a new one. */
 static larmor_status time_candidate(trial *t, candidate *c)
 {
-    lmr_plan *plan;
+    lmr_nufft_plan *plan;
     double seconds;
     LMR_TRY(make(t, c, &plan));
     runner self = {t, plan};
@@ -213,7 +213,7 @@ static larmor_status time_candidate(trial *t, candidate *c)
     if (!st && (!t->plan || seconds < t->best.seconds))
         replace_best(t, c, plan);
     else
-        lmr_plan_free(plan);
+        lmr_nufft_plan_free(plan);
     return st;
 }
 
@@ -348,7 +348,7 @@ static larmor_status time_again(trial *t)
 /* The best against another one, which takes its place if it is quicker. */
 static larmor_status compare(trial *t, candidate other)
 {
-    lmr_plan *plan;
+    lmr_nufft_plan *plan;
     larmor_status st = make(t, &other, &plan);
     if (st) return leave_out(t, st);
     runner best = {t, t->plan}, mine = {t, plan};
@@ -360,7 +360,7 @@ static larmor_status compare(trial *t, candidate other)
     if (!st && seconds[1] < seconds[0])
         replace_best(t, &other, plan);
     else
-        lmr_plan_free(plan);
+        lmr_nufft_plan_free(plan);
     return st;
 }
 
@@ -498,13 +498,13 @@ static larmor_status grid_bytes(const lmr_nufft_device *on, const larmor_nufft_o
 {
     lmr_nufft_geometry g;
     const int shapes = o->tiles ? 1 : LMR_NUFFT_SHAPES;
-    LMR_TRY(lmr_plan_sizes(on, o, choice, &way, &g));
+    LMR_TRY(lmr_nufft_plan_sizes(on, o, choice, &way, &g));
     for (int shape = 0; shape < shapes; shape++)
         for (larmor_precompute form = LARMOR_PRECOMPUTE_NONE; form <= LARMOR_PRECOMPUTE_FULL; form++) {
             double bytes = 0;
             if (shapes > 1) way.tiles = shape;
             way.precompute = form;
-            if (is_tried(on, o, &g, form, points)) LMR_TRY(lmr_plan_bytes(on, o, choice, &way, points, &bytes));
+            if (is_tried(on, o, &g, form, points)) LMR_TRY(lmr_nufft_plan_bytes(on, o, choice, &way, points, &bytes));
             *most = fmax(*most, bytes);
         }
     return LARMOR_OK;

@@ -9,7 +9,7 @@
 
 /* The quickest plan, with its points in it. */
 typedef struct lmr_tuned {
-    lmr_plan *plan;
+    lmr_nufft_plan *plan;
     larmor_plan_source source;
     double seconds; /* of an execute */
     int tried;      /* plans that were timed */

@@ -21,7 +21,8 @@ expect 0 compare spokes-image.h5 spokes-truth.h5 --magnitude --tol 0.22
 expect 0 info spokes.h5 --join none
 printed '^groups 0 to 99: encoding 0, slice 0 to 99, .*: each 1 readout x 64 samples$'
 printed '^recon would make 100 images'
-[ "$(wc -l <out)" -le 10 ] || fail "equal groups in one line expected"
+printed '^images 1 to 100: cg on a grid of 64 x 64 x 1, maps from the data, lambda from the data, [0-9.]+ MB on a processor$'
+[ "$(wc -l <out)" -le 11 ] || fail "equal groups in one line expected"
 expect 0 info spokes.h5 --join slice
 printed '^group 0: .*: 100 readouts x 64 samples$'
 [ ! -s err ] || fail "no warning expected of what was asked for"

@@ -272,7 +272,7 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
 /* A plan from below, whose parts can be seen. */
 typedef struct open_plan {
     lmr_nufft_device on;
-    lmr_plan *plan;
+    lmr_nufft_plan *plan;
 } open_plan;
 
 static void make_open_plan(larmor_nufft_opts o, larmor_precompute form, open_plan *p)
@@ -285,12 +285,12 @@ static void make_open_plan(larmor_nufft_opts o, larmor_precompute form, open_pla
     const lmr_nufft_request r = lmr_nufft_request_of(&filled, POINTS, NULL);
     const lmr_nufft_way way = lmr_nufft_way_of(p->on.kernels, &filled);
     assert_ok(lmr_nufft_choose(&r, filled.modes, &choice));
-    assert_ok(lmr_plan_make(&p->on, &filled, &choice, &way, &p->plan));
+    assert_ok(lmr_nufft_plan_make(&p->on, &filled, &choice, &way, &p->plan));
 }
 
 static void free_open_plan(open_plan *p)
 {
-    lmr_plan_free(p->plan);
+    lmr_nufft_plan_free(p->plan);
     lmr_nufft_detach(&p->on);
 }
 
@@ -303,7 +303,7 @@ static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *cou
     double _Complex *in = random_values(from, LARMOR_C64, &seed), *out = malloc((size_t)*count * sizeof *out);
     larmor_array *x = to_device(LARMOR_C64, from, in), *y;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(*count), &y));
-    assert_ok(lmr_plan_execute(p->plan, type == 2, x, y));
+    assert_ok(lmr_nufft_plan_execute(p->plan, type == 2, x, y));
     to_host(y, out);
     larmor_array_free(x), larmor_array_free(y), free(in);
     return out;
@@ -320,7 +320,7 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     larmor_array *k = make_points(2, o.modes, POINTS, &seed);
     open_plan plan;
     make_open_plan(o, LARMOR_PRECOMPUTE_FULL, &plan);
-    assert_ok(lmr_plan_set_points(plan.plan, k, POINTS));
+    assert_ok(lmr_nufft_plan_set_points(plan.plan, k, POINTS));
     double _Complex *narrow[2], *wide[2];
     for (int type = 1; type <= 2; type++) narrow[type - 1] = run_open_plan(&plan, type, &count);
     lmr_precompute *p = plan.plan->precompute;

@@ -102,13 +102,21 @@ at_most() {
 }
 expect() { at_most "$@" || { cat "$1" >&2; fail "\"$2\" is not followed by at most $3"; }; }
 
+# run FOLDER PROGRAM ARGUMENT...
 run() {
-    echo "$2"
-    (cd "$work" && "$1/$2" ${3:+"$3"}) >"$work/$2.out" 2>"$work/$2.err" || {
-        cat "$work/$2.out" "$work/$2.err" >&2
-        fail "$1/$2 failed"
+    folder=$1 program=$2
+    shift 2
+    echo "$program"
+    (cd "$work" && "$folder/$program" "$@") >"$work/$program.out" 2>"$work/$program.err" || {
+        cat "$work/$program.out" "$work/$program.err" >&2
+        fail "$folder/$program failed"
     }
 }
+
+# What the program makes of the scan that the example arrays has in memory.
+larmor=$prefix/bin/larmor
+quiet "$larmor" phantom -o "$work/scan.h5" --matrix 96 --coils 6 --readouts 80 --noise 2e-4 --seed 0
+quiet "$larmor" recon "$work/scan.h5" -o "$work/program.npy" --device cpu --threads 2
 
 for built in "$work/by_cmake" "$work/examples"; do
     run "$built" momentum "$work/image.png"
@@ -127,6 +135,11 @@ for built in "$work/by_cmake" "$work/examples"; do
     expect "$work/spectrum.out" "period" 0.56682
     ! at_most "$work/spectrum.out" "period" 0.56662 || fail "spectrum: the period is too short"
     expect "$work/spectrum.out" "difference from the direct sum" 1e-9
+
+    run "$built" arrays "$work/arrays.npy" cpu:1
+    cmp "$work/arrays.npy" "$work/program.npy" || fail "arrays and larmor recon give different images"
+    grep -q '^image 1 of 1: lambda .* chosen' "$work/arrays.out" || fail "arrays: no log"
+    rm "$work/arrays.npy"
 done
 [ ! -x "$work/by_cmake/spectrum_cxx" ] || run "$work/by_cmake" spectrum_cxx
 echo "package: the examples build and run"

@@ -1,0 +1,44 @@
+/* What `larmor recon` was asked for and what it holds. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_H
+#define APP_RECON_H
+
+#include "common.h"
+#include "progress.h"
+
+/* The options as they were typed. */
+typedef struct recon_settings {
+    app_texts outputs;
+    app_list window, matrix, fov, oversample;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *plan, *lambda, *save_maps, *save_density;
+    double tol, time_weight, eps;
+    int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
+} recon_settings;
+
+/* Numbers of images as text, the first ones if there are many. */
+typedef struct recon_numbers {
+    char text[128];
+    int count;
+} recon_numbers;
+
+/* All that a run holds, freed in one place. */
+typedef struct recon_run {
+    const recon_settings *s;
+    const char *input;
+    larmor_output *output[APP_MAX_TEXTS], *maps_output, *density_output;
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_device *dev;
+    larmor_recon *recon;
+    larmor_image *image;         /* [images] of those that are there, in the file's order */
+    larmor_recon_report *report; /* how each of them came about */
+    int images, wanted, series;  /* wanted: how many there should be */
+    int interrupted;
+    larmor_recon_report last;       /* of the last series that was run */
+    recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */
+    char reason[512];               /* of the first of those */
+    app_progress progress;
+} recon_run;
+
+#endif

@@ -1,0 +1,180 @@
+/* The options of recon: which go together, and what the library is asked for. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int is_method(const recon_settings *s, const char *name)
+{
+    return !strcmp(s->method, name);
+}
+
+static int iterates(const recon_settings *s)
+{
+    return !is_method(s, "grid");
+}
+
+/* Gridding has neither, so to ask for none is no mistake. */
+static int has_toeplitz(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->toeplitz, "off");
+}
+
+static int has_precond(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->precond, "none");
+}
+
+static int has_frames(const recon_settings *s)
+{
+    return is_method(s, "tv") || is_method(s, "llr");
+}
+
+static int has_time(const recon_settings *s)
+{
+    return is_method(s, "tv") && s->joint;
+}
+
+static int has_blocks(const recon_settings *s)
+{
+    return is_method(s, "llr");
+}
+
+static int has_density(const recon_settings *s)
+{
+    return !iterates(s) || s->weighted || !strcmp(s->dcf, "none");
+}
+
+static int estimates_maps(const recon_settings *s)
+{
+    return !strcmp(s->maps, "auto");
+}
+
+static int has_picture(const recon_settings *s)
+{
+    int pictures = 0;
+    for (int i = 0; i < s->outputs.count; i++) pictures += app_is_picture(s->outputs.text[i]);
+    return pictures > 0;
+}
+
+static int makes_density(const recon_settings *s)
+{
+    return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
+}
+
+/* An option that is of some choices of another one alone. */
+typedef struct rule {
+    const char *option;
+    int (*used)(const recon_settings *s);
+    const char *with, *of; /* the other one, and its choices that use the option */
+} rule;
+
+#define ITERATIVE "--method cg, tv, tgv, wavelet and llr"
+static const rule rules[] = {
+    {"iters", iterates, "method", ITERATIVE},
+    {"tol", iterates, "method", ITERATIVE},
+    {"lambda", iterates, "method", ITERATIVE},
+    {"toeplitz", has_toeplitz, "method", ITERATIVE},
+    {"precond", has_precond, "method", ITERATIVE},
+    {"joint", has_frames, "method", "--method tv and llr"},
+    {"time-weight", has_time, "method", "--method tv --joint"},
+    {"block", has_blocks, "method", "--method llr"},
+    {"dcf", has_density, "method", "--method grid and of --weighted"},
+    {"calibration", estimates_maps, "maps", "--maps auto"},
+    {"save-maps", estimates_maps, "maps", "--maps auto"},
+    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
+    {"window", has_picture, "output", "a .png"},
+};
+
+static int ends_in(const char *path, const char *suffix)
+{
+    return !strcasecmp(app_suffix(path), suffix);
+}
+
+static int is_array(const char *path)
+{
+    return ends_in(path, ".cfl") || ends_in(path, ".npy");
+}
+
+int recon_check_options(const app_command *command, const recon_settings *s)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const rule *r = &rules[i];
+        if (r->used(s) || !app_differs(command, s, r->option)) continue;
+        const char *choice = !strcmp(r->with, "method") ? s->method
+                             : !strcmp(r->with, "maps") ? s->maps
+                                                        : s->outputs.text[0];
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, r->of);
+        return APP_USAGE;
+    }
+    if (!strcmp(s->maps, "none") && iterates(s)) {
+        app_error("--maps none: only --method grid works without coil maps.");
+        return APP_USAGE;
+    }
+    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5")) {
+        app_error("--save-maps %s: a name that ends in .cfl, .npy or .h5 expected.", s->save_maps);
+        return APP_USAGE;
+    }
+    if (s->save_density && !is_array(s->save_density)) {
+        app_error("--save-density %s: a name that ends in .cfl or .npy expected.", s->save_density);
+        return APP_USAGE;
+    }
+    return app_check_window(&s->window);
+}
+
+/* Which of the names, which end in NULL. */
+static int index_of(const char *name, const char *const *names)
+{
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(name, names[i])) return i;
+    return 0;
+}
+
+/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
+static int read_lambda(const char *text, larmor_recon_opts *opts)
+{
+    char *end;
+    if (!strcmp(text, "auto")) return 1;
+    const int in_noise = !strncmp(text, "noise:", 6);
+    const char *number = text + (in_noise ? 6 : 0);
+    opts->lambda_mode = in_noise ? LARMOR_LAMBDA_NOISE : LARMOR_LAMBDA_RELATIVE;
+    opts->lambda = strtod(number, &end);
+    return end != number && !*end && opts->lambda >= 0 && isfinite(opts->lambda);
+}
+
+int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
+{
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
+    static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
+                                                                                           "none", NULL};
+    static const int choices[] = {0, 1, -1};
+    *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
+    *opts = (larmor_recon_opts){.size = sizeof *opts,
+                                .method = s->method,
+                                .joint = s->joint,
+                                .iters = (int)s->iters,
+                                .time_weight = s->time_weight > 0 ? s->time_weight : -1,
+                                .llr_block = s->llr_block,
+                                .no_maps = !strcmp(s->maps, "none"),
+                                .maps_name = s->maps,
+                                .calibration = s->calibration,
+                                .no_whitening = !strcmp(s->whiten, "off"),
+                                .density = (larmor_density)index_of(s->dcf, densities),
+                                .weighted = s->weighted,
+                                .keep_density = s->save_density != NULL,
+                                .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
+                                .precondition = choices[index_of(s->precond, precond)],
+                                .memory = s->memory,
+                                .only = only};
+    if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
+    if (!isnan(s->eps)) opts->eps = s->eps;
+    for (int d = 0; d < 3; d++) {
+        opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
+        opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
+        opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
+    }
+    if (read_lambda(s->lambda, opts)) return APP_DONE;
+    app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
+    return APP_USAGE;
+}

@@ -1,0 +1,15 @@
+/* The options of recon: which go together, and what the library is asked for. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_OPTIONS_H
+#define APP_RECON_OPTIONS_H
+
+#include "recon.h"
+
+/* Refuse what the chosen method would ignore; an option that has its default is never refused. Returns an exit code,
+ * having said what is wrong. */
+int recon_check_options(const app_command *command, const recon_settings *s);
+
+/* What the library takes for them, without maps, planner and listener; only gets the counters. Returns an exit code,
+ * having said what is wrong. */
+int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
+
+#endif

@@ -1,0 +1,223 @@
+/* The files of a reconstruction: images with their provenance, coil maps and density weights.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recon_output.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- before the work ---- */
+
+/* An output whose path is neither the scan's nor one of those before it. */
+static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)
+{
+    const char *path = paths[at];
+    if (app_same_file(path, r->input)) {
+        app_error("%s: is also the output; choose another name.", path);
+        return APP_USAGE;
+    }
+    for (int j = 0; j < at; j++) {
+        if (!app_same_file(path, paths[j])) continue;
+        app_error("%s: is given twice as an output; once is enough.", path);
+        return APP_USAGE;
+    }
+    const larmor_status st = larmor_output_open(path, r->s->force, out);
+    return st ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
+int recon_open_outputs(recon_run *r)
+{
+    const recon_settings *s = r->s;
+    const char *paths[APP_MAX_TEXTS + 2];
+    larmor_output **outputs[APP_MAX_TEXTS + 2];
+    int count = 0, code = APP_DONE;
+    for (; count < s->outputs.count; count++)
+        paths[count] = s->outputs.text[count], outputs[count] = &r->output[count];
+    if (s->save_maps) paths[count] = s->save_maps, outputs[count++] = &r->maps_output;
+    if (s->save_density) paths[count] = s->save_density, outputs[count++] = &r->density_output;
+    for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
+    return code;
+}
+
+/* ---- provenance ---- */
+
+const char *recon_origin(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"user", "data", "scan", "noise"};
+    return names[report->lambda_from];
+}
+
+enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+
+/* Keys and values of one image, and the texts that they point to. */
+typedef struct note {
+    const char *keys[MOST_NOTES], *values[MOST_NOTES];
+    char lambda[32], iters[32], residual[32], noise[32], grid[80], doubts[MOST_DOUBTS * DOUBT_ROOM];
+    int count;
+} note;
+
+static void add_note(note *n, const char *key, const char *value)
+{
+    n->keys[n->count] = key, n->values[n->count++] = value;
+}
+
+/* All doubts as one text. */
+static void add_doubts(const larmor_recon_report *result, note *n)
+{
+    size_t length = 0;
+    char line[DOUBT_ROOM];
+    for (int i = 0; i < MOST_DOUBTS && larmor_recon_doubt(result, i, line, sizeof line); i++)
+        length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "", line);
+    if (length) add_note(n, "LarmorWarning", n->doubts);
+}
+
+static void describe_image(const recon_run *r, const larmor_recon_report *result, note *n)
+{
+    *n = (note){.count = 0};
+    if (strcmp(r->s->method, "grid") != 0) {
+        snprintf(n->lambda, sizeof n->lambda, "%g", result->lambda);
+        snprintf(n->iters, sizeof n->iters, "%d", result->solver.iters);
+        snprintf(n->residual, sizeof n->residual, "%.3e", result->solver.residual);
+        add_note(n, "LarmorLambda", n->lambda);
+        add_note(n, "LarmorLambdaFrom", recon_origin(result));
+        snprintf(n->noise, sizeof n->noise, "%g", result->noise);
+        add_note(n, "LarmorNoise", n->noise);
+        add_note(n, "LarmorIterations", n->iters);
+        add_note(n, "LarmorResidual", n->residual);
+    }
+    snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],
+             (long long)result->grid[2]);
+    add_note(n, "LarmorGrid", n->grid);
+    add_doubts(result, n);
+    if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
+    if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
+}
+
+/* What holds for all images. */
+typedef struct common_notes {
+    char history[32], series[32];
+    const char *values[5];
+} common_notes;
+
+static larmor_notes describe_run(const recon_run *r, common_notes *n)
+{
+    static const char *const keys[] = {"DataRole", "ImageProcessingHistory", "SeriesDescription", "LarmorVersion",
+                                       "LarmorCommand"};
+    const char *method = r->s->method;
+    const char *name = !strcmp(method, "cg") ? "CG-SENSE" : !strcmp(method, "grid") ? "GRIDDING" : method;
+    snprintf(n->history, sizeof n->history, "LARMOR:%s", name);
+    for (char *c = n->history; *c; c++) *c = (char)toupper((unsigned char)*c);
+    snprintf(n->series, sizeof n->series, "larmor %s", method);
+    n->values[0] = "Image", n->values[1] = n->history, n->values[2] = n->series;
+    n->values[3] = larmor_version(), n->values[4] = app_command_line();
+    return (larmor_notes){keys, n->values, 5};
+}
+
+/* ---- images ---- */
+
+static int write_images(const recon_run *r, larmor_output *out, const larmor_write_opts *opts)
+{
+    const char *path = larmor_output_path(out);
+    const larmor_status st = larmor_image_write(out, r->image, r->images, opts);
+    if (st) return app_fail(APP_RUN, st);
+    app_log("wrote %s (%d image%s%s%s)", path, r->images, app_s(r->images), r->interrupted ? ", interrupted" : "",
+            app_describe_window(path, r->image, r->images, &r->s->window).s);
+    return APP_DONE;
+}
+
+static int write_all(recon_run *r)
+{
+    const recon_settings *s = r->s;
+    common_notes common;
+    note *notes = calloc((size_t)r->images, sizeof *notes);
+    larmor_notes *each = calloc((size_t)r->images, sizeof *each);
+    int code = notes && each ? APP_DONE : app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    for (int i = 0; i < r->images && !code; i++) {
+        describe_image(r, &r->report[i], &notes[i]);
+        each[i] = (larmor_notes){notes[i].keys, notes[i].values, notes[i].count};
+    }
+    const larmor_write_opts opts = {.magnitude = s->magnitude,
+                                    .header = larmor_raw_xml(r->raw),
+                                    .notes = describe_run(r, &common),
+                                    .each = each,
+                                    .window = {s->window.value[0], s->window.value[1]}};
+    app_progress_begin(&r->progress, "writing");
+    for (int i = 0; i < s->outputs.count && !code; i++) code = write_images(r, r->output[i], &opts);
+    app_progress_end(&r->progress);
+    free(each), free(notes);
+    return code;
+}
+
+/* ---- coil maps and density weights ---- */
+
+/* One slice has one set of maps and one image one set of weights: more are refused. */
+int recon_check_saved(const recon_run *r)
+{
+    const recon_settings *s = r->s;
+    const int series = larmor_recon_series(r->recon);
+    int images = 0, slices = 0;
+    if (!s->save_maps && !s->save_density) return APP_DONE;
+    for (int i = 0; i < series; i++) {
+        larmor_recon_plan plan, other;
+        const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
+        if (st) return app_fail(APP_RUN, st);
+        int known = 0;
+        for (int j = 0; j < i && !known; j++)
+            known = !larmor_recon_describe(r->recon, j, &other) && other.first.slice == plan.first.slice &&
+                    other.first.encoding == plan.first.encoding;
+        slices += !known;
+        images += plan.images;
+    }
+    if (s->save_maps && slices > 1) {
+        app_error("--save-maps: %s has maps for each of %d slices; choose one by --slice.", r->input, slices);
+        return APP_USAGE;
+    }
+    if (s->save_density && images > 1) {
+        app_error(
+            "--save-density: %s has weights for each of %d images; choose one by --slice, --repetition and so on.",
+            r->input, images);
+        return APP_USAGE;
+    }
+    return APP_DONE;
+}
+
+static int save_maps(const recon_run *r)
+{
+    const larmor_raw_info info = larmor_raw_describe(r->raw);
+    larmor_array *maps;
+    larmor_image_meta meta;
+    char left_out[64] = "";
+    larmor_status st = larmor_recon_maps(r->recon, &maps, &meta);
+    if (!st) st = larmor_maps_save(r->maps_output, maps, &meta);
+    larmor_array_free(maps);
+    if (st) return app_fail(APP_RUN, st);
+    if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
+    app_log("wrote %s: the maps of %d coil%s%s", r->s->save_maps, info.coils, app_s(info.coils), left_out);
+    return APP_DONE;
+}
+
+/* [1, samples, readouts], as BART has it. */
+static int save_density(const recon_run *r)
+{
+    larmor_array *weights, *three = NULL;
+    larmor_status st = larmor_recon_density(r->recon, &weights);
+    if (!st) {
+        const larmor_shape s = larmor_array_shape(weights);
+        st = larmor_array_reshape(weights, LARMOR_SHAPE(1, s.dim[0], s.ndim > 1 ? s.dim[1] : 1), &three);
+    }
+    if (!st) st = larmor_array_save(r->density_output, three);
+    larmor_array_free(three);
+    larmor_array_free(weights);
+    if (st) return app_fail(APP_RUN, st);
+    app_log("wrote %s: density weights", r->s->save_density);
+    return APP_DONE;
+}
+
+int recon_write(recon_run *r)
+{
+    int code = write_all(r);
+    if (!code && r->maps_output) code = save_maps(r);
+    if (!code && r->density_output) code = save_density(r);
+    return code;
+}

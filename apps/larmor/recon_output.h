@@ -1,0 +1,21 @@
+/* The files of a reconstruction: images with their provenance, coil maps and density weights.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_OUTPUT_H
+#define APP_RECON_OUTPUT_H
+
+#include "recon.h"
+
+/* Begin all files, so that what can be refused is refused before the work. This and the others return an exit code, having
+ * said what is wrong. */
+int recon_open_outputs(recon_run *r);
+
+/* Refuse to save maps of several slices and weights of several images. */
+int recon_check_saved(const recon_run *r);
+
+/* Write all of them. */
+int recon_write(recon_run *r);
+
+/* Where lambda comes from, in a word. */
+const char *recon_origin(const larmor_recon_report *report);
+
+#endif

@@ -1,0 +1,121 @@
+/* What became of a reconstruction: the verdict, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "recon_output.h"
+
+/* ---- the verdict ---- */
+
+static void add_number(recon_numbers *n, int number)
+{
+    const size_t used = strlen(n->text), room = sizeof n->text - used;
+    n->count++;
+    if (room > 24)
+        snprintf(n->text + used, room, "%s%d", used ? ", " : "", number);
+    else if (n->text[used - 1] != '.')
+        snprintf(n->text + used, room, " ...");
+}
+
+void recon_note(recon_run *r, int series)
+{
+    if (!r->reason[0]) snprintf(r->reason, sizeof r->reason, "%s", r->last.message);
+    add_number(r->last.doubtful ? &r->doubtful : &r->failed, series + 1);
+}
+
+int recon_judge(const recon_run *r)
+{
+    const char *word = r->wanted > r->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
+    const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
+    char doubtful[192] = "";
+    if (!r->failed.count && !r->doubtful.count) return APP_DONE;
+    if (r->doubtful.count)
+        snprintf(doubtful, sizeof doubtful, "%s%s %s of %d %s doubtful", word, many, r->doubtful.text, r->series, is);
+    if (!r->failed.count)
+        app_error("%s: %s: %s", r->input, doubtful, r->reason);
+    else if (r->series == 1)
+        app_error("%s: %s", r->input, r->reason);
+    else
+        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, r->series,
+                  doubtful[0] ? ", and " : "", doubtful, r->reason);
+    return APP_FAILED;
+}
+
+/* ---- the report ---- */
+
+/* What is known of the solver, at the top of the report for the last image, and in `results` for each. */
+static void report_solver(json *j, const recon_run *r, const larmor_recon_report *result, int interrupted)
+{
+    if (strcmp(r->s->method, "grid") != 0) {
+        json_integer(j, "iterations", result->solver.iters);
+        json_number(j, "residual", result->solver.residual);
+        json_flag(j, "toeplitz", result->toeplitz);
+        json_flag(j, "preconditioned", result->preconditioned);
+        json_number(j, "lambda", result->lambda);
+        json_number(j, "lambda_absolute", result->weight);
+        json_text(j, "lambda_from", recon_origin(result));
+        json_number(j, "noise", result->noise);
+        if (!strcmp(r->s->method, "cg"))
+            json_number(j, "largest_eigenvalue", result->largest);
+        else
+            json_number(j, "objective", result->solver.objective);
+    }
+    json_flag(j, "interrupted", interrupted);
+}
+
+static void report_doubts(json *j, const larmor_recon_report *result)
+{
+    char line[512];
+    json_open(j, "warnings", '[');
+    for (int i = 0; larmor_recon_doubt(result, i, line, sizeof line); i++) json_text(j, NULL, line);
+    json_close(j, ']');
+}
+
+static const char *status_of(const larmor_recon_report *result)
+{
+    if (result->doubtful) return "doubtful";
+    return result->interrupted ? "interrupted" : "done";
+}
+
+static void report_image(json *j, const recon_run *r, int i)
+{
+    const larmor_image_meta *m = &r->image[i].meta;
+    json_open(j, NULL, '{');
+    json_integer(j, "encoding", m->encoding);
+    json_integer(j, "slice", m->slice);
+    json_integer(j, "contrast", m->contrast);
+    json_integer(j, "phase", m->phase);
+    json_integer(j, "repetition", m->repetition);
+    json_integer(j, "set", m->set);
+    json_text(j, "status", status_of(&r->report[i]));
+    json_integers(j, "grid", r->report[i].grid, 3);
+    report_doubts(j, &r->report[i]);
+    report_solver(j, r, &r->report[i], r->report[i].interrupted);
+    json_number(j, "seconds", r->report[i].seconds);
+    json_close(j, '}');
+}
+
+void recon_report(const recon_run *r, double seconds)
+{
+    const larmor_raw_info info = larmor_raw_describe(r->raw);
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", r->input);
+    json_open(&j, "outputs", '[');
+    for (int i = 0; i < r->s->outputs.count; i++) json_text(&j, NULL, r->s->outputs.text[i]);
+    json_close(&j, ']');
+    json_text(&j, "method", r->s->method);
+    json_text(&j, "device", larmor_device_spec(r->dev));
+    json_text(&j, "trajectory", info.traj_report);
+    json_integer(&j, "images", r->images);
+    json_integer(&j, "failed", r->failed.count);
+    json_integer(&j, "doubtful", r->doubtful.count);
+    report_solver(&j, r, &r->last, r->interrupted);
+    json_open(&j, "results", '[');
+    for (int i = 0; i < r->images; i++) report_image(&j, r, i);
+    json_close(&j, ']');
+    json_number(&j, "seconds", seconds);
+    json_close(&j, '}');
+}

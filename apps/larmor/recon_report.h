@@ -1,0 +1,16 @@
+/* What became of a reconstruction: the verdict, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_REPORT_H
+#define APP_RECON_REPORT_H
+
+#include "recon.h"
+
+/* The last series, number `series` from 0, failed or is doubtful. */
+void recon_note(recon_run *r, int series);
+
+/* Say which were not made or are doubtful, by number. Returns an exit code. */
+int recon_judge(const recon_run *r);
+
+/* Print the report on stdout. */
+void recon_report(const recon_run *r, double seconds);
+
+#endif

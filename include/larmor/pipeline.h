@@ -1,0 +1,277 @@
+/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It reads
+ * no file and prints nothing: data come from a source, what happens is told by events, images are given to the caller.
+ * Messages name options as the program spells them; --save-maps is of the program, the others are members of
+ * larmor_recon_opts. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_PIPELINE_H
+#define LARMOR_PIPELINE_H
+
+#include "larmor/io.h"
+#include "larmor/recon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- where the data come from ---- */
+
+typedef struct larmor_source larmor_source; /* refcounted; one thread at a time */
+
+/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h say
+ * what each gives; all may be asked for again. */
+typedef struct larmor_source_impl {
+    larmor_raw_info (*describe)(void *self);
+    larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
+    larmor_status (*group)(void *self, int group, larmor_group *out);
+    /* The arrays are the caller's to overwrite and to free; what the group or the scan has not is NULL. */
+    larmor_status (*samples)(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                             larmor_samples *out);
+    larmor_status (*meta)(void *self, int group, larmor_image_meta *meta);
+    larmor_status (*noise)(void *self, larmor_device *dev, larmor_array **noise); /* may be NULL: none */
+    /* may be NULL: every channel is a coil */
+    larmor_status (*keep_coils)(void *self, larmor_array *all, int axis, larmor_array **kept);
+    larmor_status (*restore_coils)(void *self, larmor_array *kept, int axis, larmor_array **all);
+    void (*destroy)(void *self); /* or NULL */
+} larmor_source_impl;
+
+/* A source of your own.
+ *
+ * name    what messages call it, e.g. the path of a file; copied, as impl is.
+ * self    given to every function; belongs to the source from a successful return on, still yours after an error.
+ * Errors  LARMOR_ERR_ARG for a missing function or name; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
+                                              larmor_source **source);
+LARMOR_API larmor_source *larmor_source_ref(larmor_source *source); /* one more reference; returns source */
+LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is fine */
+
+/* An opened file as a source. raw must live as long as the source and all that was made of it.
+ *
+ * name    what messages call it, e.g. its path.
+ * Errors  those of larmor_source_create. */
+LARMOR_API larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source);
+
+typedef struct larmor_readouts { /* of one image; zero means that there is none */
+    larmor_array *kspace;        /* complex [samples, readouts, coils]; needed */
+    larmor_array *traj;    /* real [nd, samples, readouts], cycles per field of view; NULL: made from the counters of
+                                  * a 2D scan whose trajectory is "radial" or "goldenangle" */
+    larmor_array *density; /* real [samples, readouts], for LARMOR_DENSITY_STORED */
+    larmor_array *calibration;      /* complex [samples, readouts, coils]: maps of the slice come from this instead */
+    larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
+    const int *step1;               /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
+    larmor_image_meta meta; /* counters and geometry; without directions x, y and z are those of the patient */
+} larmor_readouts;
+
+typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero means default */
+    int64_t matrix[3];              /* voxels of the image; needed; a third of 0 or 1 makes it 2D */
+    double fov_mm[3];               /* default: voxels of 1 mm */
+    const char *trajectory;         /* as of larmor_encoding; default "other" */
+    larmor_array *noise;            /* complex [samples, coils] of a noise scan, which whitens the coils, or NULL */
+    const larmor_readouts *image;   /* [images], those of a series one after the other in time */
+    int images;
+} larmor_scan_arrays;
+
+/* Arrays as a source. It keeps references to the arrays, and never changes them.
+ *
+ * Errors  LARMOR_ERR_ARG for a matrix, field of view, counter or trajectory that makes no sense; LARMOR_ERR_SHAPE for
+ *         arrays that do not fit together; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
+
+/* ---- events ---- */
+
+typedef enum larmor_event_kind {
+    LARMOR_EVENT_STAGE,  /* something begins: stage says what */
+    LARMOR_EVENT_STEP,   /* a solver has done step of steps */
+    LARMOR_EVENT_LOG,    /* text is a line for a log */
+    LARMOR_EVENT_WARNING /* text is a line that whoever looks at the image should read */
+} larmor_event_kind;
+
+typedef struct larmor_event {
+    larmor_event_kind kind;
+    const char *stage;          /* e.g. "coil maps"; "" between them */
+    const char *text;           /* of LOG and WARNING, one line without its end; else "" */
+    int series, count;          /* which series of how many, from 1; series is 0 before the first */
+    int step, steps;            /* of STEP; steps is 0 where it is not known how many there will be */
+    double residual, objective; /* of STEP, as in larmor_progress */
+    double fraction;            /* of all series that is done, about, 0 to 1 */
+    double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
+} larmor_event;
+
+/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid during
+ * the call. */
+typedef int (*larmor_listener)(void *user, const larmor_event *event);
+
+/* ---- what to do ---- */
+
+typedef enum larmor_density {                      /* where weights of samples come from */
+                              LARMOR_DENSITY_AUTO, /* RAMP for straight readouts, else PIPE */
+                              LARMOR_DENSITY_RAMP,
+                              LARMOR_DENSITY_PIPE,
+                              LARMOR_DENSITY_STORED, /* in the source */
+                              LARMOR_DENSITY_NONE
+} larmor_density;
+
+typedef enum larmor_lambda {
+    LARMOR_LAMBDA_AUTO,     /* from the data and their noise */
+    LARMOR_LAMBDA_RELATIVE, /* of cg in units of the largest eigenvalue of A^H A, else of larmor_lambda_unit */
+    LARMOR_LAMBDA_NOISE     /* in units of larmor_weight_of_noise */
+} larmor_lambda;
+
+typedef struct larmor_counters { /* of the images that are wanted; -1: all */
+    int slice, contrast, phase, repetition, set;
+} larmor_counters;
+
+typedef struct larmor_recon_opts { /* zero means default, but of size */
+    size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
+    const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
+    int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr always */
+    int iters;  /* the most; default 100, and fewer where the image follows its noise */
+    double tol; /* residual at which to stop; default: where the error is small beside the image's noise; negative: at
+                   rounding */
+    larmor_lambda lambda_mode;
+    double lambda;      /* of RELATIVE and NOISE, at least 0 */
+    double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
+    int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
+
+    int64_t
+        matrix[3]; /* voxels of the image; x alone: of all axes that are as long as x in the source's header; default:
+                          the header's */
+    double fov_mm[3]; /* of the image, likewise */
+    double
+        oversample[3]; /* as in larmor_grid_opts, one alone is for all axes; default: 1, or what the object needs */
+
+    larmor_array
+        *maps; /* complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's
+                           grid or around it; NULL: from the data's own centre */
+    const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
+    int no_maps;           /* 1: root sum of squares, of "grid" alone */
+    int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
+    int no_whitening;      /* 1: noise readouts are not used */
+
+    larmor_density density; /* for "grid", and for the others with weighted */
+    int weighted;           /* 1: iterative methods weight the data by density, too */
+    int keep_density;       /* 1: larmor_recon_density will be asked for */
+
+    double
+        eps; /* accuracy of the NUFFT; below 1e-6 all is done in double precision; default 1e-5, with a penalty 1e-3 */
+    larmor_plan_effort effort; /* of the NUFFT's planner */
+    int toeplitz;              /* 1 on, -1 off; default: where it is quicker and fits */
+    int precondition;          /* 1: with the circulant, -1: without; default: where it fits */
+    int64_t memory;            /* most bytes on the device; default: what is free */
+
+    const larmor_counters *only; /* NULL: all images */
+    larmor_listener listener;    /* or NULL */
+    void *user;
+} larmor_recon_opts;
+
+/* ---- reconstruction ---- */
+
+typedef struct larmor_recon larmor_recon; /* one thread at a time */
+
+/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images make a
+ * series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view, unless
+ * opts->oversample or "grid" is asked for.
+ *
+ * source, dev  references are kept. Everything is computed on dev.
+ * opts         copied; may be NULL.
+ * Errors       LARMOR_ERR_ARG for options that make no sense or do not go together, and if no image is wanted;
+ *              LARMOR_ERR_SHAPE and LARMOR_ERR_NUMERIC for maps that do not fit or are zero; LARMOR_ERR_MEMORY if one
+ *              coil at a time does not fit; LARMOR_STOPPED; those of the source. */
+LARMOR_API larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
+                                             larmor_recon **recon);
+LARMOR_API void larmor_recon_free(larmor_recon *recon); /* NULL is fine */
+
+/* How many series there are: of one image each, or of the images that are reconstructed together. */
+LARMOR_API int larmor_recon_series(const larmor_recon *recon);
+
+typedef struct larmor_recon_plan { /* what will be done for a series */
+    char name[64];                 /* "image 2 of 8", "series 1 of 2, 3 images" */
+    int images;
+    larmor_group first; /* of its images */
+    larmor_grid grid;
+    const char *method;     /* as in larmor_recon_opts; valid as long as the larmor_recon */
+    int coils, sets, given; /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
+    int maps;               /* 1: SENSE with maps, 0: root sum of squares */
+    int whitened, weighted; /* 1: by the noise readouts; by density */
+    larmor_lambda lambda_mode;
+    double lambda;
+    int chooses;                /* 1: lambda will be chosen from the data */
+    int toeplitz, precondition; /* as in larmor_recon_opts; -1 also where there is no memory */
+    int64_t block;              /* coils at a time */
+    int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
+} larmor_recon_plan;
+
+/* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
+LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
+
+typedef enum larmor_lambda_from { /* where the weight of the penalty comes from */
+                                  LARMOR_LAMBDA_FROM_CALLER,
+                                  LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
+                                  LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
+                                  LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
+} larmor_lambda_from;
+
+typedef struct larmor_recon_report { /* how the images of a series came about */
+    larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a doubtful one; else LARMOR_OK */
+    char message[512];               /* of that; else "" */
+    int doubtful;                    /* 1: the solver failed, the image is its best iterate */
+    int interrupted;                 /* 1: stopped by the listener, the image is the iterate reached */
+    larmor_report solver;            /* zeros of "grid" */
+    larmor_lambda_from lambda_from;
+    double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
+    double noise;          /* standard deviation of the real and of the imaginary part of a sample, after whitening */
+    larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
+    double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
+    int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
+    int made_traj;                /* 1: the trajectory was made from the counters */
+    int64_t outside;              /* samples beyond the grid's k-space, left out */
+    int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */
+    larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
+    larmor_coverage coverage;     /* of the first image */
+    double seconds;               /* from the samples to the images */
+} larmor_recon_report;
+
+/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt it is,
+ * a number that stays the same, or 0 past the last.
+ *
+ * line  gets the text, of at most room bytes, its end included. */
+LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
+
+typedef struct larmor_recon_image {
+    larmor_array *data;     /* c64 [x, y] or [x, y, z] on the device, in units of the density */
+    larmor_image_meta meta; /* with the image's own field of view */
+    int group;              /* of the source */
+} larmor_recon_image;
+
+typedef struct larmor_recon_result {
+    larmor_recon_image *image; /* [count] */
+    int count;                 /* 0 if the series could not be made for its numbers: report.status */
+    larmor_recon_report report;
+} larmor_recon_result;
+
+/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the others that
+ * come later, as long as they have about as many samples.
+ *
+ * result  to be freed by larmor_recon_result_free, also after an error.
+ * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener said so before there was an
+ *         iterate; those of the source and of the device. What fails for its numbers alone, LARMOR_ERR_NUMERIC, is no
+ *         error, so that the others go on: result->report says so. */
+LARMOR_API larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result);
+LARMOR_API void larmor_recon_result_free(larmor_recon_result *result); /* NULL is fine; also sets all to zero */
+
+/* The coil maps of the last series that was run, of every channel of the source as it was before whitening, zeros for
+ * channels that are left out: what larmor_recon_opts takes as maps.
+ *
+ * maps    [image..., channels] c64; the caller's to free.
+ * meta    where they are: around the image; may be NULL.
+ * Errors  LARMOR_ERR_ARG if there are none; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
+
+/* The density weights [samples, readouts] of the first image of the last series that was run.
+ *
+ * weights  real; the caller's to free.
+ * Errors   LARMOR_ERR_ARG if there are none, or opts->keep_density was not asked for. */
+LARMOR_API larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier: Apache-2.0
+ */
+#include "pipeline/events.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/status.h"
+#include "recon/solve/solve.h"
+
+/* All series are taken to be equally long. */
+static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)
+{
+    if (!e->listener) return;
+    larmor_event event = {.kind = kind,
+                          .stage = e->stage,
+                          .text = text,
+                          .series = e->series,
+                          .count = e->count,
+                          .residual = -1,
+                          .objective = NAN,
+                          .remaining = -1};
+    double done = e->done;
+    if (p) {
+        event.step = p->iter, event.steps = e->trial ? 0 : p->max_iter;
+        event.residual = p->residual, event.objective = p->objective;
+        if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
+    }
+    if (e->count > 0) event.fraction = fmin(done / e->count, 1);
+    if (event.fraction > 0) event.remaining = (lmr_seconds() - e->began) * (1 / event.fraction - 1);
+    if (e->listener(e->user, &event)) e->stopped = 1;
+}
+
+static void tell_line(lmr_events *e, larmor_event_kind kind, const char *format, va_list arguments)
+{
+    char line[1024];
+    vsnprintf(line, sizeof line, format, arguments);
+    tell(e, kind, line, NULL);
+}
+
+void lmr_log(lmr_events *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell_line(e, LARMOR_EVENT_LOG, format, arguments);
+    va_end(arguments);
+}
+
+void lmr_warn(lmr_events *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell_line(e, LARMOR_EVENT_WARNING, format, arguments);
+    va_end(arguments);
+}
+
+larmor_status lmr_enter(lmr_events *e, const char *stage)
+{
+    snprintf(e->stage, sizeof e->stage, "%s", stage);
+    tell(e, LARMOR_EVENT_STAGE, "", NULL);
+    return e->stopped ? LMR_FAIL(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage) : LARMOR_OK;
+}
+
+int lmr_monitor(void *events, const larmor_progress *progress)
+{
+    lmr_events *e = events;
+    e->stage[0] = 0;
+    tell(e, LARMOR_EVENT_STEP, "", progress);
+    return e->stopped;
+}
+
+void lmr_begin_series(lmr_events *e, int series, int count)
+{
+    if (e->began == 0) e->began = lmr_seconds();
+    e->series = series, e->count = count;
+    e->stopped = e->trial = 0;
+}
+
+void lmr_end_series(lmr_events *e)
+{
+    e->stage[0] = 0;
+    if (e->done < e->count) e->done++;
+}

@@ -1,0 +1,32 @@
+/* What a reconstruction tells its caller while it works. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_EVENTS_H
+#define LMR_PIPELINE_EVENTS_H
+
+#include "larmor/pipeline.h"
+
+typedef struct lmr_events {
+    larmor_listener listener; /* or NULL */
+    void *user;
+    int stopped; /* the listener has asked to stop */
+    char stage[64];
+    int series, count; /* as in larmor_event */
+    int done;          /* series that are done */
+    int trial;         /* 1: what is solved is no image, so that its steps count towards nothing */
+    double began;      /* when the first series began; 0 before */
+} lmr_events;
+
+/* A line for the log, and one that should be read. */
+void lmr_log(lmr_events *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lmr_warn(lmr_events *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Say what begins: LARMOR_STOPPED if the listener wants no more. */
+larmor_status lmr_enter(lmr_events *e, const char *stage);
+
+/* A larmor_monitor, whose user is an lmr_events. */
+int lmr_monitor(void *events, const larmor_progress *progress);
+
+/* Series number `series` of count begins, from 1; and ends. */
+void lmr_begin_series(lmr_events *e, int series, int count);
+void lmr_end_series(lmr_events *e);
+
+#endif

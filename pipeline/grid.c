@@ -1,0 +1,207 @@
+/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is wider
+ * than the field of view. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/grid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/solve.h"
+
+/* ---- what was asked for ---- */
+
+/* Value d of three, of which the first alone stands for all axes that are as the first one in the header. */
+static double listed(const double value[3], int d, int as_first)
+{
+    if (value[d] > 0) return value[d];
+    return value[1] == 0 && value[2] == 0 && as_first ? value[0] : 0;
+}
+
+static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
+{
+    const larmor_recon_opts *o = &r->opts;
+    const double matrix[3] = {(double)o->matrix[0], (double)o->matrix[1], (double)o->matrix[2]};
+    larmor_encoding e;
+    *opts = (larmor_grid_opts){{0}, {0}, {0}};
+    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
+    for (int d = 0; d < e.ndim; d++) {
+        opts->matrix[d] = (int64_t)listed(matrix, d, e.recon_matrix[d] == e.recon_matrix[0]);
+        opts->fov_mm[d] = listed(o->fov_mm, d, fabs(e.recon_fov_mm[d] / e.recon_fov_mm[0] - 1) < 1e-6);
+        opts->oversample[d] = listed(o->oversample, d, 1);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_grids_choose(larmor_recon *r)
+{
+    r->job.grid = calloc((size_t)r->job.info.groups + 1, sizeof *r->job.grid);
+    if (!r->job.grid) return LMR_NO_MEMORY();
+    for (int i = 0; i < r->job.info.groups; i++) {
+        larmor_group g;
+        larmor_grid_opts opts;
+        LMR_TRY(lmr_source_group(r->job.source, i, &g));
+        LMR_TRY(options_of(r, g.encoding, &opts));
+        LMR_TRY(lmr_source_grid(r->job.source, g.encoding, &opts, &r->job.grid[i]));
+    }
+    return LARMOR_OK;
+}
+
+/* ---- given maps ---- */
+
+/* 1 if the groups' grids are alike. */
+static int same_grid(const larmor_grid *a, const larmor_grid *b)
+{
+    int same = a->ndim == b->ndim;
+    for (int d = 0; d < 3; d++) same &= a->matrix[d] == b->matrix[d] && a->crop[d] == b->crop[d];
+    return same;
+}
+
+int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4])
+{
+    const larmor_grid first = r->job.grid[0];
+    int fit = size[3] == r->job.info.coils;
+    for (int d = 0; d < 3; d++) fit &= d < first.ndim ? size[d] >= first.matrix[d] : size[d] == 1;
+    for (int i = 0; i < r->job.info.groups && fit; i++) {
+        larmor_grid *g = &r->job.grid[i];
+        if (i && !same_grid(g, &first)) continue;
+        for (int d = 0; d < g->ndim; d++) {
+            g->fov_mm[d] *= (double)size[d] / (double)g->matrix[d];
+            g->matrix[d] = size[d];
+        }
+    }
+    r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[0]);
+    if (r->maps_enlarge)
+        lmr_log(&r->events, "field of view: the maps reach beyond it; reconstructed on their grid and cropped");
+    return fit;
+}
+
+/* ---- what the data ask for ---- */
+
+enum { MOST_LOOKS = 3 }; /* slices of an encoding: first, middle and last say enough of the others */
+
+/* The groups of an encoding to look at. */
+static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
+{
+    int *first = calloc((size_t)r->list.groups + 1, sizeof *first), slices = 0, count = 0;
+    larmor_group g, other;
+    for (int i = 0; first && i < r->list.groups; i++) {
+        if (lmr_source_group(r->job.source, r->list.group[i], &g) || g.encoding != encoding) continue;
+        int known = 0;
+        for (int j = 0; j < slices && !known; j++)
+            known = !lmr_source_group(r->job.source, first[j], &other) && other.slice == g.slice;
+        if (!known) first[slices++] = r->list.group[i];
+    }
+    for (int i = 0; i < MOST_LOOKS && i < slices; i++)
+        look[count++] = first[slices <= MOST_LOOKS ? i : i * (slices - 1) / (MOST_LOOKS - 1)];
+    free(first);
+    return count;
+}
+
+/* Fails where the search would not fit into memory beside the samples. */
+static larmor_status expect_room(const larmor_recon *r, int group, const larmor_samples *samples)
+{
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    const larmor_problem p = {.image = lmr_grid_shape(&r->job.grid[group]),
+                              .samples = shape.dim[0] * shape.dim[1],
+                              .coils = shape.dim[2],
+                              .dtype = LARMOR_C64};
+    const int64_t allowed = r->opts.memory;
+    int64_t bytes, available, total;
+    LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
+    const int64_t limit = allowed ? allowed : available,
+                  needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
+    if (!limit || needed <= limit) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "%lld MB needed, %lld MB %s", (long long)((needed + 999999) / 1000000),
+                    (long long)(limit / 1000000), allowed ? "allowed" : "free");
+}
+
+static larmor_status extent_of(const larmor_recon *r, int group, larmor_extent *extent)
+{
+    larmor_samples samples;
+    int made;
+    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
+    larmor_status st = expect_room(r, group, &samples);
+    if (!st)
+        st = larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL,
+                                         extent);
+    larmor_samples_free(&samples);
+    return st;
+}
+
+/* The largest extent of all that are looked at. */
+static larmor_status encoding_extent(const larmor_recon *r, int encoding, larmor_extent *most)
+{
+    int look[MOST_LOOKS];
+    const int looks = looks_of(r, encoding, look);
+    *most = (larmor_extent){{1, 1, 1}, 0};
+    for (int i = 0; i < looks; i++) {
+        larmor_extent e;
+        LMR_TRY(extent_of(r, look[i], &e));
+        for (int d = 0; d < 3; d++) most->factor[d] = fmax(most->factor[d], e.factor[d]);
+        most->outside = fmax(most->outside, e.outside);
+    }
+    return LARMOR_OK;
+}
+
+static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
+{
+    lmr_events *events = &r->events;
+    char factor[64], sides[96];
+    int length = 0, size = 0;
+    for (int d = 0; d < to->ndim; d++) {
+        length += snprintf(factor + length, sizeof factor - (size_t)length, "%s%.3g", d ? "x" : "", e->factor[d]);
+        size += snprintf(sides + size, sizeof sides - (size_t)size, "%s%lld", d ? "x" : "", (long long)to->matrix[d]);
+    }
+    if (r->job.given)
+        lmr_warn(events,
+                 "signal reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
+                 "outside folds in. Maps of %s with the same voxels are taken, too.",
+                 factor, (long long)from->matrix[0], (long long)from->matrix[1],
+                 (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
+    else
+        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped",
+                factor, sides);
+}
+
+static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
+{
+    larmor_extent extent;
+    larmor_grid_opts opts;
+    larmor_grid grid, before = {.ndim = 0};
+    LMR_TRY(encoding_extent(r, encoding, &extent));
+    if (!(extent.factor[0] > 1 || extent.factor[1] > 1 || extent.factor[2] > 1)) return LARMOR_OK;
+    LMR_TRY(options_of(r, encoding, &opts));
+    for (int d = 0; d < 3; d++) opts.oversample[d] = extent.factor[d];
+    LMR_TRY(lmr_source_grid(r->job.source, encoding, &opts, &grid));
+    for (int i = 0; i < r->job.info.groups; i++) {
+        larmor_group g;
+        LMR_TRY(lmr_source_group(r->job.source, i, &g));
+        if (g.encoding != encoding) continue;
+        before = r->job.grid[i];
+        if (!r->job.given) r->job.grid[i] = grid;
+    }
+    r->enlarged |= !r->job.given;
+    say_enlarged(r, &extent, &before, &grid);
+    return LARMOR_OK;
+}
+
+void lmr_grids_enlarge(larmor_recon *r)
+{
+    const double *asked = r->opts.oversample;
+    if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return;
+    if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return;
+    for (int e = 0; e < r->job.info.encodings; e++)
+        if (enlarge_encoding(r, e)) lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
+}
+
+int lmr_grids_shrink(larmor_recon *r)
+{
+    if (!r->enlarged) return 0;
+    free(r->job.grid);
+    r->enlarged = 0;
+    r->job.grid = NULL;
+    return lmr_grids_choose(r) == LARMOR_OK;
+}

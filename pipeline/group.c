@@ -1,0 +1,323 @@
+/* Groups of readouts become images: samples and trajectory, density, coil maps, solution, crop.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/group.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/solve.h"
+
+larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_array *slice;
+    *one = NULL;
+    LMR_TRY(larmor_array_slice(x, index, 1, &slice));
+    const larmor_status st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), one);
+    larmor_array_free(slice);
+    return st;
+}
+
+/* ---- trajectory ---- */
+
+/* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
+ * host, so that what goes to the device does so once. */
+static larmor_status pick_spokes(const lmr_job *job, const larmor_array *all, const int *step,
+                                 const larmor_encoding *enc, const larmor_grid *grid, int64_t samples,
+                                 int64_t readouts, larmor_array **traj)
+{
+    double *from = malloc(larmor_array_bytes(all) + 1),
+           *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
+    larmor_status st;
+    if (!from || !to) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_read(all, from, larmor_array_bytes(all)));
+    for (int64_t r = 0; r < readouts; r++)
+        for (int64_t i = 0; i < 2 * samples; i++)
+            to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
+    st = larmor_array_write(*traj, to, larmor_array_bytes(*traj));
+done:
+    free(to), free(from);
+    return st;
+}
+
+static larmor_status make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
+                                     const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj)
+{
+    const int golden = !strcmp(enc->trajectory, "goldenangle"), uniform = !strcmp(enc->trajectory, "radial");
+    *traj = NULL;
+    if ((!golden && !uniform) || grid->ndim != 2 || !group->regular)
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "the file stores no trajectory, and counters alone do not define a %dD %s one. Store it in the "
+            "acquisitions.",
+            grid->ndim, enc->trajectory);
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    int64_t spokes = 0;
+    for (int64_t r = 0; r < shape.dim[1]; r++)
+        if (samples->step1[r] >= spokes) spokes = samples->step1[r] + 1;
+    const larmor_traj_opts opts = {
+        .matrix = {enc->matrix[0], enc->matrix[1], 1}, .readouts = spokes, .samples = shape.dim[0]};
+    larmor_device *host = NULL;
+    larmor_array *all = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_device_open("cpu", &host));
+    LMR_OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
+    LMR_OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
+done:
+    larmor_array_free(all), larmor_device_free(host);
+    return st;
+}
+
+/* ---- density compensation and coil maps ---- */
+
+static larmor_status density(const lmr_job *job, const larmor_samples *samples, larmor_shape image, larmor_array **w)
+{
+    *w = NULL;
+    switch (job->density) {
+    case LARMOR_DENSITY_NONE:
+        return LARMOR_OK;
+    case LARMOR_DENSITY_RAMP:
+        return larmor_density_ramp(samples->traj, image, w);
+    case LARMOR_DENSITY_PIPE:
+        return larmor_density_pipe(samples->traj, image, 0, w);
+    case LARMOR_DENSITY_STORED:
+        *w = larmor_array_ref(samples->density);
+        return *w ? LARMOR_OK
+                  : LMR_FAIL(LARMOR_ERR_FORMAT, "--dcf file: the file stores no density weights. Use ramp or pipe.");
+    case LARMOR_DENSITY_AUTO:
+        break;
+    }
+    const larmor_status st = larmor_density_ramp(samples->traj, image, w);
+    return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
+}
+
+static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
+                                larmor_coils_opts *opts)
+{
+    larmor_encoding encoding;
+    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
+    *opts = (larmor_coils_opts){.calibration = job->calibration};
+    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
+    return LARMOR_OK;
+}
+
+/* Each set of maps is mixed as the coils of the samples are. */
+static larmor_status whiten_maps(lmr_job *job)
+{
+    if (!job->sets) return larmor_whiten(job->whitening, job->maps);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *set;
+        st = lmr_one_of(job->maps, m, &set);
+        if (!st) st = larmor_whiten(job->whitening, set);
+        larmor_array_free(set);
+    }
+    return st;
+}
+
+/* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
+static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                                const larmor_samples *samples)
+{
+    if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
+    larmor_array_free(job->maps), job->maps = NULL;
+    job->maps_report = (larmor_coils_report){0};
+    const larmor_shape shape = lmr_grid_shape(grid);
+    const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
+    if (job->given) {
+        larmor_shape whole = larmor_shape_append(shape, coils);
+        if (job->sets) whole = larmor_shape_append(whole, job->sets);
+        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
+        larmor_array *view;
+        LMR_TRY(larmor_array_reshape(job->given, whole, &view));
+        const larmor_status st = larmor_copy(view, job->maps);
+        larmor_array_free(view);
+        LMR_TRY(st);
+        if (job->whitening) LMR_TRY(whiten_maps(job));
+    } else if (coils == 1) {
+        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
+        LMR_TRY(larmor_fill(job->maps, 1));
+    } else {
+        larmor_coils_opts opts;
+        larmor_samples calibration;
+        LMR_TRY(coils_opts(job, group, grid, &opts));
+        LMR_TRY(lmr_enter(job->events, "coil maps"));
+        LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
+        const int own = !calibration.kspace || !calibration.traj;
+        larmor_status st = LARMOR_OK;
+        if (!own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
+        const larmor_samples *from = own ? samples : &calibration;
+        if (!st)
+            st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
+        larmor_samples_free(&calibration);
+        LMR_TRY(st);
+    }
+    job->maps_encoding = group->encoding, job->maps_slice = group->slice;
+    return LARMOR_OK;
+}
+
+/* ---- from the grid to reconSpace ---- */
+
+/* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
+static double density_scale(const larmor_encoding *enc, const larmor_grid *grid)
+{
+    double scale = 1;
+    for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
+    return scale;
+}
+
+static void close_frame(lmr_frame *frame)
+{
+    larmor_samples_free(&frame->samples);
+    larmor_array_free(frame->weights);
+}
+
+larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *samples, int *made)
+{
+    const larmor_grid *grid = &job->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_status st;
+    *samples = (larmor_samples){0};
+    LMR_OR(fail, lmr_source_group(job->source, index, &group));
+    LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
+    LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
+    *made = !samples->traj;
+    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    return LARMOR_OK;
+fail:
+    larmor_samples_free(samples);
+    return st;
+}
+
+/* All that is known of a group before the images are made; the maps become the job's. */
+static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result)
+{
+    *frame = (lmr_frame){0};
+    larmor_samples *samples = &frame->samples;
+    const int weights_needed = job->method == LMR_METHOD_GRID || job->weighted;
+    int made;
+    larmor_status st;
+    LMR_TRY(lmr_enter(job->events, "samples"));
+    LMR_TRY(lmr_source_group(job->source, index, &frame->group));
+    LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
+    frame->grid = job->grid[index];
+    LMR_TRY(lmr_group_samples(job, index, samples, &made));
+    result->outside += samples->outside, result->made_traj |= made;
+    if (!job->no_maps) LMR_OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    result->maps = job->maps_report;
+    if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
+    memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
+    if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
+    if (weights_needed) LMR_OR(fail, density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
+    return LARMOR_OK;
+fail:
+    close_frame(frame);
+    return st;
+}
+
+/* Values too large for the arithmetic become infinite on the way, which no image may be. */
+static larmor_status check_finite(const larmor_array *x, const larmor_group *g)
+{
+    double size;
+    LMR_TRY(larmor_nrm2(x, &size));
+    if (isfinite(size)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                    "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is not finite; its samples "
+                    "are too large or no signal, see larmor info",
+                    g->slice, g->contrast, g->phase, g->repetition, g->set);
+}
+
+/* Each set's image by its own maps. */
+static larmor_status clear_unseen(const lmr_job *job, larmor_array *x)
+{
+    if (job->no_maps) return LARMOR_OK;
+    if (!job->sets) return larmor_clear_unseen(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = lmr_one_of(job->maps, m, &maps);
+        if (!st) st = lmr_one_of(x, m, &image);
+        if (!st) st = larmor_clear_unseen(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
+/* The images of several sets of maps as one: their root sum of squares. */
+static larmor_status join_sets(larmor_array *x, larmor_array **joined)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x),
+                                larmor_shape_of(shape.ndim - 1, shape.dim), joined));
+    return larmor_root_sum_of_squares(x, *joined);
+}
+
+/* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
+static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_array *x, int i, int count,
+                            larmor_array **image)
+{
+    const larmor_grid *grid = &frame->grid;
+    larmor_array *one = NULL, *single = NULL, *joined;
+    larmor_status st;
+    if (count > 1)
+        LMR_OR(done, lmr_one_of(x, i, &one));
+    else
+        one = larmor_array_ref(x);
+    LMR_OR(done, larmor_array_convert(one, LARMOR_C64, &single));
+    LMR_OR(done, clear_unseen(job, single));
+    if (job->sets) {
+        LMR_OR(done, join_sets(single, &joined));
+        larmor_array_free(single), single = joined;
+    }
+    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
+    if (!st) st = check_finite(*image, &frame->group);
+done:
+    larmor_array_free(single), larmor_array_free(one);
+    return st;
+}
+
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *result)
+{
+    larmor_array *x = NULL;
+    lmr_frame *frame = calloc((size_t)count, sizeof *frame);
+    larmor_status st = LARMOR_OK;
+    int opened = 0;
+    *result = (larmor_recon_report){0};
+    for (int i = 0; i < count; i++) image[i] = NULL;
+    if (!frame) return LMR_NO_MEMORY();
+    for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
+    LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
+    if (job->keep_weights) {
+        larmor_array_free(job->weights);
+        job->weights = larmor_array_ref(frame[0].weights);
+    }
+    LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
+    for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
+done:
+    if (st)
+        for (int i = 0; i < count; i++) larmor_array_free(image[i]), image[i] = NULL;
+    for (int i = 0; i < opened; i++) close_frame(&frame[i]);
+    free(frame);
+    larmor_array_free(x);
+    return st;
+}
+
+int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
+{
+    return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
+}
+
+void lmr_job_clear(lmr_job *job)
+{
+    larmor_array_free(job->maps), larmor_array_free(job->weights);
+    larmor_array_free(job->given), larmor_array_free(job->whitening);
+    larmor_source_free(job->source), larmor_device_free(job->dev);
+    free(job->grid);
+    *job = (lmr_job){.method = LMR_METHOD_CG};
+}

@@ -1,0 +1,112 @@
+/* The options of a reconstruction: checked once, so that what follows can rely on them. SPDX-License-Identifier: Apache-2.0
+ */
+#include "pipeline/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+
+/* Members that this version does not know must be zero, those that the caller does not know are. */
+static larmor_status copy_known(const larmor_recon_opts *given, larmor_recon_opts *opts)
+{
+    *opts = (larmor_recon_opts){.size = sizeof *opts};
+    if (!given) return LARMOR_OK;
+    if (given->size < offsetof(larmor_recon_opts, joint) || given->size > 1 << 16)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: size is %zu, expected sizeof(larmor_recon_opts), here %zu",
+                        given->size, sizeof *opts);
+    for (size_t i = sizeof *opts; i < given->size; i++)
+        if (((const unsigned char *)given)[i])
+            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: options: an option of a later version of larmor is set");
+    memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
+    opts->size = sizeof *opts;
+    return LARMOR_OK;
+}
+
+static int is_regulariser(const char *name)
+{
+    for (int i = 0; larmor_regulariser_name(i); i++)
+        if (!strcmp(name, larmor_regulariser_name(i))) return 1;
+    return 0;
+}
+
+/* From low to high, both included; NAN is neither. */
+typedef struct range {
+    const char *name;
+    double value, low, high;
+} range;
+
+static larmor_status check_numbers(const larmor_recon_opts *o)
+{
+    const range ranges[] = {
+        {"iters", o->iters, 0, 1e9},
+        {"tol", o->tol, -INFINITY, 1},
+        {"lambda", o->lambda, 0, 1e300},
+        {"lambda_mode", o->lambda_mode, LARMOR_LAMBDA_AUTO, LARMOR_LAMBDA_NOISE},
+        {"time_weight", o->time_weight, -INFINITY, 1e300},
+        {"llr_block", (double)o->llr_block, 0, 4096},
+        {"calibration", (double)o->calibration, 0, 1024},
+        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
+        {"eps", o->eps, 0, 0.1},
+        {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
+        {"toeplitz", o->toeplitz, -1, 1},
+        {"precondition", o->precondition, -1, 1},
+        {"memory", (double)o->memory, 0, 1e300},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
+            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: %s is %g, expected %g to %g", ranges[i].name,
+                            ranges[i].value, ranges[i].low, ranges[i].high);
+    return LARMOR_OK;
+}
+
+static larmor_status check(const larmor_recon_opts *o)
+{
+    LMR_TRY(check_numbers(o));
+    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !is_regulariser(o->method))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
+    if (o->no_maps && strcmp(o->method, "grid") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
+    if (o->no_maps && o->maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: maps are given, but not to be used");
+    if (o->joint && strcmp(o->method, "tv") != 0 && strcmp(o->method, "llr") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for tv and llr, the method is %s", o->method);
+    return LARMOR_OK;
+}
+
+static void tell_job(const larmor_recon_opts *o, lmr_job *job)
+{
+    job->method = !strcmp(o->method, "grid") ? LMR_METHOD_GRID
+                  : !strcmp(o->method, "cg") ? LMR_METHOD_CG
+                                             : LMR_METHOD_REGULARISED;
+    job->regulariser = o->method;
+    job->joint = o->joint || !strcmp(o->method, "llr");
+    job->density = o->density, job->weighted = o->weighted;
+    job->no_maps = o->no_maps;
+    job->iters = o->iters, job->tol = o->tol;
+    job->effort = o->effort;
+    job->choose = o->lambda_mode, job->lambda = o->lambda;
+    job->time_weight = o->time_weight, job->llr_block = o->llr_block;
+    job->calibration = o->calibration;
+    job->toeplitz = o->toeplitz, job->precondition = o->precondition;
+    job->keep_weights = o->keep_density;
+    /* of a penalty far below what it changes */
+    job->eps = o->eps > 0 ? o->eps : job->method == LMR_METHOD_REGULARISED ? 1e-3 : 1e-5;
+}
+
+larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
+{
+    larmor_recon_opts *o = &r->opts;
+    LMR_TRY(copy_known(opts, o));
+    r->method = strdup(o->method ? o->method : "cg");
+    r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
+    if (!r->method || !r->maps_name) return LMR_NO_MEMORY();
+    r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
+    o->method = r->method, o->maps_name = r->maps_name, o->only = &r->only;
+    LMR_TRY(check(o));
+    r->events.listener = o->listener, r->events.user = o->user;
+    r->job.events = &r->events;
+    tell_job(o, &r->job);
+    return LARMOR_OK;
+}

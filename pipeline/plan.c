@@ -1,0 +1,271 @@
+/* How much memory a reconstruction will take of its device: sums of the library's estimates.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/solve.h"
+
+enum { WHITENED_TOGETHER = 1 << 16 };
+
+/* What does not depend on how many coils are done at a time. */
+typedef struct sizes {
+    larmor_problem problem; /* in single precision; of the frame with the most samples */
+    int frames;             /* done together */
+    double samples;         /* of one coil, all frames */
+    double held;            /* from the first step to the last */
+    double before;          /* the most that a step before the solver takes beside it */
+} sizes;
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Straight spokes get the ramp's weights, which take next to nothing. */
+static int ramp_will_do(const lmr_job *job, const larmor_encoding *enc)
+{
+    return job->density == LARMOR_DENSITY_RAMP ||
+           (job->density == LARMOR_DENSITY_AUTO &&
+            (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle")));
+}
+
+static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *enc, const larmor_problem *p,
+                                   double *bytes)
+{
+    int64_t pipe;
+    *bytes = 0;
+    if ((job->method != LMR_METHOD_GRID && !job->weighted) || job->density == LARMOR_DENSITY_NONE ||
+        job->density == LARMOR_DENSITY_STORED)
+        return LARMOR_OK;
+    *bytes = 24 * (double)p->samples;
+    if (ramp_will_do(job, enc)) return LARMOR_OK;
+    LMR_TRY(larmor_density_memory(job->dev, p, &pipe));
+    *bytes = most(*bytes, (double)pipe);
+    return LARMOR_OK;
+}
+
+static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info, const larmor_group *group,
+                                const larmor_problem *p, double *bytes)
+{
+    int64_t estimate;
+    *bytes = 0;
+    if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
+    const larmor_coils_opts opts = {.calibration = job->calibration};
+    larmor_problem own = *p;
+    const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
+    if (info->calibration && apart > own.samples) own.samples = apart;
+    LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
+    *bytes = (double)estimate;
+    if (info->calibration) /* readouts of its own */
+        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
+    return LARMOR_OK;
+}
+
+static larmor_status measure(const lmr_job *job, int index, const larmor_group *group, sizes *s)
+{
+    const larmor_raw_info *info = &job->info;
+    larmor_encoding enc;
+    const larmor_grid grid = job->grid[index];
+    double calibration, density;
+    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
+    const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
+    s->problem = (larmor_problem){
+        .image = image, .samples = group->total, .coils = info->coils, .dtype = LARMOR_C64, .sets = job->sets};
+    s->frames = 1, s->samples = (double)group->total;
+    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info->coils;
+    s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
+    const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
+    if (!job->no_maps) s->held += maps;
+    if (job->given) s->held += maps;
+    LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
+    LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
+    s->before = most(calibration, density);
+    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
+    return LARMOR_OK;
+}
+
+/* Another frame of the same series: its samples, beside the maps that are shared. */
+static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
+{
+    const larmor_raw_info *info = &job->info;
+    const double samples = (double)group->total;
+    s->frames++, s->samples += samples;
+    s->held += 8 * samples * (info->coils + s->problem.image.ndim + (info->density_stored != 0));
+    if (group->total > s->problem.samples) s->problem.samples = group->total;
+}
+
+/* The vectors of the method's solver or of its start, and the result. */
+static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double *bytes)
+{
+    const larmor_shape image = s->problem.image;
+    const double one = (double)larmor_dtype_size(dtype);
+    const int together = job->sets ? job->sets : s->frames;
+    const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
+    *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
+    if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
+    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);
+    int64_t solver;
+    LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
+    const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
+    *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
+    if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
+    return LARMOR_OK;
+}
+
+/* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a frame,
+ * solutions from them, and the residuals of the others. */
+static double choice_bytes(const sizes *s, larmor_dtype dtype, double estimate)
+{
+    enum { IMAGES = 4, RESIDUALS = 2, MASKS = 4 };
+    const double one = (double)larmor_dtype_size(dtype);
+    const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
+    return one * (IMAGES * images + RESIDUALS * s->samples * (double)s->problem.coils) + MASKS * 8 * s->samples +
+           estimate * s->frames;
+}
+
+/* All of a series with `block` coils at a time. */
+static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_plan *plan, int64_t block,
+                                 double *bytes)
+{
+    larmor_problem p = s->problem;
+    const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
+    const int in_double = job->method != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
+    const int weights = job->density != LARMOR_DENSITY_NONE && (job->method == LMR_METHOD_GRID || job->weighted);
+    const larmor_sense_opts sense = {.nufft_tol = job->eps,
+                                     .effort = job->effort,
+                                     .block = block,
+                                     .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
+                                     .iters = lmr_normals(job)};
+    int64_t estimate, circulant = 0;
+    double vectors;
+    p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
+    p.weighted = weights && job->method != LMR_METHOD_GRID;
+    LMR_TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
+    LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
+    if (job->method != LMR_METHOD_GRID)
+        vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
+    if (plan->choose >= 0) vectors += choice_bytes(s, p.dtype, (double)estimate);
+    if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
+        larmor_problem all = p; /* of a series that of all frames' samples */
+        all.samples = (int64_t)s->samples;
+        LMR_TRY(larmor_circulant_memory(job->dev, &all, &circulant));
+        vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
+    }
+    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    double before = most(s->before, (double)circulant);
+    if (in_double) { /* maps and samples once more */
+        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;
+        before = most(s->before, (double)circulant + 16 * voxels * coils);
+    }
+    *bytes = s->held + most(before, solver);
+    return LARMOR_OK;
+}
+
+/* What nobody insists on is given up where not even one coil fits with it: first the choice of lambda, then the
+ * preconditioner, then Toeplitz. */
+static int give_up(lmr_plan *plan)
+{
+    int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
+    for (int i = 0; i < 3; i++)
+        if (!*what[i]) {
+            *what[i] = -1;
+            return 1;
+        }
+    return 0;
+}
+
+/* The largest block with which the group fits, or 1. Toeplitz and the preconditioner are quick with any block. */
+static larmor_status choose_block(const lmr_job *job, const sizes *s, double others, lmr_plan *plan, int64_t *all)
+{
+    const int64_t coils = s->problem.coils;
+    double bytes = 0;
+    int64_t block = plan->block;
+    for (int64_t passes = (coils + block - 1) / block;; passes++) {
+        block = (coils + passes - 1) / passes;
+        LMR_TRY(group_bytes(job, s, plan, block, &bytes));
+        if (!plan->limit || bytes + others <= (double)plan->limit) break;
+        if (block > 1) continue;
+        if (!give_up(plan)) break;
+        passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
+    }
+    plan->block = block;
+    *all = (int64_t)(bytes + others);
+    return LARMOR_OK;
+}
+
+/* All images of series s. */
+static larmor_status measure_series(const lmr_job *job, const lmr_series *list, int s, sizes *size)
+{
+    const int *group = list->group + list->first[s];
+    larmor_group g;
+    LMR_TRY(lmr_source_group(job->source, group[0], &g));
+    LMR_TRY(measure(job, group[0], &g, size));
+    for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
+        LMR_TRY(lmr_source_group(job->source, group[i], &g));
+        add_frame(job, &g, size);
+    }
+    return LARMOR_OK;
+}
+
+/* All images: they stay on the device until the caller has them written. */
+static double images_bytes(const lmr_job *job, const lmr_series *list)
+{
+    double bytes = 0;
+    for (int i = 0; i < list->groups; i++) {
+        const int64_t *n = job->grid[list->group[i]].crop;
+        bytes += 8 * (double)n[0] * (double)n[1] * (double)n[2];
+    }
+    return bytes;
+}
+
+/* Series s takes as much as the one before it: scans have hundreds of images that are alike. */
+static int as_before(const lmr_job *job, const lmr_series *list, int s)
+{
+    const int first = list->first[s], count = list->first[s + 1] - first;
+    larmor_group now, before;
+    if (s == 0 || first - list->first[s - 1] != count) return 0;
+    for (int i = first; i < first + count; i++) {
+        if (lmr_source_group(job->source, list->group[i], &now)) return 0;
+        if (lmr_source_group(job->source, list->group[i - count], &before)) return 0;
+        if (now.encoding != before.encoding || now.total != before.total || now.samples != before.samples ||
+            now.readouts != before.readouts)
+            return 0;
+    }
+    return 1;
+}
+
+void lmr_plan_free(lmr_plan *plan)
+{
+    free(plan->bytes);
+    *plan = (lmr_plan){.bytes = NULL};
+}
+
+larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan)
+{
+    int64_t available = 0, total = 0;
+    const double images = images_bytes(job, list);
+    *plan = (lmr_plan){.limit = memory,
+                       .coils = job->info.coils,
+                       .block = job->info.coils,
+                       .toeplitz = job->toeplitz,
+                       .precondition = job->precondition,
+                       .choose = lmr_chooses(job) ? 0 : -1};
+    LMR_TRY(larmor_device_memory(job->dev, &available, &total));
+    if (!memory) plan->limit = available;
+    plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
+    if (!plan->bytes) return LMR_NO_MEMORY();
+    for (int s = 0; s < list->series; s++) {
+        sizes size;
+        if (as_before(job, list, s)) {
+            plan->bytes[s] = plan->bytes[s - 1];
+            continue;
+        }
+        LMR_TRY(measure_series(job, list, s, &size));
+        LMR_TRY(choose_block(job, &size, images, plan, &plan->bytes[s]));
+        if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,135 @@
+/* All that comes before the first image. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/prepare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/grid.h"
+#include "pipeline/report.h"
+#include "pipeline/solve.h"
+
+/* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
+static larmor_status make_whitening(larmor_recon *r)
+{
+    const larmor_raw_info *info = &r->job.info;
+    larmor_array *noise;
+    if (!info->noise || r->opts.no_whitening) return LARMOR_OK;
+    LMR_TRY(lmr_enter(&r->events, "whitening"));
+    LMR_TRY(lmr_source_noise(r->job.source, r->job.dev, &noise));
+    if (!noise) return LARMOR_OK;
+    const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
+    const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
+    const larmor_status st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
+    if (!st) lmr_report_whitening(r);
+    larmor_array_free(noise);
+    return st;
+}
+
+static int all_zero(const larmor_array *x)
+{
+    double size = 0;
+    return !larmor_nrm2(x, &size) && size == 0;
+}
+
+/* Maps of all channels become those of the coils that the scan keeps. */
+static larmor_status keep_coils(larmor_recon *r, int64_t got[5])
+{
+    larmor_array *all = NULL, *kept = NULL;
+    const larmor_shape shape = larmor_shape_of(5, got);
+    larmor_status st = larmor_array_reshape(r->job.given, shape, &all);
+    if (!st) st = lmr_source_keep_coils(r->job.source, all, 3, &kept);
+    larmor_array_free(all);
+    LMR_TRY(st);
+    larmor_array_free(r->job.given);
+    r->job.given = kept;
+    got[3] = r->job.info.coils;
+    return LARMOR_OK;
+}
+
+/* [x, y, z, coils, sets] of maps that may be without z in 2D, and without sets. */
+static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
+{
+    const int flat = ndim == 2 && shape.ndim > 2 && shape.ndim < 5 && shape.dim[2] != 1; /* [x, y, coils(, sets)] */
+    for (int d = 0; d < 5; d++) got[d] = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        const int to = d + (flat && d > 1);
+        got[to < 4 ? to : 4] *= shape.dim[d];
+    }
+}
+
+/* Several sets of maps are for the methods whose parts know what to do with them. */
+static larmor_status check_sets(larmor_recon *r, int64_t sets)
+{
+    lmr_job *job = &r->job;
+    if (sets == 1) return LARMOR_OK;
+    if (job->joint || (job->method == LMR_METHOD_REGULARISED && strcmp(r->method, "tv") != 0))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.",
+                        r->maps_name, r->method);
+    if (job->precondition > 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
+                        r->maps_name, (long long)sets);
+    job->sets = (int)sets, job->precondition = -1;
+    return LARMOR_OK;
+}
+
+/* The given maps against the grid of the first group. */
+static larmor_status check_maps(larmor_recon *r)
+{
+    const larmor_grid *grid = &r->job.grid[0];
+    const larmor_raw_info *info = &r->job.info;
+    const int64_t need[4] = {grid->matrix[0], grid->matrix[1], grid->ndim > 2 ? grid->matrix[2] : 1, info->coils};
+    int64_t got[5];
+    map_sizes(larmor_array_shape(r->job.given), grid->ndim, got);
+    if (got[3] == info->channels && got[3] != need[3]) LMR_TRY(keep_coils(r, got));
+    if (!lmr_grids_fit_maps(r, got))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", r->maps_name,
+                        (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
+                        (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
+    if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
+    return check_sets(r, got[4]);
+}
+
+/* The caller's maps, on the device. */
+static larmor_status take_maps(larmor_recon *r)
+{
+    larmor_array *moved;
+    LMR_TRY(larmor_array_to(r->opts.maps, r->job.dev, &moved));
+    const larmor_status st = larmor_array_convert(moved, LARMOR_C64, &r->job.given);
+    larmor_array_free(moved);
+    return st ? st : check_maps(r);
+}
+
+static larmor_status plan_memory(larmor_recon *r)
+{
+    lmr_plan *plan = &r->plan;
+    lmr_job *job = &r->job;
+    LMR_TRY(lmr_plan_make(job, r->opts.memory, &r->list, plan));
+    const int too_large = plan->limit && plan->planned > plan->limit;
+    if (too_large && lmr_grids_shrink(r)) {
+        lmr_report_shrunk(r);
+        lmr_plan_free(plan);
+        return plan_memory(r);
+    }
+    if (too_large) return lmr_report_too_large(r);
+    lmr_report_plan(r);
+    job->no_choice = plan->choose < 0 && lmr_chooses(job);
+    job->block = plan->block, job->toeplitz = plan->toeplitz, job->precondition = plan->precondition;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_prepare(larmor_recon *r)
+{
+    const char *name = lmr_source_name(r->job.source);
+    lmr_report_source(r);
+    larmor_status st = make_whitening(r);
+    if (!st) st = lmr_grids_choose(r);
+    if (st) return lmr_fail_in(st, name);
+    LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
+    if (r->opts.maps) LMR_TRY(take_maps(r));
+    LMR_TRY(lmr_enter(&r->events, "field of view"));
+    lmr_grids_enlarge(r);
+    lmr_report_method(r);
+    return plan_memory(r);
+}

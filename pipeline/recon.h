@@ -1,0 +1,23 @@
+/* What a larmor_recon holds. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_RECON_H
+#define LMR_PIPELINE_RECON_H
+
+#include "pipeline/group.h"
+#include "pipeline/plan.h"
+#include "pipeline/series.h"
+
+struct larmor_recon {
+    larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
+    larmor_counters only;   /* what opts.only points to */
+    char *method, *maps_name;
+    lmr_job job;
+    lmr_events events;
+    lmr_series list;
+    lmr_plan plan;
+    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
+    int run;                    /* 1: a series was run: */
+    larmor_recon_report last;   /* how it went */
+    int last_group;             /* the first of its groups */
+};
+
+#endif

@@ -1,0 +1,219 @@
+/* What a reconstruction says of itself, in lines for a log. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/solve.h"
+
+typedef long long ll;
+
+/* What is printed behind the word for so many things. */
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ---- before the first image ---- */
+
+static void report_warnings(lmr_events *e, const char *warnings)
+{
+    for (const char *line = warnings; *line;) {
+        const size_t length = strcspn(line, "\n");
+        lmr_warn(e, "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void lmr_report_source(larmor_recon *r)
+{
+    const larmor_raw_info *info = &r->job.info;
+    lmr_events *e = &r->events;
+    larmor_group first;
+    larmor_encoding enc;
+    if (lmr_source_group(r->job.source, 0, &first) || lmr_source_encoding(r->job.source, first.encoding, &enc))
+        return;
+    lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->job.source),
+            (ll)first.readouts, enc.trajectory, plural(first.readouts), (ll)first.samples, info->coils,
+            plural(info->coils), info->groups, plural(info->groups));
+    if (info->noise || info->calibration || info->dropped || info->nonfinite)
+        lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
+                (ll)info->imaging, (ll)info->noise, (ll)info->calibration, (ll)info->dropped, (ll)info->nonfinite);
+    if (info->completing)
+        lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
+    if (info->traj_stored) lmr_log(e, "trajectory: %s", info->traj_report);
+    report_warnings(e, info->warnings);
+    const char *reason = larmor_device_reason(r->job.dev);
+    if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
+}
+
+void lmr_report_whitening(larmor_recon *r)
+{
+    const larmor_raw_info *info = &r->job.info;
+    lmr_log(&r->events, "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g",
+            (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
+            info->noise_bandwidth);
+}
+
+static void report_grid(larmor_recon *r)
+{
+    const larmor_grid *g = &r->job.grid[0];
+    double voxel[3];
+    for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
+    lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
+            (ll)g->crop[1], (ll)g->crop[2], voxel[0], voxel[1], voxel[2], (ll)g->matrix[0], (ll)g->matrix[1],
+            (ll)g->matrix[2]);
+}
+
+void lmr_report_method(larmor_recon *r)
+{
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
+    const lmr_job *job = &r->job;
+    const char *maps = job->no_maps           ? "root sum of squares"
+                       : job->given           ? r->maps_name
+                       : job->info.coils == 1 ? "one coil, no maps"
+                                              : "maps from the data's centre (Walsh)";
+    const char *spec = larmor_device_spec(job->dev);
+    char sets[32] = "", lambda[48] = "from the data";
+    if (job->sets) snprintf(sets, sizeof sets, ", %d sets", job->sets);
+    if (job->choose != LARMOR_LAMBDA_AUTO)
+        snprintf(lambda, sizeof lambda, "%s%g", job->choose == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->lambda);
+    report_grid(r);
+    if (job->method == LMR_METHOD_GRID)
+        lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->density], maps, sets);
+    else
+        lmr_log(&r->events, "%s on %s: lambda %s; %s%s", job->method == LMR_METHOD_CG ? "cg-sense" : r->method, spec,
+                lambda, maps, sets);
+}
+
+/* ---- memory ---- */
+
+/* "96 MB", "3.1 GB" */
+typedef struct byte_text {
+    char s[32];
+} byte_text;
+
+static byte_text bytes_text(int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (unit < 4 && value >= 999.5) value /= 1000, unit++;
+    byte_text text;
+    snprintf(text.s, sizeof text.s, "%.*f %s", unit > 0 && value < 9.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
+static const char *whose(const larmor_recon *r)
+{
+    return r->opts.memory ? "allowed" : "free";
+}
+
+larmor_status lmr_report_too_large(const larmor_recon *r)
+{
+    const lmr_plan *plan = &r->plan;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s",
+                    lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
+                    larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
+                    r->opts.memory ? "Raise --memory." : "Free some, or use another device.");
+}
+
+void lmr_report_shrunk(larmor_recon *r)
+{
+    lmr_warn(&r->events,
+             "memory: %s planned of %s %s on %s; the field of view is not enlarged, what is outside folds in",
+             bytes_text(r->plan.planned).s, bytes_text(r->plan.limit).s, whose(r), larmor_device_spec(r->job.dev));
+}
+
+void lmr_report_plan(larmor_recon *r)
+{
+    const lmr_plan *plan = &r->plan;
+    const char *spec = larmor_device_spec(r->job.dev);
+    lmr_events *e = &r->events;
+    char blocks[64] = "";
+    if (plan->choose < 0 && lmr_chooses(&r->job))
+        lmr_log(e, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
+    if (plan->precondition < 0 && !r->job.precondition)
+        lmr_log(e, "memory: the preconditioner does not fit; without it more iterations are needed");
+    if (plan->block < plan->coils)
+        snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (ll)plan->block, (ll)plan->coils);
+    if (plan->limit)
+        lmr_log(e, "memory: %s planned of %s %s on %s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                whose(r), spec, blocks);
+    else
+        lmr_log(e, "memory: %s planned on %s%s", bytes_text(plan->planned).s, spec, blocks);
+}
+
+/* ---- a series ---- */
+
+/* What the weight was chosen from. */
+static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                         const larmor_recon_report *before)
+{
+    lmr_events *e = &r->events;
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_SCAN) {
+        if (!before || before->lambda_from != LARMOR_LAMBDA_FROM_SCAN)
+            lmr_log(e, "%s: lambda %.2e, as chosen before: the images of a scan share it", name, now->lambda);
+        return;
+    }
+    if (r->job.whitening)
+        lmr_log(e, "%s: noise as in the noise scan", name);
+    else
+        lmr_log(e, "%s: noise %.3g a sample, measured from the rim of k-space", name, now->noise);
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+        lmr_log(e, "%s: lambda %.2e, chosen by samples held out, in %d step%s, %.2f s", name, now->lambda,
+                now->choice.tried, plural(now->choice.tried), now->choice.seconds);
+    else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
+        lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
+                now->lambda);
+}
+
+/* Each doubt once, with the image that it came up with. */
+static void report_doubts(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                          const larmor_recon_report *before)
+{
+    char line[512], known[512];
+    int kind, other;
+    for (int i = 0; (kind = larmor_recon_doubt(now, i, line, sizeof line)) != 0; i++) {
+        int said = 0;
+        for (int j = 0; before && (other = larmor_recon_doubt(before, j, known, sizeof known)) != 0; j++)
+            said |= kind == other;
+        if (!said) lmr_warn(&r->events, "%s: %s", name, line);
+    }
+}
+
+static void report_solver(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const larmor_report *s = &now->solver;
+    lmr_events *e = &r->events;
+    if (s->end == LARMOR_END_ITERATIONS)
+        lmr_log(e, "%s: the limit of iterations was reached first; --iters allows for more", name);
+    if (s->end == LARMOR_END_PRECISION)
+        lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
+    if (r->job.method == LMR_METHOD_CG)
+        lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters),
+                now->toeplitz ? "Toeplitz" : "NUFFTs", s->residual, s->seconds);
+    else
+        lmr_log(e, "%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", name, s->iters,
+                plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
+}
+
+void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                       const larmor_recon_report *before)
+{
+    if (now->status) {
+        lmr_warn(&r->events, "%s: %s; %s", name, now->message,
+                 now->doubtful ? "the best of its iterates is taken" : "it is left out");
+        if (!now->doubtful) return;
+    }
+    report_doubts(r, name, now, before);
+    if (now->made_traj && !before)
+        lmr_warn(&r->events, "no trajectory is stored; it was made from the counters, without any gradient delay");
+    if (now->outside)
+        lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
+                plural(now->outside));
+    if (r->job.method == LMR_METHOD_GRID) return;
+    report_noise(r, name, now, before);
+    report_solver(r, name, now);
+}

@@ -1,0 +1,29 @@
+/* What a reconstruction says of itself, in lines for a log. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_REPORT_H
+#define LMR_PIPELINE_REPORT_H
+
+#include "pipeline/recon.h"
+
+/* The scan: readouts, trajectory, and what its source warns of; and the device, if it was chosen by itself. */
+void lmr_report_source(larmor_recon *r);
+
+/* The whitening matrix was made. */
+void lmr_report_whitening(larmor_recon *r);
+
+/* The image and the grid of the first series; the method with its parameters and where coil maps come from. */
+void lmr_report_method(larmor_recon *r);
+
+/* The plan of memory, and what was given up for it. */
+void lmr_report_plan(larmor_recon *r);
+
+/* LARMOR_ERR_MEMORY: the plan does not fit. */
+larmor_status lmr_report_too_large(const larmor_recon *r);
+
+/* The plan did not fit, so that the field of view is not enlarged. */
+void lmr_report_shrunk(larmor_recon *r);
+
+/* How a series went. before: how the one before it did, whose doubts are not said again, or NULL. */
+void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                       const larmor_recon_report *before);
+
+#endif

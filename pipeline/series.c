@@ -1,0 +1,77 @@
+/* Which images are reconstructed together, and in which order. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+
+static int is_wanted(const larmor_counters *only, const larmor_group *g)
+{
+    return (only->slice < 0 || only->slice == g->slice) && (only->contrast < 0 || only->contrast == g->contrast) &&
+           (only->phase < 0 || only->phase == g->phase) &&
+           (only->repetition < 0 || only->repetition == g->repetition) && (only->set < 0 || only->set == g->set);
+}
+
+void lmr_series_free(lmr_series *list)
+{
+    free(list->group), free(list->first);
+    *list = (lmr_series){NULL, NULL, 0, 0};
+}
+
+/* Group i, and all later ones that go with it. */
+static larmor_status gather_from(const lmr_job *job, const larmor_counters *only, int i, char *taken,
+                                 lmr_series *list)
+{
+    larmor_group g, other;
+    LMR_TRY(lmr_source_group(job->source, i, &g));
+    if (taken[i] || !is_wanted(only, &g)) return LARMOR_OK;
+    list->group[list->groups++] = i;
+    for (int j = i + 1; job->joint && j < job->info.groups; j++) {
+        LMR_TRY(lmr_source_group(job->source, j, &other));
+        if (taken[j] || !is_wanted(only, &other) || !lmr_joint(job, &g, &other)) continue;
+        list->group[list->groups++] = j;
+        taken[j] = 1;
+    }
+    list->first[++list->series] = list->groups;
+    return LARMOR_OK;
+}
+
+/* llr of a single frame is refused before any work. */
+static larmor_status check(const lmr_job *job, const lmr_series *list)
+{
+    const char *name = lmr_source_name(job->source);
+    if (!list->groups)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
+                        name);
+    for (int s = 0; !strcmp(job->regulariser, "llr") && s < list->series; s++)
+        if (list->first[s + 1] - list->first[s] < 2)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "--method llr: %s has one frame of a slice, llr needs several repetitions, phases or "
+                            "contrasts; use tv or wavelet.",
+                            name);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list)
+{
+    const size_t room = (size_t)job->info.groups + 1;
+    *list = (lmr_series){calloc(room, sizeof *list->group), calloc(room, sizeof *list->first), 0, 0};
+    char *taken = calloc(room, 1);
+    larmor_status st = LARMOR_OK;
+    if (!list->group || !list->first || !taken) st = LMR_NO_MEMORY();
+    for (int i = 0; i < job->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
+    free(taken);
+    return st ? st : check(job, list);
+}
+
+void lmr_series_name(const lmr_series *list, int s, char name[64])
+{
+    const int count = list->first[s + 1] - list->first[s];
+    if (count > 1)
+        snprintf(name, 64, "series %d of %d, %d images", s + 1, list->series, count);
+    else
+        snprintf(name, 64, "image %d of %d", s + 1, list->series);
+}

@@ -1,0 +1,189 @@
+/* Sources: scans behind a table of functions, so that the pipeline need not know where data come from.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/source.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+
+struct larmor_source {
+    larmor_source_impl impl;
+    void *self;
+    char *name;
+    atomic_int refs;
+};
+
+larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
+                                   larmor_source **source)
+{
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    *source = NULL;
+    if (!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta)
+        return LMR_FAIL(LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
+    larmor_source *s = calloc(1, sizeof *s);
+    if (s) s->name = strdup(name);
+    if (!s || !s->name) {
+        free(s);
+        return LMR_NO_MEMORY();
+    }
+    s->impl = *impl;
+    s->self = self;
+    atomic_init(&s->refs, 1);
+    *source = s;
+    return LARMOR_OK;
+}
+
+larmor_source *larmor_source_ref(larmor_source *source)
+{
+    if (source) atomic_fetch_add(&source->refs, 1);
+    return source;
+}
+
+void larmor_source_free(larmor_source *source)
+{
+    if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
+    if (source->impl.destroy) source->impl.destroy(source->self);
+    free(source->name);
+    free(source);
+}
+
+/* ---- what the pipeline asks ---- */
+
+const char *lmr_source_name(const larmor_source *s)
+{
+    return s->name;
+}
+
+larmor_raw_info lmr_source_describe(const larmor_source *s)
+{
+    return s->impl.describe(s->self);
+}
+
+larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
+{
+    return s->impl.encoding(s->self, encoding, out);
+}
+
+larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out)
+{
+    return s->impl.group(s->self, group, out);
+}
+
+larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
+{
+    return s->impl.meta(s->self, group, meta);
+}
+
+larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
+{
+    larmor_encoding e;
+    LMR_TRY(s->impl.encoding(s->self, encoding, &e));
+    return larmor_encoding_grid(&e, opts, out);
+}
+
+static larmor_status check_samples(const larmor_source *s, const larmor_samples *x, const larmor_grid *grid,
+                                   int64_t coils, const larmor_device *dev)
+{
+    const larmor_shape k = larmor_array_shape(x->kspace);
+    if (k.ndim != 3 || k.dim[2] != coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives samples %s, expected [samples, readouts, %lld]", s->name,
+                        lmr_describe(x->kspace).s, (long long)coils);
+    LMR_TRY(lmr_expect(s->name, "kspace", x->kspace, dev, LARMOR_C64, k));
+    if (x->traj)
+        LMR_TRY(lmr_expect(s->name, "traj", x->traj, dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, k.dim[0], k.dim[1])));
+    if (x->density)
+        LMR_TRY(lmr_expect(s->name, "density", x->density, dev, LARMOR_F64, LARMOR_SHAPE(k.dim[0], k.dim[1])));
+    return LARMOR_OK;
+}
+
+larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
+                                 int64_t coils, larmor_device *dev, larmor_samples *out)
+{
+    *out = (larmor_samples){0};
+    larmor_status st = s->impl.samples(s->self, group, grid, calibration, dev, out);
+    if (!st && out->kspace) st = check_samples(s, out, grid, coils, dev);
+    if (!st && !out->kspace && !calibration)
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives no samples of group %d", s->name, group);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
+{
+    *noise = NULL;
+    return s->impl.noise ? s->impl.noise(s->self, dev, noise) : LARMOR_OK;
+}
+
+larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept)
+{
+    if (s->impl.keep_coils) return s->impl.keep_coils(s->self, all, axis, kept);
+    *kept = larmor_array_ref(all);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all)
+{
+    if (s->impl.restore_coils) return s->impl.restore_coils(s->self, kept, axis, all);
+    *all = larmor_array_ref(kept);
+    return LARMOR_OK;
+}
+
+/* ---- a file ---- */
+
+static larmor_raw_info describe_raw(void *self)
+{
+    return larmor_raw_describe(self);
+}
+
+static larmor_status encoding_of_raw(void *self, int encoding, larmor_encoding *out)
+{
+    return larmor_raw_encoding(self, encoding, out);
+}
+
+static larmor_status group_of_raw(void *self, int group, larmor_group *out)
+{
+    return larmor_raw_group(self, group, out);
+}
+
+static larmor_status samples_of_raw(void *self, int group, const larmor_grid *grid, int calibration,
+                                    larmor_device *dev, larmor_samples *out)
+{
+    return larmor_raw_samples(self, group, grid, calibration, dev, out);
+}
+
+static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)
+{
+    return larmor_raw_image_meta(self, group, meta);
+}
+
+static larmor_status noise_of_raw(void *self, larmor_device *dev, larmor_array **noise)
+{
+    return larmor_raw_noise(self, dev, noise);
+}
+
+static larmor_status keep_coils_of_raw(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return larmor_raw_keep_coils(self, all, axis, kept);
+}
+
+static larmor_status restore_coils_of_raw(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    return larmor_raw_restore_coils(self, kept, axis, all);
+}
+
+larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)
+{
+    static const larmor_source_impl impl = {.describe = describe_raw,
+                                            .encoding = encoding_of_raw,
+                                            .group = group_of_raw,
+                                            .samples = samples_of_raw,
+                                            .meta = meta_of_raw,
+                                            .noise = noise_of_raw,
+                                            .keep_coils = keep_coils_of_raw,
+                                            .restore_coils = restore_coils_of_raw};
+    if (source) *source = NULL;
+    if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
+    return larmor_source_create(name, &impl, raw, source);
+}

@@ -1,0 +1,27 @@
+/* A source as the pipeline asks it. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_SOURCE_H
+#define LMR_PIPELINE_SOURCE_H
+
+#include "larmor/pipeline.h"
+
+const char *lmr_source_name(const larmor_source *s);
+larmor_raw_info lmr_source_describe(const larmor_source *s);
+larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out);
+larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);
+larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta);
+
+/* The grid of an encoding: of opts, which may be NULL, or the header's. */
+larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
+
+/* The samples of a group, or of its calibration, for this many coils; what a source gives is checked:
+ * LARMOR_ERR_SHAPE. */
+larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
+                                 int64_t coils, larmor_device *dev, larmor_samples *out);
+
+/* *noise is NULL if there is none. */
+larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise);
+
+larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept);
+larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all);
+
+#endif

@@ -1,0 +1,411 @@
+/* Arrays in memory as a scan. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "pipeline/source.h"
+
+enum { MOST_COILS = 1024, MOST_SIDE = 65535 };
+
+typedef struct scan {
+    larmor_encoding encoding;
+    larmor_raw_info info;
+    larmor_array *noise;
+    larmor_readouts *image; /* [info.groups], with references to their arrays and copies of step1 */
+    larmor_group *group;
+} scan;
+
+/* ---- what the pipeline asks ---- */
+
+static larmor_raw_info describe(void *self)
+{
+    return ((const scan *)self)->info;
+}
+
+static larmor_status no_such(const char *what, int index, int count)
+{
+    return LMR_FAIL(LARMOR_ERR_ARG, "arrays: %s %d, there are %d", what, index, count);
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    const scan *s = self;
+    if (encoding) return no_such("encoding", encoding, 1);
+    *out = s->encoding;
+    return LARMOR_OK;
+}
+
+static larmor_status group_of(void *self, int group, larmor_group *out)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    *out = s->group[group];
+    return LARMOR_OK;
+}
+
+static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    *meta = s->image[group].meta;
+    return LARMOR_OK;
+}
+
+/* A new array with x's values, which the caller may overwrite. */
+static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device *dev, larmor_array **copy)
+{
+    larmor_array *converted = NULL, *moved = NULL;
+    larmor_status st;
+    *copy = NULL;
+    LMR_OR(done, larmor_array_convert(x, dtype, &converted));
+    LMR_OR(done, larmor_array_to(converted, dev, &moved));
+    if (moved != x) {
+        *copy = larmor_array_ref(moved);
+        goto done;
+    }
+    LMR_OR(done, larmor_array_create(dev, dtype, larmor_array_shape(x), copy));
+    st = larmor_copy(x, *copy);
+done:
+    larmor_array_free(moved), larmor_array_free(converted);
+    return st;
+}
+
+static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
+{
+    const scan *s = self;
+    *noise = NULL;
+    return s->noise ? copy_of(s->noise, LARMOR_C64, dev, noise) : LARMOR_OK;
+}
+
+/* x's values as dtype on the host; free() them. */
+static larmor_status values_of(larmor_array *x, larmor_dtype dtype, void **values)
+{
+    larmor_array *converted = NULL;
+    larmor_status st = larmor_array_convert(x, dtype, &converted);
+    *values = NULL;
+    if (!st) {
+        *values = malloc(larmor_array_bytes(converted) + 1);
+        st = *values ? larmor_array_read(converted, *values, larmor_array_bytes(converted)) : LMR_NO_MEMORY();
+    }
+    larmor_array_free(converted);
+    return st;
+}
+
+static larmor_status upload(const void *values, larmor_dtype dtype, larmor_shape shape, larmor_device *dev,
+                            larmor_array **x)
+{
+    LMR_TRY(larmor_array_create(dev, dtype, shape, x));
+    return larmor_array_write(*x, values, larmor_array_bytes(*x));
+}
+
+/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space, and
+ * which those are. Half a sample beyond its edge is within. */
+static larmor_status place(const scan *s, const larmor_grid *grid, double *k, int64_t points, unsigned char *inside,
+                           int64_t *kept)
+{
+    const int nd = grid->ndim;
+    *kept = 0;
+    for (int64_t i = 0; i < points; i++) {
+        int in = 1;
+        for (int d = 0; d < nd; d++) {
+            const double scaled = k[i * nd + d] * (grid->fov_mm[d] / s->encoding.fov_mm[d]);
+            if (!isfinite(scaled))
+                return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)i);
+            in &= fabs(scaled) <= (double)grid->matrix[d] / 2 + .5;
+            k[*kept * nd + d] = scaled;
+        }
+        inside[i] = (unsigned char)in;
+        *kept += in;
+    }
+    if (*kept) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: trajectory: no sample lies within the k-space of the grid");
+}
+
+/* x [points, batch] of values of this size on the host, without those outside. */
+static void drop_outside(unsigned char *x, size_t size, const unsigned char *inside, int64_t points, int64_t batch)
+{
+    unsigned char *to = x;
+    for (int64_t i = 0; i < points * batch; i++) {
+        if (!inside[i % points]) continue;
+        memmove(to, x + (size_t)i * size, size);
+        to += size;
+    }
+}
+
+/* A copy of x [samples, readouts(, coils)] with the samples inside: as it is if all are, else [kept, 1(, coils)]. */
+static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned char *inside, int64_t kept,
+                          larmor_device *dev, larmor_array **out)
+{
+    larmor_shape shape = larmor_array_shape(x);
+    const int64_t points = shape.dim[0] * shape.dim[1], batch = shape.ndim > 2 ? shape.dim[2] : 1;
+    if (kept == points) return copy_of(x, dtype, dev, out);
+    void *values;
+    larmor_status st = values_of(x, dtype, &values);
+    if (!st) drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
+    shape.dim[0] = kept, shape.dim[1] = 1;
+    if (!st) st = upload(values, dtype, shape, dev, out);
+    free(values);
+    return st;
+}
+
+/* Samples with their trajectory, which are one readout where some are left out. */
+static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_array *traj, larmor_array *density,
+                                    const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    void *k = NULL;
+    unsigned char *inside = malloc((size_t)points + 1);
+    int64_t kept = points;
+    larmor_status st;
+    if (!inside) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, values_of(traj, LARMOR_F64, &k));
+    LMR_OR(done, place(s, grid, k, points, inside, &kept));
+    out->outside = points - kept;
+    const int whole = kept == points;
+    LMR_OR(done,
+           upload(k, LARMOR_F64, LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1), dev,
+                  &out->traj));
+    LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
+    if (density) st = take(density, LARMOR_F64, inside, kept, dev, &out->density);
+done:
+    free(inside), free(k);
+    return st;
+}
+
+static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
+{
+    out->step1 = calloc((size_t)readouts + 1, sizeof *out->step1);
+    out->step2 = calloc((size_t)readouts + 1, sizeof *out->step2);
+    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < readouts; i++) out->step1[i] = image->step1 ? image->step1[i] : (int)i;
+    return LARMOR_OK;
+}
+
+/* The calibration of the group's slice, whichever image has it. */
+static larmor_status calibration_of(const scan *s, int group, const larmor_grid *grid, larmor_device *dev,
+                                    larmor_samples *out)
+{
+    for (int i = 0; i < s->info.groups; i++) {
+        const larmor_readouts *image = &s->image[(group + i) % s->info.groups];
+        if (image->calibration && image->meta.slice == s->image[group].meta.slice)
+            return placed_samples(s, image->calibration, image->calibration_traj, NULL, grid, dev, out);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                                larmor_samples *out)
+{
+    const scan *s = self;
+    *out = (larmor_samples){0};
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    const larmor_readouts *image = &s->image[group];
+    larmor_status st;
+    if (calibration)
+        st = calibration_of(s, group, grid, dev, out);
+    else if (image->traj)
+        st = placed_samples(s, image->kspace, image->traj, image->density, grid, dev, out);
+    else
+        st = copy_of(image->kspace, LARMOR_C64, dev, &out->kspace);
+    if (!st && !calibration) st = steps_of(image, s->group[group].readouts, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+/* ---- making one ---- */
+
+static void destroy(void *self)
+{
+    scan *s = self;
+    for (int i = 0; s->image && i < s->info.groups; i++) {
+        larmor_readouts *image = &s->image[i];
+        larmor_array_free(image->kspace), larmor_array_free(image->traj), larmor_array_free(image->density);
+        larmor_array_free(image->calibration), larmor_array_free(image->calibration_traj);
+        free((int *)(uintptr_t)image->step1);
+    }
+    larmor_array_free(s->noise);
+    free(s->image), free(s->group);
+    free(s);
+}
+
+static larmor_status set_encoding(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_encoding *e = &s->encoding;
+    e->ndim = given->matrix[2] > 1 ? 3 : 2;
+    const char *kind = given->trajectory ? given->trajectory : "other";
+    if (strlen(kind) >= sizeof e->trajectory)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: trajectory: at most %zu characters expected",
+                        sizeof e->trajectory - 1);
+    snprintf(e->trajectory, sizeof e->trajectory, "%s", kind);
+    for (int d = 0; d < 3; d++) {
+        const int64_t n = d < e->ndim ? given->matrix[d] : 1;
+        const double fov = given->fov_mm[d] != 0 ? given->fov_mm[d] : (double)n;
+        if (n < 1 || n > MOST_SIDE || !(fov > 0 && isfinite(fov)))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "arrays: axis %d has %lld voxels on %g mm, expected 1 to %d on a length > 0", d,
+                            (long long)n, fov, MOST_SIDE);
+        e->matrix[d] = e->recon_matrix[d] = n;
+        e->fov_mm[d] = e->recon_fov_mm[d] = fov;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status check_type(const larmor_array *x, const char *what, int complex, int ndim)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    if (lmr_is_complex(larmor_array_dtype(x)) == complex && shape.ndim == ndim && larmor_shape_count(shape) > 0)
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: %s is %s, expected %s numbers in %d dimensions", what,
+                    lmr_describe(x).s, complex ? "complex" : "real", ndim);
+}
+
+/* x is [before..., samples, readouts] of a k-space of this shape. */
+static larmor_status check_like(const larmor_array *x, const char *what, int before, larmor_shape kspace)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    const int at = before > 0;
+    LMR_TRY(check_type(x, what, 0, 2 + at));
+    if (shape.dim[at] == kspace.dim[0] && shape.dim[at + 1] == kspace.dim[1] && (!before || shape.dim[0] == before))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: %s is %s, expected %lld samples of %lld readouts in %dD", what,
+                    lmr_describe(x).s, (long long)kspace.dim[0], (long long)kspace.dim[1], before);
+}
+
+static larmor_status check_readouts(const scan *s, const larmor_readouts *image)
+{
+    const larmor_image_meta *m = &image->meta;
+    if (!image->kspace) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image without samples");
+    LMR_TRY(check_type(image->kspace, "kspace", 1, 3));
+    const larmor_shape shape = larmor_array_shape(image->kspace);
+    if (shape.dim[2] != s->info.coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace is %s, expected %d coils as in the first image",
+                        lmr_describe(image->kspace).s, s->info.coils);
+    if (image->traj) LMR_TRY(check_like(image->traj, "traj", s->encoding.ndim, shape));
+    if (image->density) LMR_TRY(check_like(image->density, "density", 0, shape));
+    if (m->slice < 0 || m->contrast < 0 || m->phase < 0 || m->repetition < 0 || m->set < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image has a counter below 0");
+    for (int64_t i = 0; image->step1 && i < shape.dim[1]; i++)
+        if (image->step1[i] < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG, "arrays: step1 is %d, expected at least 0", image->step1[i]);
+    if (!image->calibration) return LARMOR_OK;
+    LMR_TRY(check_type(image->calibration, "calibration", 1, 3));
+    const larmor_shape own = larmor_array_shape(image->calibration);
+    if (own.dim[2] != s->info.coils || !image->calibration_traj)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: calibration is %s, expected %d coils and a trajectory",
+                        lmr_describe(image->calibration).s, s->info.coils);
+    return check_like(image->calibration_traj, "calibration_traj", s->encoding.ndim, own);
+}
+
+static larmor_group group_with(const larmor_readouts *image)
+{
+    const larmor_shape shape = larmor_array_shape(image->kspace);
+    const larmor_image_meta *m = &image->meta;
+    return (larmor_group){.slice = m->slice,
+                          .contrast = m->contrast,
+                          .phase = m->phase,
+                          .repetition = m->repetition,
+                          .set = m->set,
+                          .averages = 1,
+                          .samples = shape.dim[0],
+                          .readouts = shape.dim[1],
+                          .total = shape.dim[0] * shape.dim[1],
+                          .regular = 1};
+}
+
+/* References to the arrays, a copy of the counters, and directions where there are none. */
+static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
+{
+    larmor_image_meta *m = &image->meta;
+    const int *step1 = image->step1;
+    const size_t bytes = sizeof *step1 * (size_t)larmor_array_shape(image->kspace).dim[1];
+    int *copy = NULL;
+    larmor_array_ref(image->kspace), larmor_array_ref(image->traj), larmor_array_ref(image->density);
+    larmor_array_ref(image->calibration), larmor_array_ref(image->calibration_traj);
+    if (step1) copy = malloc(bytes);
+    if (copy) memcpy(copy, step1, bytes);
+    image->step1 = copy;
+    m->encoding = 0;
+    int oriented = 0;
+    for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
+    for (int d = 0; d < 3; d++) {
+        m->fov_mm[d] = s->encoding.recon_fov_mm[d];
+        if (!oriented) m->read_dir[d] = d == 0, m->phase_dir[d] = d == 1, m->slice_dir[d] = d == 2;
+    }
+    return step1 && !copy ? LMR_NO_MEMORY() : LARMOR_OK;
+}
+
+static larmor_status set_images(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_raw_info *info = &s->info;
+    s->image = calloc((size_t)given->images, sizeof *s->image);
+    s->group = calloc((size_t)given->images, sizeof *s->group);
+    if (!s->image || !s->group) return LMR_NO_MEMORY();
+    for (int i = 0; i < given->images; i++) {
+        const larmor_readouts *image = &given->image[i];
+        LMR_TRY(check_readouts(s, image));
+        s->image[i] = *image;
+        info->groups = i + 1;
+        LMR_TRY(keep_readouts(s, &s->image[i]));
+        s->group[i] = group_with(image);
+        info->imaging += s->group[i].readouts;
+        if (image->calibration) info->calibration += larmor_array_shape(image->calibration).dim[1];
+        info->density_stored |= image->density != NULL;
+        info->traj_stored |= image->traj != NULL;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status set_noise(larmor_array *noise, scan *s)
+{
+    if (!noise) return LARMOR_OK;
+    LMR_TRY(check_type(noise, "noise", 1, 2));
+    const larmor_shape shape = larmor_array_shape(noise);
+    if (shape.dim[1] != s->info.coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils", lmr_describe(noise).s,
+                        s->info.coils);
+    s->info.noise = 1, s->info.noise_samples = shape.dim[0];
+    s->noise = larmor_array_ref(noise);
+    return LARMOR_OK;
+}
+
+static larmor_status fill(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_raw_info *info = &s->info;
+    LMR_TRY(set_encoding(given, s));
+    const larmor_shape first = given->image[0].kspace ? larmor_array_shape(given->image[0].kspace) : LARMOR_SHAPE(0);
+    if (first.ndim == 3 && (first.dim[2] < 1 || first.dim[2] > MOST_COILS))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace has %lld coils, expected 1 to %d", (long long)first.dim[2],
+                        MOST_COILS);
+    info->channels = info->coils = first.ndim == 3 ? (int)first.dim[2] : 1;
+    info->encodings = 1;
+    snprintf(info->traj_units, sizeof info->traj_units, "1/fov");
+    snprintf(info->traj_report, sizeof info->traj_report, "1/FOV, as given");
+    LMR_TRY(set_images(given, s));
+    LMR_TRY(set_noise(given->noise, s));
+    info->acquisitions = info->imaging + info->calibration + info->noise;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_source **source)
+{
+    static const larmor_source_impl impl = {.describe = describe,
+                                            .encoding = encoding_of,
+                                            .group = group_of,
+                                            .samples = samples_of,
+                                            .meta = meta_of,
+                                            .noise = noise_of,
+                                            .destroy = destroy};
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    *source = NULL;
+    if (!given || given->images < 1 || !given->image)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: the readouts of one image at least expected");
+    scan *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    larmor_status st = fill(given, s);
+    if (!st) st = larmor_source_create("arrays", &impl, s, source);
+    if (st) destroy(s);
+    return st;
+}

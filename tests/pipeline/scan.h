@@ -1,0 +1,153 @@
+/* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LARMOR_TESTS_PIPELINE_SCAN_H
+#define LARMOR_TESTS_PIPELINE_SCAN_H
+
+#include <math.h>
+
+#include "larmor/larmor.h"
+#include "tests/support/test.h"
+
+enum { N = 32, COILS = 4, SPOKES = 60, SAMPLES = 2 * N, MOST_IMAGES = 4 };
+
+typedef struct scan {
+    larmor_phantom *phantom;
+    larmor_array *truth, *maps;
+    larmor_readouts image[MOST_IMAGES];
+    larmor_scan_arrays arrays;
+} scan;
+
+#define OPTS(...) ((larmor_recon_opts){.size = sizeof(larmor_recon_opts), ##__VA_ARGS__})
+
+/* Repetitions of one slice, angles going on; sigma: of the noise. */
+static inline scan scan_of(int coils, int images, double sigma)
+{
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "goldenangle", .images = images}};
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), coils, &s.maps));
+    for (int i = 0; i < images; i++) {
+        const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES, .first = i * SPOKES};
+        larmor_readouts *r = &s.image[i];
+        assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
+        assert_ok(larmor_phantom_kspace(s.phantom, r->traj, coils, LARMOR_C64, &r->kspace));
+        if (sigma > 0) assert_ok(larmor_phantom_noise(r->kspace, sigma, 1 + (uint64_t)i));
+        r->meta.repetition = i;
+    }
+    return s;
+}
+
+static inline void free_scan(scan *s)
+{
+    for (int i = 0; i < s->arrays.images; i++) {
+        larmor_array_free(s->image[i].kspace), larmor_array_free(s->image[i].traj);
+        larmor_array_free(s->image[i].density);
+        larmor_array_free(s->image[i].calibration), larmor_array_free(s->image[i].calibration_traj);
+    }
+    larmor_array_free(s->truth), larmor_array_free(s->maps), larmor_array_free(s->arrays.noise);
+    larmor_phantom_free(s->phantom);
+}
+
+static inline larmor_status try_recon(const scan *s, const larmor_recon_opts *opts, larmor_recon **recon)
+{
+    larmor_scan_arrays arrays = s->arrays;
+    larmor_source *source;
+    arrays.image = s->image;
+    *recon = NULL;
+    larmor_status st = larmor_source_of_arrays(&arrays, &source);
+    if (!st) st = larmor_recon_create(source, dev, opts, recon);
+    larmor_source_free(source);
+    return st;
+}
+
+static inline larmor_recon *recon_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon *recon;
+    assert_ok(try_recon(s, opts, &recon));
+    return recon;
+}
+
+/* The first series. */
+static inline larmor_recon_result result_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon *recon = recon_of(s, opts);
+    larmor_recon_result result;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    larmor_recon_free(recon);
+    assert_true(result.count > 0);
+    return result;
+}
+
+/* |x - y| / |y| */
+static inline double difference(const larmor_array *x, const larmor_array *y)
+{
+    larmor_array *d;
+    double whole, apart;
+    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
+    assert_ok(larmor_copy(y, d));
+    assert_ok(larmor_nrm2(d, &whole));
+    assert_ok(larmor_axpby(1, x, -1, d));
+    assert_ok(larmor_nrm2(d, &apart));
+    larmor_array_free(d);
+    return apart / whole;
+}
+
+/* How far the image of these options is from the phantom. */
+static inline double error_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon_result result = result_of(s, opts);
+    const double error = difference(result.image[0].data, s->truth);
+    larmor_recon_result_free(&result);
+    return error;
+}
+
+/* How far the images of two sets of options are from each other. */
+static inline double apart(const scan *a, const larmor_recon_opts *opts, const scan *b,
+                           const larmor_recon_opts *other)
+{
+    larmor_recon_result x = result_of(a, opts), y = result_of(b, other);
+    const double d = difference(x.image[0].data, y.image[0].data);
+    larmor_recon_result_free(&x), larmor_recon_result_free(&y);
+    return d;
+}
+
+static inline float *values_of(const larmor_array *x)
+{
+    float *values = malloc(larmor_array_bytes(x));
+    assert_non_null(values);
+    assert_ok(larmor_array_read(x, values, larmor_array_bytes(x)));
+    return values;
+}
+
+/* What a listener has been told. */
+typedef struct notes {
+    char text[16384]; /* "kind:stage or text\n" of all but steps */
+    int steps, stop_at_step;
+    const char *stop_at; /* a stage */
+    double fraction;     /* of the last step */
+    int series;
+} notes;
+
+static inline int take_note(void *user, const larmor_event *e)
+{
+    static const char kinds[] = "SNLW";
+    notes *n = user;
+    const size_t used = strlen(n->text);
+    n->series = e->series;
+    if (e->kind == LARMOR_EVENT_STEP) {
+        n->steps++;
+        if (e->fraction < n->fraction || e->fraction > 1) fail_msg("fraction %g after %g", e->fraction, n->fraction);
+        n->fraction = e->fraction;
+        return n->stop_at_step && n->steps >= n->stop_at_step;
+    }
+    snprintf(n->text + used, sizeof n->text - used, "%c:%s\n", kinds[e->kind],
+             e->kind == LARMOR_EVENT_STAGE ? e->stage : e->text);
+    return e->kind == LARMOR_EVENT_STAGE && n->stop_at && !strcmp(n->stop_at, e->stage);
+}
+
+#define assert_noted(notes_, text_)                                                                                  \
+    do {                                                                                                             \
+        if (!strstr((notes_).text, text_)) fail_msg("expected %s in:\n%s", text_, (notes_).text);                    \
+    } while (0)
+
+#endif

@@ -1,0 +1,173 @@
+/* pipeline/grid.c and the maps of pipeline/prepare.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+static larmor_grid grid_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon_plan plan;
+    larmor_recon *recon = recon_of(s, opts);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    return plan.grid;
+}
+
+static void expect_grid(larmor_grid g, int64_t matrix_x, int64_t matrix_y, int64_t crop_x, int64_t crop_y)
+{
+    assert_int_equal(g.matrix[0], matrix_x);
+    assert_int_equal(g.matrix[1], matrix_y);
+    assert_int_equal(g.crop[0], crop_x);
+    assert_int_equal(g.crop[1], crop_y);
+}
+
+static void matrix_and_field_of_view_are_those_asked_for(void **state)
+{
+    (void)state;
+    scan s = scan_of(2, 1, 0);
+    larmor_recon_opts opts = OPTS(.method = "grid");
+    expect_grid(grid_of(&s, &opts), N, N, N, N);
+    opts = OPTS(.method = "grid", .matrix = {16});
+    expect_grid(grid_of(&s, &opts), 16, 16, 16, 16);
+    opts = OPTS(.method = "grid", .matrix = {16, 24});
+    expect_grid(grid_of(&s, &opts), 16, 24, 16, 24);
+    opts = OPTS(.method = "grid", .oversample = {1.5});
+    expect_grid(grid_of(&s, &opts), 48, 48, N, N);
+    opts = OPTS(.method = "grid", .oversample = {1, 2});
+    expect_grid(grid_of(&s, &opts), N, 64, N, N);
+    opts = OPTS(.method = "grid", .fov_mm = {16}); /* smaller voxels: the encoded field of view has twice as many */
+    expect_grid(grid_of(&s, &opts), 64, 64, N, N);
+    free_scan(&s);
+    /* where axes differ, the first value alone is of the axes that are as the first */
+    s = scan_of(2, 1, 0);
+    s.arrays.matrix[1] = 64;
+    opts = OPTS(.method = "grid", .matrix = {16});
+    const larmor_grid g = grid_of(&s, &opts);
+    assert_int_equal(g.crop[0], 16);
+    assert_int_equal(g.crop[1], 64);
+    larmor_recon *recon;
+    opts = OPTS(.matrix = {-1});
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays: raw: grid: matrix -1");
+    free_scan(&s);
+}
+
+/* The same phantom on half the field of view: it is twice as large as that, and what is outside must not fold. */
+static scan wide_object(int images)
+{
+    scan s = scan_of(COILS, images, 0);
+    for (int i = 0; i < 2; i++) s.arrays.matrix[i] = N * 3 / 4;
+    for (int i = 0; i < images; i++) {
+        double *k = (double *)values_of(s.image[i].traj);
+        for (int j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= 0.75;
+        assert_ok(larmor_array_write(s.image[i].traj, k, larmor_array_bytes(s.image[i].traj)));
+        free(k);
+    }
+    return s;
+}
+
+static void a_wide_object_enlarges_the_grid(void **state)
+{
+    (void)state;
+    scan s = wide_object(1);
+    notes n = {.text = ""};
+    larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+    const larmor_grid g = grid_of(&s, &opts);
+    assert_true(g.matrix[1] >= 28); /* the phantom is longest along y */
+    assert_int_equal(g.crop[0], N * 3 / 4);
+    assert_noted(n, "L:field of view: signal reaches to");
+    opts.oversample[0] = 1; /* asked for: then nobody looks */
+    expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
+    opts = OPTS(.method = "grid");
+    expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
+    free_scan(&s);
+}
+
+/* A series, which takes more than to look for its field of view does. */
+static void without_memory_for_it_the_grid_stays_small(void **state)
+{
+    (void)state;
+    scan s = wide_object(MOST_IMAGES);
+    notes n = {.text = ""};
+    larmor_recon_opts opts =
+        OPTS(.method = "tv", .joint = 1, .eps = 1e-9, .precondition = 1, .toeplitz = 1,
+             .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .oversample = {1}, .memory = INT64_C(1) << 40);
+    larmor_recon *recon;
+    for (; !try_recon(&s, &opts, &recon); opts.memory -= opts.memory / 40) larmor_recon_free(recon);
+    opts.memory += opts.memory / 39 + 1;
+    opts.oversample[0] = 0, opts.listener = take_note, opts.user = &n;
+    expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
+    assert_noted(n, "the field of view is not enlarged, what is outside folds in");
+    opts.memory = 1000000; /* not even enough to look */
+    n.text[0] = 0;
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_MEMORY, "needed with one coil at a time");
+    assert_noted(n, "L:field of view: not looked beyond: ");
+    free_scan(&s);
+}
+
+static larmor_array *maps_of(larmor_shape shape)
+{
+    larmor_array *maps;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &maps));
+    assert_ok(larmor_fill(maps, 0.5));
+    return maps;
+}
+
+static void larger_maps_enlarge_the_grid(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 0);
+    larmor_array *maps = maps_of(LARMOR_SHAPE(48, 40, COILS));
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    expect_grid(grid_of(&s, &opts), 48, 40, N, N);
+    assert_noted(n, "L:field of view: the maps reach beyond it");
+    larmor_array_free(maps);
+    free_scan(&s);
+}
+
+static void with_given_maps_a_wide_object_is_only_said(void **state)
+{
+    (void)state;
+    scan s = wide_object(1);
+    larmor_array *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, COILS));
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
+    assert_noted(n, "W:signal reaches to");
+    larmor_array_free(maps);
+    free_scan(&s);
+}
+
+static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 0);
+    larmor_recon *recon;
+    larmor_array *small = maps_of(LARMOR_SHAPE(16, N, COILS)), *few = maps_of(LARMOR_SHAPE(N, N, 3));
+    larmor_array *two = maps_of(LARMOR_SHAPE(N, N, 1, COILS, 2)), *nothing = maps_of(LARMOR_SHAPE(N, N, COILS));
+    assert_ok(larmor_zero(nothing));
+    larmor_recon_opts opts = OPTS(.maps = small);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "maps: 16x32x1x4, data needs 32x32x1x4.");
+    opts = OPTS(.maps = few, .maps_name = "m.cfl");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "m.cfl: 32x32x1x3, data needs 32x32x1x4.");
+    opts = OPTS(.maps = nothing);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "maps: maps are zero at all pixels.");
+    opts = OPTS(.maps = two, .method = "wavelet");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "maps: several sets of maps are for --method cg");
+    opts = OPTS(.maps = two, .method = "tv", .joint = 1);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without --joint; got tv");
+    opts = OPTS(.maps = two, .precondition = 1);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
+    larmor_array_free(small), larmor_array_free(few), larmor_array_free(two), larmor_array_free(nothing);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matrix_and_field_of_view_are_those_asked_for),
+        cmocka_unit_test(a_wide_object_enlarges_the_grid),
+        cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
+        cmocka_unit_test(larger_maps_enlarge_the_grid),
+        cmocka_unit_test(with_given_maps_a_wide_object_is_only_said),
+        cmocka_unit_test(maps_that_do_not_fit_are_refused_by_their_name),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,365 @@
+/* pipeline/group.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+/* ---- trajectories from counters ---- */
+
+/* The same samples with their trajectory, and with numbers of spokes alone, in another order. */
+static void expect_the_same_from_counters(const char *kind, const char *traj)
+{
+    scan with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
+    const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES};
+    larmor_readouts *r = &with.image[0], *bare = &without.image[0];
+    larmor_array_free(r->traj), larmor_array_free(r->kspace), larmor_array_free(bare->kspace);
+    assert_ok(larmor_traj_create(dev, traj, &opts, &r->traj));
+    assert_ok(larmor_phantom_kspace(with.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
+    larmor_array_free(bare->traj), bare->traj = NULL;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), &bare->kspace));
+    float *all = values_of(r->kspace), *turned = values_of(r->kspace);
+    int step1[SPOKES];
+    for (int i = 0; i < SPOKES; i++) {
+        step1[i] = (i * 7) % SPOKES; /* 7 and SPOKES have no common divisor */
+        for (int c = 0; c < COILS; c++)
+            memcpy(turned + 2 * SAMPLES * (i + SPOKES * c), all + 2 * SAMPLES * (step1[i] + SPOKES * c),
+                   2 * SAMPLES * sizeof *all);
+    }
+    assert_ok(larmor_array_write(bare->kspace, turned, larmor_array_bytes(bare->kspace)));
+    bare->step1 = step1;
+    without.arrays.trajectory = kind;
+    notes n = {.text = ""};
+    const larmor_recon_opts plain = OPTS(.maps = with.maps, .method = "grid"),
+                            noted = OPTS(.maps = with.maps, .method = "grid", .listener = take_note, .user = &n);
+    assert_at_most(apart(&without, &noted, &with, &plain), 1e-6);
+    assert_noted(n, "W:no trajectory is stored; it was made from the counters");
+    free(all), free(turned);
+    free_scan(&with), free_scan(&without);
+}
+
+static void counters_number_golden_spokes(void **state)
+{
+    (void)state;
+    expect_the_same_from_counters("goldenangle", "golden");
+}
+
+static void counters_number_uniform_spokes(void **state)
+{
+    (void)state;
+    expect_the_same_from_counters("radial", "radial");
+}
+
+static void counters_do_not_define_other_trajectories(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    larmor_array_free(s.image[0].traj), s.image[0].traj = NULL;
+    s.arrays.trajectory = "spiral";
+    const larmor_recon_opts opts = OPTS(.method = "grid");
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result result;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
+                   "arrays: the file stores no trajectory, and counters alone do not define a 2D spiral one");
+    assert_int_equal(result.count, 0);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+/* ---- density ---- */
+
+static void every_density_gives_the_image(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &s.image[0].density));
+    const struct {
+        larmor_density density;
+        double most;
+    } ways[] = {{LARMOR_DENSITY_AUTO, 0.2},
+                {LARMOR_DENSITY_RAMP, 0.2},
+                {LARMOR_DENSITY_PIPE, 0.2},
+                {LARMOR_DENSITY_STORED, 0.2}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const larmor_recon_opts grid = OPTS(.maps = s.maps, .method = "grid", .density = ways[i].density);
+        assert_at_most(error_of(&s, &grid), ways[i].most);
+    }
+    const larmor_recon_opts weighted = OPTS(.maps = s.maps, .weighted = 1), plain = OPTS(.maps = s.maps);
+    assert_at_most(error_of(&s, &weighted), 1.1 * error_of(&s, &plain));
+    free_scan(&s);
+}
+
+static void density_weights_are_given_to_who_asks(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    larmor_array *ramp, *kept;
+    assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &ramp));
+    larmor_recon_result result;
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid", .keep_density = 1);
+    larmor_recon *recon = recon_of(&s, &opts);
+    assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "no density weights of a series that was run");
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_density(recon, &kept));
+    float *a = values_of(ramp), *b = values_of(kept);
+    assert_int_equal(larmor_array_bytes(ramp), larmor_array_bytes(kept));
+    assert_memory_equal(a, b, larmor_array_bytes(ramp));
+    free(a), free(b);
+    larmor_array_free(kept), larmor_array_free(ramp);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+
+    opts.keep_density = 0;
+    recon = recon_of(&s, &opts);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "keep_density keeps them");
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+static void stored_density_that_is_not_there_is_an_error(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    const larmor_recon_opts opts = OPTS(.method = "grid", .density = LARMOR_DENSITY_STORED);
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result result;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT, "--dcf file: the file stores no density");
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+/* ---- coil maps ---- */
+
+static void a_single_coil_needs_no_maps(void **state)
+{
+    (void)state;
+    scan s = scan_of(1, 1, 0);
+    larmor_array_free(s.image[0].kspace);
+    larmor_array *alone;
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
+    assert_ok(larmor_array_reshape(alone, LARMOR_SHAPE(SAMPLES, SPOKES, 1), &s.image[0].kspace));
+    larmor_array_free(alone);
+    notes n = {.text = ""};
+    const larmor_recon_opts cg = OPTS(.listener = take_note, .user = &n), grid = OPTS(.method = "grid");
+    assert_at_most(error_of(&s, &cg), 0.2);
+    assert_noted(n, "one coil, no maps");
+    assert_at_most(error_of(&s, &grid), 0.22);
+    free_scan(&s);
+}
+
+/* Maps from the data are given out so that they can be given in again. */
+static void estimated_maps_give_the_same_image_again(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-4);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, COILS), &s.arrays.noise));
+    assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
+    const larmor_recon_opts opts = OPTS(.method = "grid");
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_array *maps;
+    larmor_image_meta meta;
+    larmor_recon_result result;
+    assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_ARG, "no coil maps of a series that was run");
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_maps(recon, &maps, &meta));
+    assert_int_equal(larmor_array_shape(maps).dim[2], COILS);
+    assert_true(meta.fov_mm[0] == N);
+    const larmor_recon_opts again = OPTS(.method = "grid", .maps = maps);
+    larmor_recon_result second = result_of(&s, &again);
+    assert_at_most(difference(second.image[0].data, result.image[0].data), 1e-5);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&second);
+    larmor_array_free(maps);
+    larmor_recon_free(recon);
+
+    const larmor_recon_opts none = OPTS(.method = "grid", .no_maps = 1);
+    recon = recon_of(&s, &none);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_ARG, "no coil maps");
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+static void without_maps_it_is_the_root_sum_of_squares(void **state)
+{
+    (void)state;
+    scan s = scan_of(1, 1, 0);
+    const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1), one = OPTS(.method = "grid");
+    larmor_recon_result a = result_of(&s, &rss), b = result_of(&s, &one);
+    float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+    for (int i = 0; i < N * N; i++)
+        assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-5);
+    free(magnitude), free(complex);
+    larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+    free_scan(&s);
+}
+
+/* The image has too few spokes for maps, the calibration enough; it serves all images of its slice. */
+static void calibration_readouts_give_the_maps(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 0), full = scan_of(COILS, 1, 0);
+    s.image[1].calibration = larmor_array_ref(full.image[0].kspace);
+    s.image[1].calibration_traj = larmor_array_ref(full.image[0].traj);
+    for (int i = 0; i < 2; i++) {
+        const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = 6, .samples = SAMPLES};
+        larmor_readouts *r = &s.image[i];
+        larmor_array_free(r->kspace), larmor_array_free(r->traj);
+        assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
+        assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
+    }
+    const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
+    larmor_recon *recon = recon_of(&s, &opts), *of_full = recon_of(&full, &opts);
+    larmor_recon_result result, expected;
+    larmor_array *maps, *wanted;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_run(of_full, 0, &expected));
+    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
+    assert_at_most(difference(maps, wanted), 1e-6);
+    assert_int_equal(result.report.maps.doubt, LARMOR_MAPS_TRUSTED);
+    larmor_array_free(maps), larmor_array_free(wanted);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
+    larmor_recon_free(recon), larmor_recon_free(of_full);
+
+    /* without it they cannot be trusted, which is said once */
+    larmor_array_free(s.image[1].calibration), larmor_array_free(s.image[1].calibration_traj);
+    s.image[1].calibration = s.image[1].calibration_traj = NULL;
+    notes n = {.text = ""};
+    const larmor_recon_opts noted = OPTS(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);
+    char line[512];
+    recon = recon_of(&s, &noted);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_UNDERSAMPLED);
+    assert_non_null(strstr(line, "coil maps cannot be trusted: only"));
+    assert_int_equal(larmor_recon_doubt(&result.report, 1, line, sizeof line), 0);
+    larmor_recon_result_free(&result);
+    assert_ok(larmor_recon_run(recon, 1, &result));
+    assert_noted(n, "W:image 1 of 2: coil maps cannot be trusted");
+    assert_null(strstr(n.text, "W:image 2 of 2: coil maps"));
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    free_scan(&s), free_scan(&full);
+}
+
+/* A second set of zeros has nothing to say, so the image is the magnitude of that of the first. */
+static void a_second_set_of_maps_without_signal_changes_nothing(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-5);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(800, COILS), &s.arrays.noise));
+    assert_ok(larmor_noise_fill(s.arrays.noise, 1e-5, 3));
+    larmor_array *two, *first, *as_first;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    assert_ok(larmor_array_slice(two, 0, 1, &first));
+    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    assert_ok(larmor_copy(s.maps, as_first));
+    for (int grid = 0; grid < 2; grid++) {
+        const larmor_recon_opts ordinary = OPTS(.maps = s.maps, .method = grid ? "grid" : "cg", .precondition = -1,
+                                                .iters = 20, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4);
+        larmor_recon_opts soft = ordinary;
+        soft.maps = two;
+        larmor_recon_result a = result_of(&s, &soft), b = result_of(&s, &ordinary);
+        float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+        for (int i = 0; i < N * N; i++)
+            assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-4);
+        free(magnitude), free(complex);
+        larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+    }
+    larmor_array_free(as_first), larmor_array_free(first), larmor_array_free(two);
+    free_scan(&s);
+}
+
+static void lambda_is_chosen_by_the_first_set(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    larmor_array *two, *first, *as_first;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
+    assert_ok(larmor_array_slice(two, 0, 1, &first));
+    assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
+    assert_ok(larmor_copy(s.maps, as_first));
+    notes n = {.text = ""};
+    const larmor_recon_opts soft = OPTS(.maps = two, .listener = take_note, .user = &n),
+                            ordinary = OPTS(.maps = s.maps);
+    larmor_recon_result one = result_of(&s, &ordinary), result;
+    larmor_recon *recon = recon_of(&s, &soft);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+    assert_at_most(fabs(result.report.weight / one.report.weight - 1), 1e-3);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&one);
+    assert_ok(larmor_recon_run(recon, 1, &result));
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+
+    recon = recon_of(&s, &soft); /* stopped while it is chosen, there is no image yet */
+    n.steps = 0, n.stop_at_step = 1, n.fraction = 0;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, "stopped by the caller");
+    assert_int_equal(result.count, 0);
+    larmor_recon_free(recon);
+    larmor_array_free(as_first), larmor_array_free(first), larmor_array_free(two);
+    free_scan(&s);
+}
+
+/* ---- noise ---- */
+
+static void maps_of_nothing_but_noise_are_doubted(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_noise_fill(s.image[0].kspace, 1, 7));
+    const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
+    larmor_recon_result result = result_of(&s, &opts);
+    char line[512];
+    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
+    assert_non_null(strstr(line, "which is mostly noise or has signal folded in"));
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+/* Data whose coils have noise of very different size, and a noise scan that says so. */
+static void whitening_uses_the_noise_scan(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4000, COILS), &s.arrays.noise));
+    for (int c = 0; c < COILS; c++) {
+        larmor_array *data, *noise;
+        const double sigma = c ? 1e-4 : 2e-2;
+        assert_ok(larmor_array_slice(s.image[0].kspace, c, 1, &data));
+        assert_ok(larmor_array_slice(s.arrays.noise, c, 1, &noise));
+        assert_ok(larmor_phantom_noise(data, sigma, 5 + (uint64_t)c));
+        assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
+        larmor_array_free(data), larmor_array_free(noise);
+    }
+    notes n = {.text = ""};
+    const larmor_recon_opts with = OPTS(.maps = s.maps, .listener = take_note, .user = &n),
+                            without = OPTS(.maps = s.maps, .no_whitening = 1);
+    assert_at_most(error_of(&s, &with), 0.6 * error_of(&s, &without));
+    assert_noted(n, "S:whitening\nL:whitening: 4000 noise samples");
+    n.fraction = 0;
+    larmor_recon_result result = result_of(&s, &with);
+    assert_at_most(fabs(result.report.noise - 1), 0.3);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_number_golden_spokes),
+        cmocka_unit_test(counters_number_uniform_spokes),
+        cmocka_unit_test(counters_do_not_define_other_trajectories),
+        cmocka_unit_test(every_density_gives_the_image),
+        cmocka_unit_test(density_weights_are_given_to_who_asks),
+        cmocka_unit_test(stored_density_that_is_not_there_is_an_error),
+        cmocka_unit_test(a_single_coil_needs_no_maps),
+        cmocka_unit_test(estimated_maps_give_the_same_image_again),
+        cmocka_unit_test(without_maps_it_is_the_root_sum_of_squares),
+        cmocka_unit_test(calibration_readouts_give_the_maps),
+        cmocka_unit_test(a_second_set_of_maps_without_signal_changes_nothing),
+        cmocka_unit_test(lambda_is_chosen_by_the_first_set),
+        cmocka_unit_test(maps_of_nothing_but_noise_are_doubted),
+        cmocka_unit_test(whitening_uses_the_noise_scan),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,94 @@
+/* pipeline/options.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    scan s = scan_of(2, 1, 0);
+    const struct {
+        larmor_recon_opts opts;
+        const char *text;
+    } wrong[] = {
+        {OPTS(.method = "sense"), "method \"sense\", expected cg, grid or the name of a regulariser"},
+        {OPTS(.no_maps = 1), "--maps none: only --method grid works without coil maps."},
+        {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "maps are given, but not to be used"},
+        {OPTS(.joint = 1), "joint is for tv and llr, the method is cg"},
+        {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
+        {OPTS(.tol = NAN), "tol is nan"},
+        {OPTS(.lambda = -1), "lambda is -1"},
+        {OPTS(.lambda_mode = (larmor_lambda)7), "lambda_mode is 7"},
+        {OPTS(.time_weight = NAN), "time_weight is nan"},
+        {OPTS(.llr_block = -1), "llr_block is -1"},
+        {OPTS(.calibration = 5000), "calibration is 5000"},
+        {OPTS(.density = (larmor_density)9), "density is 9"},
+        {OPTS(.eps = 0.5), "eps is 0.5"},
+        {OPTS(.effort = (larmor_plan_effort)8), "effort is 8"},
+        {OPTS(.toeplitz = 2), "toeplitz is 2"},
+        {OPTS(.precondition = -2), "precondition is -2"},
+        {OPTS(.memory = -1), "memory is -1"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        larmor_recon *recon;
+        assert_refused(try_recon(&s, &wrong[i].opts, &recon), LARMOR_ERR_ARG, wrong[i].text);
+        assert_null(recon);
+    }
+    free_scan(&s);
+}
+
+/* A caller that was compiled before most options were there, and one that was compiled after some were added. */
+static void callers_of_other_versions_are_understood(void **state)
+{
+    (void)state;
+    scan s = scan_of(2, 1, 0);
+    larmor_recon_plan plan;
+    larmor_recon_opts early = OPTS(.method = "grid", .weighted = 1, .lambda = -5);
+    early.size = offsetof(larmor_recon_opts, lambda);
+    larmor_recon *recon = recon_of(&s, &early);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    assert_string_equal(plan.method, "grid");
+    larmor_recon_free(recon);
+
+    struct {
+        larmor_recon_opts opts;
+        int64_t added;
+    } late = {OPTS(.method = "tv"), 0};
+    late.opts.size = sizeof late;
+    recon = recon_of(&s, &late.opts);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    assert_string_equal(plan.method, "tv");
+    larmor_recon_free(recon);
+    late.added = 1;
+    assert_refused(try_recon(&s, &late.opts, &recon), LARMOR_ERR_UNSUPPORTED, "an option of a later version");
+
+    larmor_recon_opts none = {.method = "cg"};
+    assert_refused(try_recon(&s, &none, &recon), LARMOR_ERR_ARG, "size is 0, expected sizeof(larmor_recon_opts)");
+    none.size = SIZE_MAX;
+    assert_refused(try_recon(&s, &none, &recon), LARMOR_ERR_ARG, "expected sizeof(larmor_recon_opts)");
+    free_scan(&s);
+}
+
+static void without_options_it_is_cg_with_maps_and_lambda_from_the_data(void **state)
+{
+    (void)state;
+    scan s = scan_of(2, 1, 0);
+    larmor_recon_plan plan;
+    larmor_recon *recon = recon_of(&s, NULL);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    assert_string_equal(plan.method, "cg");
+    assert_true(plan.maps && !plan.given && plan.chooses && !plan.whitened && !plan.weighted);
+    assert_int_equal(plan.coils, 2);
+    assert_int_equal(plan.block, 2);
+    assert_int_equal(plan.grid.matrix[0], N);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_that_make_no_sense_are_refused),
+        cmocka_unit_test(callers_of_other_versions_are_understood),
+        cmocka_unit_test(without_options_it_is_cg_with_maps_and_lambda_from_the_data),
+    };
+    RUN_TESTS(tests);
+}

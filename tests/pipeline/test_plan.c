@@ -1,0 +1,139 @@
+/* pipeline/plan.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+static larmor_recon_plan plan_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon_plan plan;
+    larmor_recon *recon = recon_of(s, opts);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    return plan;
+}
+
+static void the_limit_is_kept_by_fewer_coils_at_a_time(void **state)
+{
+    (void)state;
+    scan s = scan_of(16, 1, 0);
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .iters = 4,
+                                  .precondition = -1, .memory = INT64_C(1) << 40);
+    const larmor_recon_plan all = plan_of(&s, &opts);
+    const larmor_recon_opts free_opts = opts;
+    assert_int_equal(all.block, 16);
+    opts.memory = all.bytes - 1;
+    const larmor_recon_plan fewer = plan_of(&s, &opts);
+    assert_true(fewer.block < 16);
+    assert_true(fewer.bytes <= opts.memory);
+    assert_int_equal(fewer.limit, opts.memory);
+    assert_at_most(apart(&s, &opts, &s, &free_opts), 1e-5);
+    free_scan(&s);
+}
+
+/* What nobody insists on goes first: the choice of lambda, the preconditioner, Toeplitz. */
+static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    notes n = {.text = ""};
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40, .listener = take_note, .user = &n);
+    int64_t least = plan_of(&s, &opts).bytes, seen_choice = 0, seen_precondition = 0;
+    larmor_status st = LARMOR_OK;
+    larmor_recon *recon;
+    for (; !st; least -= least / 40) {
+        opts.memory = least;
+        n.text[0] = 0;
+        st = try_recon(&s, &opts, &recon);
+        larmor_recon_free(recon);
+        seen_choice |= !st && strstr(n.text, "L:memory: to choose lambda from the data does not fit") != NULL;
+        seen_precondition |= !st && strstr(n.text, "L:memory: the preconditioner does not fit") != NULL;
+        if (st) break;
+        if (seen_precondition) assert_true(seen_choice);
+    }
+    assert_int_equal(st, LARMOR_ERR_MEMORY);
+    assert_non_null(strstr(larmor_last_error(), "needed with one coil at a time"));
+    assert_non_null(strstr(larmor_last_error(), "missing. Raise --memory."));
+    assert_true(seen_choice && seen_precondition);
+    free_scan(&s);
+}
+
+static void without_memory_to_choose_lambda_it_is_expected_from_the_noise(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-4);
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40);
+    for (opts.memory = plan_of(&s, &opts).bytes; plan_of(&s, &opts).chooses; opts.memory -= opts.memory / 40) {
+    }
+    notes n = {.text = ""};
+    opts.listener = take_note, opts.user = &n;
+    larmor_recon_result result = result_of(&s, &opts);
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_NOISE);
+    assert_true(result.report.lambda > 0);
+    assert_noted(n, "no memory to choose it from the data");
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+static void what_is_insisted_on_is_not_given_up(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    larmor_recon_opts with = OPTS(.maps = s.maps, .precondition = 1, .toeplitz = 1, .memory = INT64_C(1) << 40,
+                                  .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    larmor_recon_opts without = with;
+    larmor_recon *recon;
+    without.precondition = -1, without.toeplitz = -1;
+    /* a limit that is enough without them, and not with them */
+    for (without.memory = plan_of(&s, &with).bytes; !try_recon(&s, &without, &recon);
+         without.memory -= without.memory / 40)
+        larmor_recon_free(recon);
+    with.memory = without.memory + without.memory / 20;
+    assert_refused(try_recon(&s, &with, &recon), LARMOR_ERR_MEMORY, "needed with one coil at a time");
+    free_scan(&s);
+}
+
+static void more_takes_more(void **state)
+{
+    (void)state;
+    scan one = scan_of(COILS, 1, 0), four = scan_of(COILS, 4, 0);
+    const larmor_recon_opts grid = OPTS(.method = "grid"), rss = OPTS(.method = "grid", .no_maps = 1),
+                            cg = OPTS(.maps = one.maps), fine = OPTS(.maps = one.maps, .eps = 1e-9),
+                            joint = OPTS(.method = "tv", .joint = 1), tv = OPTS(.method = "tv"),
+                            pipe = OPTS(.method = "grid", .density = LARMOR_DENSITY_PIPE),
+                            none = OPTS(.method = "grid", .density = LARMOR_DENSITY_NONE);
+    assert_true(plan_of(&one, &rss).bytes <= plan_of(&one, &grid).bytes);
+    assert_true(plan_of(&one, &none).bytes <= plan_of(&one, &pipe).bytes);
+    assert_true(plan_of(&one, &cg).bytes < plan_of(&one, &fine).bytes);
+    assert_true(plan_of(&one, &tv).bytes < plan_of(&four, &joint).bytes);
+    free_scan(&one), free_scan(&four);
+}
+
+static void images_that_are_alike_need_alike(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 0);
+    larmor_array *few;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &few));
+    larmor_array_free(s.image[2].kspace), larmor_array_free(s.image[2].traj);
+    s.image[2].kspace = few;
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_plan plan[3];
+    for (int i = 0; i < 3; i++) assert_ok(larmor_recon_describe(recon, i, &plan[i]));
+    assert_int_equal(plan[0].bytes, plan[1].bytes);
+    assert_true(plan[2].bytes < plan[1].bytes);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_is_kept_by_fewer_coils_at_a_time),
+        cmocka_unit_test(what_is_optional_is_given_up_before_the_scan_is_refused),
+        cmocka_unit_test(without_memory_to_choose_lambda_it_is_expected_from_the_noise),
+        cmocka_unit_test(what_is_insisted_on_is_not_given_up),
+        cmocka_unit_test(more_takes_more),
+        cmocka_unit_test(images_that_are_alike_need_alike),
+    };
+    RUN_TESTS(tests);
+}

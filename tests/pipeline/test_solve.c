@@ -1,0 +1,173 @@
+/* pipeline/solve.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+static void every_method_gives_the_image(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    const struct {
+        const char *method;
+        double most;
+    } methods[] = {{"cg", 0.18}, {"grid", 0.2}, {"tv", 0.18}, {"tgv", 0.18}, {"wavelet", 0.18}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i].method);
+        assert_at_most(error_of(&s, &opts), methods[i].most);
+    }
+    free_scan(&s);
+}
+
+static void a_series_gives_every_frame(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 0);
+    const char *const methods[] = {"tv", "llr"};
+    for (int i = 0; i < 2; i++) {
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .joint = 1);
+        larmor_recon_result result = result_of(&s, &opts);
+        assert_int_equal(result.count, 3);
+        for (int f = 0; f < 3; f++) assert_at_most(difference(result.image[f].data, s.truth), 0.18);
+        larmor_recon_result_free(&result);
+    }
+    free_scan(&s);
+}
+
+/* Told how, told by the noise, and chosen: the report says which. */
+static void lambda_is_as_asked_for(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int i = 0; i < 2; i++) {
+        larmor_recon_opts opts =
+            OPTS(.maps = s.maps, .method = methods[i], .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 2e-3);
+        larmor_recon_result given = result_of(&s, &opts);
+        assert_at_most(fabs(given.report.lambda / 2e-3 - 1), 1e-6);
+        assert_int_equal(given.report.lambda_from, LARMOR_LAMBDA_FROM_CALLER);
+        assert_int_equal(given.report.choice.tried, 0);
+
+        opts.lambda_mode = LARMOR_LAMBDA_NOISE, opts.lambda = 1;
+        larmor_recon_result once = result_of(&s, &opts);
+        opts.lambda = 3;
+        larmor_recon_result thrice = result_of(&s, &opts);
+        assert_at_most(fabs(thrice.report.weight / once.report.weight - 3), 1e-5);
+
+        opts.lambda_mode = LARMOR_LAMBDA_AUTO;
+        larmor_recon_result chosen = result_of(&s, &opts);
+        assert_int_equal(chosen.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+        assert_true(chosen.report.choice.tried > 0);
+        assert_at_most(fabs(log(chosen.report.noise / 1e-3)), log(1.2));
+        larmor_recon_result_free(&given), larmor_recon_result_free(&once);
+        larmor_recon_result_free(&thrice), larmor_recon_result_free(&chosen);
+    }
+    free_scan(&s);
+}
+
+/* Chosen once, for all images that have about as many samples. */
+static void the_images_of_a_scan_share_lambda(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int i = 0; i < 2; i++) {
+        notes n = {.text = ""};
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
+        larmor_recon *recon = recon_of(&s, &opts);
+        larmor_recon_result first, other;
+        assert_ok(larmor_recon_run(recon, 0, &first));
+        assert_int_equal(first.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+        for (int image = 1; image < 3; image++) {
+            assert_ok(larmor_recon_run(recon, image, &other));
+            assert_int_equal(other.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
+            assert_true(other.report.weight == first.report.weight);
+            assert_true(other.report.noise == first.report.noise);
+            larmor_recon_result_free(&other);
+        }
+        assert_noted(n, "L:image 2 of 3: lambda");
+        assert_null(strstr(n.text, "image 3 of 3: lambda"));
+        larmor_recon_result_free(&first);
+        larmor_recon_free(recon);
+    }
+    free_scan(&s);
+}
+
+static void no_lambda_is_no_penalty(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    const larmor_recon_opts tv = OPTS(.maps = s.maps, .method = "tv", .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    larmor_recon_result result = result_of(&s, &tv);
+    assert_true(result.report.weight == 0);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+/* What changes the way changes the image by less than the way's own error. */
+static void the_way_does_not_show_in_the_image(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-4);
+    const larmor_recon_opts plain = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
+                                         .tol = 1e-5, .precondition = -1, .toeplitz = -1);
+    larmor_recon_opts other[4] = {plain, plain, plain, plain};
+    other[0].precondition = 1;
+    other[1].toeplitz = 1;
+    other[2].eps = 1e-8; /* in double precision */
+    other[3].tol = -1;   /* to rounding */
+    for (int i = 0; i < 4; i++) assert_at_most(apart(&s, &other[i], &s, &plain), 3e-3);
+    larmor_recon_result a = result_of(&s, &other[0]), b = result_of(&s, &other[1]), c = result_of(&s, &plain);
+    assert_true(a.report.preconditioned && !c.report.preconditioned);
+    assert_true(b.report.toeplitz && !c.report.toeplitz);
+    larmor_recon_result_free(&a), larmor_recon_result_free(&b), larmor_recon_result_free(&c);
+    free_scan(&s);
+}
+
+static void without_maps_coils_may_be_gridded_in_blocks(void **state)
+{
+    (void)state;
+    scan s = scan_of(16, 1, 0);
+    larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .memory = INT64_C(1) << 40);
+    larmor_recon_plan plan;
+    larmor_recon *recon = recon_of(&s, &opts);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    const larmor_recon_opts all = opts;
+    opts.memory = plan.bytes * 7 / 8;
+    recon = recon_of(&s, &opts);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    assert_true(plan.block < 16 && plan.block > 1);
+    larmor_recon_free(recon);
+    assert_at_most(apart(&s, &opts, &s, &all), 1e-5);
+    free_scan(&s);
+}
+
+static void the_report_says_how_the_solver_ended(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-4);
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .iters = 1, .tol = 1e-6,
+                                        .lambda_mode = LARMOR_LAMBDA_RELATIVE, .listener = take_note, .user = &n);
+    larmor_recon_result result = result_of(&s, &opts);
+    assert_int_equal(result.report.solver.iters, 1);
+    assert_int_equal(result.report.solver.end, LARMOR_END_ITERATIONS);
+    assert_noted(n, "L:image 1 of 1: the limit of iterations was reached first; --iters allows for more");
+    assert_noted(n, "L:image 1 of 1: 1 iteration by");
+    assert_true(result.report.seconds > 0);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_method_gives_the_image),
+        cmocka_unit_test(a_series_gives_every_frame),
+        cmocka_unit_test(lambda_is_as_asked_for),
+        cmocka_unit_test(the_images_of_a_scan_share_lambda),
+        cmocka_unit_test(no_lambda_is_no_penalty),
+        cmocka_unit_test(the_way_does_not_show_in_the_image),
+        cmocka_unit_test(without_maps_coils_may_be_gridded_in_blocks),
+        cmocka_unit_test(the_report_says_how_the_solver_ended),
+    };
+    RUN_TESTS(tests);
+}

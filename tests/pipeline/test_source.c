@@ -1,0 +1,263 @@
+/* pipeline/source.c. SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
+#include "tests/pipeline/scan.h"
+
+/* A source that gives one image of two coils, in the shapes that it is told to. */
+typedef struct fake {
+    larmor_shape kspace, traj, density;
+    larmor_dtype dtype;
+    int destroyed, empty;
+} fake;
+
+static larmor_raw_info describe(void *self)
+{
+    (void)self;
+    return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = 1};
+}
+
+static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
+{
+    (void)self, (void)encoding;
+    *out = (larmor_encoding){.matrix = {8, 8, 1},
+                             .recon_matrix = {8, 8, 1},
+                             .fov_mm = {8, 8, 1},
+                             .recon_fov_mm = {8, 8, 1},
+                             .trajectory = "other",
+                             .ndim = 2};
+    return LARMOR_OK;
+}
+
+static larmor_status group(void *self, int group, larmor_group *out)
+{
+    (void)self, (void)group;
+    *out = (larmor_group){.readouts = 4, .samples = 8, .total = 32, .regular = 1};
+    return LARMOR_OK;
+}
+
+static larmor_status samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
+                             larmor_samples *out)
+{
+    const fake *f = self;
+    (void)group, (void)grid;
+    *out = (larmor_samples){0};
+    if (calibration || f->empty) return LARMOR_OK;
+    assert_ok(larmor_array_create(on, f->dtype, f->kspace, &out->kspace));
+    assert_ok(larmor_array_create(on, LARMOR_F64, f->traj, &out->traj));
+    if (f->density.ndim) assert_ok(larmor_array_create(on, LARMOR_F64, f->density, &out->density));
+    return LARMOR_OK;
+}
+
+static larmor_status meta(void *self, int group, larmor_image_meta *out)
+{
+    (void)self, (void)group;
+    *out = (larmor_image_meta){.slice = 0};
+    return LARMOR_OK;
+}
+
+static void destroy(void *self)
+{
+    ((fake *)self)->destroyed++;
+}
+
+static const larmor_source_impl whole = {
+    .describe = describe, .encoding = encoding, .group = group, .samples = samples, .meta = meta, .destroy = destroy};
+
+static larmor_status run_fake(fake *f)
+{
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_recon_result result;
+    const larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
+    assert_ok(larmor_source_create("fake.dat", &whole, f, &source));
+    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    larmor_source_free(source);
+    assert_int_equal(f->destroyed, 0); /* the reconstruction keeps it */
+    const larmor_status st = larmor_recon_run(recon, 0, &result);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    assert_int_equal(f->destroyed, 1);
+    return st;
+}
+
+static fake good(void)
+{
+    return (fake){.kspace = {3, {8, 4, 2}}, .traj = {3, {2, 8, 4}}, .dtype = LARMOR_C64};
+}
+
+static void a_source_of_ones_own_is_reconstructed(void **state)
+{
+    (void)state;
+    fake f = good();
+    assert_ok(run_fake(&f));
+}
+
+static void what_a_source_gives_is_checked(void **state)
+{
+    (void)state;
+    fake f = good();
+    f.kspace = LARMOR_SHAPE(8, 4, 3);
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "source gives samples c64 [8, 4, 3]");
+    f = good();
+    f.kspace = LARMOR_SHAPE(32, 2);
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "expected [samples, readouts, 2]");
+    f = good();
+    f.dtype = LARMOR_C128;
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "fake.dat: kspace is c128");
+    f = good();
+    f.traj = LARMOR_SHAPE(3, 8, 4);
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "fake.dat: traj is f64 [3, 8, 4]");
+    f = good();
+    f.density = LARMOR_SHAPE(8, 5);
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "fake.dat: density is f64 [8, 5]");
+    f = good();
+    f.empty = 1;
+    assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "fake.dat: source gives no samples of group 0");
+}
+
+static void incomplete_sources_are_refused(void **state)
+{
+    (void)state;
+    larmor_source *source;
+    for (int missing = 0; missing < 5; missing++) {
+        larmor_source_impl impl = whole;
+        if (missing == 0) impl.describe = NULL;
+        if (missing == 1) impl.encoding = NULL;
+        if (missing == 2) impl.group = NULL;
+        if (missing == 3) impl.samples = NULL;
+        if (missing == 4) impl.meta = NULL;
+        assert_refused(larmor_source_create("fake.dat", &impl, NULL, &source), LARMOR_ERR_ARG,
+                       "samples and meta expected");
+        assert_null(source);
+    }
+    assert_refused(larmor_source_create(NULL, &whole, NULL, &source), LARMOR_ERR_ARG, "a name");
+    assert_refused(larmor_source_create("fake.dat", &whole, NULL, NULL), LARMOR_ERR_ARG, "nowhere to put it");
+    assert_refused(larmor_source_of_raw(NULL, "scan.h5", &source), LARMOR_ERR_ARG, "a file that was opened");
+}
+
+static void references_keep_a_source(void **state)
+{
+    (void)state;
+    fake f = good();
+    larmor_source *source;
+    assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
+    assert_ptr_equal(larmor_source_ref(source), source);
+    larmor_source_free(source);
+    assert_int_equal(f.destroyed, 0);
+    larmor_source_free(source);
+    assert_int_equal(f.destroyed, 1);
+    larmor_source_free(NULL);
+    assert_null(larmor_source_ref(NULL));
+}
+
+/* ---- a file ---- */
+
+/* The scan's image as a file of one channel more, which has no signal. */
+static void write_file(const scan *s, const char *path)
+{
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
+    larmor_encoding *e = &header.encoding;
+    *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
+    for (int d = 0; d < 3; d++) {
+        e->matrix[d] = e->recon_matrix[d] = d < 2 ? N : 1;
+        e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
+    }
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_raw_create(out, &header, &writer));
+    float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
+    double *k = (double *)values_of(s->image[0].traj);
+    for (int i = 0; i < SPOKES; i++) {
+        for (int c = 0; c < COILS; c++)
+            memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
+        for (int j = 0; j < 2 * SAMPLES; j++) traj[j] = (float)k[2 * SAMPLES * i + j];
+        const larmor_acquisition a = {.samples = SAMPLES,
+                                      .coils = COILS + 1,
+                                      .traj_dims = 2,
+                                      .center_sample = SAMPLES / 2,
+                                      .step1 = i,
+                                      .dwell_us = 4,
+                                      .data = data,
+                                      .traj = traj};
+        assert_ok(larmor_raw_append(writer, &a));
+    }
+    assert_ok(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    free(all), free(k);
+}
+
+/* The trajectory as a file has it. */
+static void to_single(larmor_array **traj)
+{
+    larmor_array *single;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
+    double *k = (double *)values_of(*traj);
+    float *rounded = values_of(single);
+    for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
+    assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
+    larmor_array_free(*traj);
+    *traj = single;
+    free(k), free(rounded);
+}
+
+static void a_file_and_its_arrays_give_the_same_image(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/scan.h5", folder);
+    scan s = scan_of(COILS, 1, 1e-4);
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_recon_result result;
+    larmor_array *wide, *some, *maps;
+    notes n = {.text = ""};
+    write_file(&s, path);
+    to_single(&s.image[0].traj);
+    assert_ok(larmor_raw_open(path, NULL, &raw));
+    assert_ok(larmor_source_of_raw(raw, path, &source));
+    /* maps of all channels, of which the last is left out */
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS + 1), &wide));
+    assert_ok(larmor_fill(wide, 1));
+    assert_ok(larmor_array_slice(wide, 0, COILS, &some));
+    assert_ok(larmor_copy(s.maps, some));
+    const larmor_recon_opts of_file = OPTS(.maps = wide, .listener = take_note, .user = &n),
+                            of_arrays = OPTS(.maps = s.maps);
+    assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    larmor_recon_result expected = result_of(&s, &of_arrays);
+    const size_t bytes = larmor_array_bytes(expected.image[0].data);
+    float *a = values_of(result.image[0].data), *b = values_of(expected.image[0].data);
+    assert_memory_equal(a, b, bytes);
+    assert_noted(n, "W:channel 4 has no signal");
+
+    /* and are given out as they came, with zeros for it */
+    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    assert_int_equal(larmor_array_shape(maps).dim[2], COILS + 1);
+    float *got = values_of(maps), *given = values_of(s.maps);
+    assert_memory_equal(got, given, larmor_array_bytes(s.maps));
+    for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
+    free(a), free(b), free(got), free(given);
+    larmor_array_free(maps), larmor_array_free(some), larmor_array_free(wide);
+    larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_raw_free(raw);
+    free_scan(&s);
+    remove(path), rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_source_of_ones_own_is_reconstructed),
+        cmocka_unit_test(what_a_source_gives_is_checked),
+        cmocka_unit_test(incomplete_sources_are_refused),
+        cmocka_unit_test(references_keep_a_source),
+        cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),
+    };
+    RUN_TESTS(tests);
+}
