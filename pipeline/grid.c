@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/solve.h"
+#include "pipeline/group.h"
 
 /* ---- what was asked for ---- */
 

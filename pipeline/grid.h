@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_GRID_H
 #define LMR_PIPELINE_GRID_H
 
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
 /* The grids of all groups into r->job.grid, by header and options. */
 larmor_status lmr_grids_choose(larmor_recon *r);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/solve.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 

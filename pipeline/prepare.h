@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_PREPARE_H
 #define LMR_PIPELINE_PREPARE_H
 
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
 /* Whitening, grids, series, given maps, field of view, and the plan of memory, of a job that has its source and device.
  *
