@@ -46,7 +46,8 @@ typedef struct lmr_trial {
 larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                const larmor_circulant *c, lmr_trial *t);
 void lmr_trial_free(lmr_trial *t);
-/* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to stop. */
+/* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to
+ * stop. */
 int lmr_trial_watch(void *trial, const larmor_progress *progress);
 /* x <- the solution with weight |x|^2 / 2 from the samples that are kept. */
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);

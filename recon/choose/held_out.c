@@ -8,6 +8,9 @@
 
 #define THIN 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
 
+/* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones tell each other. */
+#define CELL 0.6
+
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without it. */
 enum { RUN = 10, MANY_READOUTS = 24 };
 
@@ -41,15 +44,27 @@ static int64_t cell_of(const double *k, int nd, larmor_shape image)
     return cell;
 }
 
+/* The way from sample i - 1 to i. */
+static double step_to(const points *p, int64_t i)
+{
+    double square = 0;
+    for (int d = 0; d < p->nd; d++) square += pow(p->k[i * p->nd + d] - p->k[(i - 1) * p->nd + d], 2);
+    return sqrt(square);
+}
+
 static void hold_out(const points *p, const larmor_circulant *c, const double *density, uint64_t seed, double *kept,
                      double *factors)
 {
+    const double near = 1e-3, least = c->mean > 0 ? THIN * c->mean : 1;
     const int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
-    const double least = c->mean > 0 ? THIN * c->mean : 1;
+    int64_t part = -1; /* a readout, or a few samples of one */
+    double way = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
-        const int held = is_held(whole ? i / p->samples : i, seed);
+        const int first = i % p->samples == 0;
+        way = first ? 0 : way + step_to(p, i);
+        if (first || (!whole && way > CELL - near)) part++, way = 0;
         factors[i] = 0;
-        if (!held) continue;
+        if (!is_held(part, seed)) continue;
         kept[i] = 0;
         factors[i] = 1 / fmax(least, density[2 * cell_of(p->k + i * p->nd, p->nd, c->eigenvalues->shape)]);
     }

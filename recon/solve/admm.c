@@ -4,7 +4,15 @@
 
 #include <math.h>
 
-enum { DEFAULT_ITERS = 50, LEAST_INNER = 3, MOST_INNER = 30, POWER_STEPS = 6, BALANCE_EVERY = 2 };
+enum {
+    DEFAULT_ITERS = 50,
+    LEAST_INNER = 3,
+    MOST_INNER = 30,
+    POWER_STEPS = 6,
+    BALANCE_EVERY = 2,
+    SETTLED = 40,
+    AFRESH = 8,
+};
 
 #define INNER_FALL 0.5 /* of the inner residual in one iteration, at least */
 
@@ -171,13 +179,14 @@ larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
 {
     /* the multipliers are bounded by the weight, and near that where K x is not 0 */
     if (s->weight > 0) LMR_TRY(larmor_axpby(weight / s->weight, s->u, 0, s->u));
-    s->weight = weight;
+    s->weight = weight, s->steps = 0;
     return LARMOR_OK;
 }
 
 larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
 {
     LMR_TRY(larmor_copy(x, s->before));
+    if (s->steps % AFRESH == AFRESH - 1) LMR_TRY(lmr_data_normal(&s->f, x, s->Nx)); /* its rounding adds up */
     LMR_TRY(solve_x(s, x));
     LMR_TRY(solve_z(s));
     return primal_residual(s, primal);
@@ -186,7 +195,8 @@ larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
 larmor_status lmr_admm_balance(lmr_admm *s, double primal)
 {
     s->steps++;
-    return s->steps % BALANCE_EVERY ? LARMOR_OK : balance(s, primal);
+    const int rarely = s->steps > SETTLED && (s->steps & (s->steps - 1)); /* each change is a new start */
+    return rarely || s->steps % BALANCE_EVERY ? LARMOR_OK : balance(s, primal);
 }
 
 static larmor_status iterate(lmr_run *run, lmr_admm *s, larmor_array *x)

@@ -9,7 +9,7 @@
 typedef larmor_status (*lmr_admm_inverse)(const void *maker, double penalty, larmor_op **M);
 
 /* N x = (A^H A + lambda) x is carried along through the inner steps: neither their start nor the objective needs a
- * normal map of its own. */
+ * normal map of its own, but for one in every eight iterations. */
 typedef struct lmr_admm {
     lmr_data f;
     larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
@@ -32,7 +32,7 @@ void lmr_admm_free(lmr_admm *s);
 larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x);
 /* One iteration; s->before is the x before it, primal |K x - z| / max(|K x|, |z|). */
 larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal);
-/* Every second call moves the penalty towards balance. */
+/* Every second call moves the penalty towards balance, and after 40 the 64th, the 128th and so on. */
 larmor_status lmr_admm_balance(lmr_admm *s, double primal);
 /* Another weight from now on, near whose solution the multipliers are scaled. */
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight);

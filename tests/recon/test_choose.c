@@ -222,8 +222,8 @@ static void without_noise_the_weight_is_smaller_and_the_image_right(void **state
 
 /* ---- samples held out ---- */
 
-/* How many of a row of ten are held out: of the readouts if `whole`, else of the samples. */
-static void check_held(const double *points, int64_t samples, int64_t readouts, int whole)
+/* Of ten in a row one is held out: of readouts, or of a few samples that are 1 / FOV long together. */
+static void check_held(const double *points, int64_t samples, int64_t readouts, int64_t step)
 {
     scan s = noisy_scan(0);
     larmor_array *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
@@ -234,7 +234,7 @@ static void check_held(const double *points, int64_t samples, int64_t readouts, 
     double *f = malloc((size_t)(samples * readouts) * sizeof *f);
     assert_ok(larmor_array_read(kept, w, larmor_array_bytes(kept)));
     assert_ok(larmor_array_read(factors, f, larmor_array_bytes(factors)));
-    const int64_t step = whole ? samples : 1, count = samples * readouts / step;
+    const int64_t count = samples * readouts / step;
     for (int64_t first = 0; first + 10 <= count; first += 10) {
         int held = 0;
         for (int64_t i = first; i < first + 10; i++) held += w[i * step] == 0;
@@ -242,21 +242,21 @@ static void check_held(const double *points, int64_t samples, int64_t readouts, 
     }
     for (int64_t i = 0; i < samples * readouts; i++) {
         assert_true(w[i] == (f[i] > 0 ? 0 : 0.5));
-        if (whole) assert_true((w[i] == 0) == (w[i - i % samples] == 0));
+        assert_true((w[i] == 0) == (w[i - i % step] == 0));
     }
     larmor_array_free(traj), larmor_array_free(weights), larmor_array_free(kept), larmor_array_free(factors);
     free(w), free(f);
     free_scan(&s);
 }
 
-static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_one_of_ten_samples(void **state)
+static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples(void **state)
 {
     (void)state;
     double *spokes = radial_points(N, 2 * N, 40), grid[2 * 24 * 24];
     for (int i = 0; i < 24 * 24; i++) grid[2 * i] = i % 24 - 12, grid[2 * i + 1] = i / 24 - 12;
-    check_held(spokes, 2 * N, 40, 1);
-    check_held(spokes, 2 * N, 12, 0);
-    check_held(grid, 24, 24, 0);
+    check_held(spokes, 2 * N, 40, 2 * N);
+    check_held(spokes, 2 * N, 12, 2); /* half of 1 / FOV apart */
+    check_held(grid, 24, 24, 1);
     free(spokes);
 }
 
@@ -341,7 +341,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
     cmocka_unit_test(the_choice_hardly_depends_on_what_the_noise_is_taken_for),
     cmocka_unit_test(without_noise_the_weight_is_smaller_and_the_image_right),
-    cmocka_unit_test(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_one_of_ten_samples),
+    cmocka_unit_test(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples),
     cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
     cmocka_unit_test(the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one),
     cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
