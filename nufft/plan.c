@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/parallel.h"
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
 
@@ -48,15 +49,25 @@ larmor_status lmr_nufft_upload_window(const larmor_nufft *plan, const lmr_nufft_
     return LARMOR_OK;
 }
 
+typedef struct inversion {
+    const lmr_window *window;
+    int64_t cells, half, piece;
+    double *factor;
+} inversion;
+
+static void invert_piece(void *self, int64_t i)
+{
+    const inversion *p = self;
+    const int64_t first = i * p->piece, left = p->half + 1 - first;
+    lmr_window_invert(p->window, first, left < p->piece ? left : p->piece, p->cells, p->factor + p->half + first);
+}
+
 /* 1 / transform at the modes, which are even; factor has room for one more than there are. */
 static void invert_window(const larmor_nufft *plan, const lmr_window *window, int d, double *factor)
 {
     const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
-#pragma omp parallel for num_threads(lmr_device_threads(plan->dev)) schedule(static) if (half > 2048)
-    for (int64_t first = 0; first <= half; first += piece) {
-        const int64_t count = half + 1 - first < piece ? half + 1 - first : piece;
-        lmr_window_invert(window, first, count, cells, factor + half + first);
-    }
+    lmr_parallel(half > 2048 ? lmr_device_threads(plan->dev) : 1, half / piece + 1, invert_piece,
+                 &(inversion){window, cells, half, piece, factor});
     for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
 }
 

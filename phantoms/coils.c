@@ -7,6 +7,7 @@
  * fanning of a loop's field lines does; theta_c is the coil's orientation. In Fourier space each of them is a factor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "core/parallel.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -110,6 +111,22 @@ static void fill_line(const lmr_coils *coils, int c, int64_t nx, const double r[
     }
 }
 
+typedef struct maps_job {
+    const lmr_coils *coils;
+    int64_t n[3];
+    const double *extent, *wave;
+    larmor_dtype dtype;
+    void *host;
+} maps_job;
+
+static void fill_line_at(void *self, int64_t i)
+{
+    const maps_job *p = self;
+    const int64_t nx = p->n[0], ny = p->n[1], nz = p->n[2], z = i / ny % nz;
+    const double r[3] = {0, p->extent[1] * lmr_voxel(i % ny, ny), p->extent[2] * lmr_voxel(z, nz)};
+    fill_line(p->coils, (int)(i / (ny * nz)), nx, r, p->wave, p->dtype, p->host, i * nx);
+}
+
 static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const double extent[3],
                                int coils, double reach, larmor_array **maps)
 {
@@ -134,13 +151,8 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
             const double angle = 2 * M_PI * set.frequency[n][0] * extent[0] * lmr_voxel(x, nx);
             wave[2 * (n + side * x)] = cos(angle), wave[2 * (n + side * x) + 1] = sin(angle);
         }
-    const int64_t lines = ny * nz * coils;
-#pragma omp parallel for num_threads(lmr_device_threads(dev))
-    for (int64_t i = 0; i < lines; i++) {
-        const int64_t z = i / ny % nz;
-        const double r[3] = {0, extent[1] * lmr_voxel(i % ny, ny), extent[2] * lmr_voxel(z, nz)};
-        fill_line(&set, (int)(i / (ny * nz)), nx, r, wave, dtype, host, i * nx);
-    }
+    lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
+                 &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host});
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     *maps = out, out = NULL;
 done:

@@ -1,4 +1,5 @@
 /* Pictures of a phantom: averaged over voxels, or from exact coefficients. SPDX-License-Identifier: Apache-2.0 */
+#include "core/parallel.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -76,14 +77,25 @@ static void draw_line(const larmor_phantom *phantom, const grid *g, const double
     lmr_blobs_add_line(phantom, g->n, y, z, SUB, line);
 }
 
-/* picture: the density of each voxel */
+typedef struct drawing {
+    const larmor_phantom *phantom;
+    const grid *g;
+    double half[LMR_PHANTOM_PARTS];
+    double *picture; /* the density of each voxel */
+} drawing;
+
+static void draw_at(void *self, int64_t line)
+{
+    const drawing *p = self;
+    const int64_t *n = p->g->n;
+    draw_line(p->phantom, p->g, p->half, line % n[1], line / n[1], p->picture + n[0] * line);
+}
+
 static void draw(const larmor_phantom *phantom, const grid *g, int threads, double *picture)
 {
-    double half[LMR_PHANTOM_PARTS];
-    for (int i = 0; i < phantom->parts; i++) half[i] = half_diagonal(&phantom->part[i], g);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++)
-        draw_line(phantom, g, half, line % g->n[1], line / g->n[1], picture + g->n[0] * line);
+    drawing p = {phantom, g, {0}, picture};
+    for (int i = 0; i < phantom->parts; i++) p.half[i] = half_diagonal(&phantom->part[i], g);
+    lmr_parallel(threads, g->n[1] * g->n[2], draw_at, &p);
 }
 
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
@@ -113,25 +125,31 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
 
 /* Coefficients in the FFT's order of a grid of g over `fields` fields of view, turned by exp(-2 pi i k floor(N/2) / N)
  * so that the FFT starts at voxel 0 and not at the centre. */
-static void coefficients(const lmr_spectrum *spectrum, const grid *g, int fields, int threads, larmor_dtype dtype,
-                         void *host)
+typedef struct coefficients {
+    const lmr_spectrum *spectrum;
+    const grid *g;
+    int fields;
+    larmor_dtype dtype;
+    void *host;
+} coefficients;
+
+static void coefficients_at(void *self, int64_t line)
 {
-    const double share_of_fields = pow(fields, -g->ndim);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t line = 0; line < g->n[1] * g->n[2]; line++) {
-        for (int64_t x = 0; x < g->n[0]; x++) {
-            const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
-            double k[3], turns = 0, value[LMR_COIL_MODES][2];
-            for (int d = 0; d < 3; d++) {
-                const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
-                k[d] = (double)i / fields;
-                turns -= (double)(i * half % n) / (double)n; /* exact quarter turns stay exact */
-            }
-            lmr_spectrum_at(spectrum, k, value);
-            const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns);
-            const double re = value[0][0] * share_of_fields, im = value[0][1] * share_of_fields;
-            lmr_put(host, dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
+    const coefficients *p = self;
+    const grid *g = p->g;
+    const double share_of_fields = pow(p->fields, -g->ndim);
+    for (int64_t x = 0; x < g->n[0]; x++) {
+        const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
+        double k[3], turns = 0, value[LMR_COIL_MODES][2];
+        for (int d = 0; d < 3; d++) {
+            const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
+            k[d] = (double)i / p->fields;
+            turns -= (double)(i * half % n) / (double)n; /* exact quarter turns stay exact */
         }
+        lmr_spectrum_at(p->spectrum, k, value);
+        const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns);
+        const double re = value[0][0] * share_of_fields, im = value[0][1] * share_of_fields;
+        lmr_put(p->host, p->dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
     }
 }
 
@@ -164,7 +182,8 @@ static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *d
         goto done;
     }
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    coefficients(&spectrum, &g, fields, lmr_device_threads(dev), dtype, host);
+    lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
+                 &(coefficients){&spectrum, &g, fields, dtype, host});
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     LMR_OR(done, transform(out, &g));
     *image = out, out = NULL;

@@ -1,5 +1,6 @@
 /* Exact k-space of a phantom seen by coils: shifted copies of the density's transform. SPDX-License-Identifier:
  * Apache-2.0 */
+#include "core/parallel.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -64,12 +65,14 @@ typedef struct sampling {
     int64_t count;
     const double *points; /* [nd, count] */
     const double *turns;  /* [count] of each sample's phase, or NULL */
-    int threads;
+    larmor_dtype dtype;
+    void *host;
 } sampling;
 
 /* One sample of all coils. */
-static void sample_at(const sampling *p, int64_t j, larmor_dtype dtype, void *host)
+static void sample_at(void *self, int64_t j)
 {
+    const sampling *p = self;
     const int64_t nd = p->spectrum->phantom->ndim;
     const lmr_coils *coils = p->spectrum->coils;
     const double k[3] = {p->points[nd * j], p->points[nd * j + 1], nd == 3 ? p->points[nd * j + 2] : 0};
@@ -83,14 +86,8 @@ static void sample_at(const sampling *p, int64_t j, larmor_dtype dtype, void *ho
             re += w[2 * m] * mode[m][0] - w[2 * m + 1] * mode[m][1];
             im += w[2 * m] * mode[m][1] + w[2 * m + 1] * mode[m][0];
         }
-        lmr_put(host, dtype, j + p->count * c, re * cosine - im * sine, re * sine + im * cosine);
+        lmr_put(p->host, p->dtype, j + p->count * c, re * cosine - im * sine, re * sine + im * cosine);
     }
-}
-
-static void sample(const sampling *p, larmor_dtype dtype, void *host)
-{
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 256)
-    for (int64_t j = 0; j < p->count; j++) sample_at(p, j, dtype, host);
 }
 
 static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_array *traj, int coils,
@@ -126,8 +123,8 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
         goto done;
     }
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    const sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, lmr_device_threads(dev)};
-    sample(&all, dtype, host);
+    sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, dtype, host};
+    lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all);
     LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
     *kspace = out, out = NULL;
 done:

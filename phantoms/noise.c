@@ -1,23 +1,29 @@
 /* Complex Gaussian noise by Box and Muller, Ann. Math. Stat. 29, 610 (1958), from random numbers that depend on seed
  * and index alone. SPDX-License-Identifier: Apache-2.0 */
+#include "core/parallel.h"
 #include "core/random.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static void add_noise(void *host, larmor_dtype dtype, int64_t n, double sigma, uint64_t seed, int threads)
+typedef struct noise {
+    void *host;
+    larmor_dtype dtype;
+    double sigma;
+    uint64_t seed;
+} noise;
+
+static void add_noise(void *self, int64_t i)
 {
-#pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < n; i++) {
-        const double radius = sigma * sqrt(-2 * log(lmr_random_uniform(seed, 2 * (uint64_t)i)));
-        const double angle = 2 * M_PI * lmr_random_uniform(seed, 2 * (uint64_t)i + 1);
-        const double re = radius * cos(angle), im = radius * sin(angle);
-        if (lmr_precision(dtype) == LMR_F64)
-            lmr_put(host, dtype, i, ((double *)host)[2 * i] + re, ((double *)host)[2 * i + 1] + im);
-        else
-            lmr_put(host, dtype, i, ((float *)host)[2 * i] + re, ((float *)host)[2 * i + 1] + im);
-    }
+    const noise *p = self;
+    const double radius = p->sigma * sqrt(-2 * log(lmr_random_uniform(p->seed, 2 * (uint64_t)i)));
+    const double angle = 2 * M_PI * lmr_random_uniform(p->seed, 2 * (uint64_t)i + 1);
+    const double re = radius * cos(angle), im = radius * sin(angle);
+    if (lmr_precision(p->dtype) == LMR_F64)
+        lmr_put(p->host, p->dtype, i, ((double *)p->host)[2 * i] + re, ((double *)p->host)[2 * i + 1] + im);
+    else
+        lmr_put(p->host, p->dtype, i, ((float *)p->host)[2 * i] + re, ((float *)p->host)[2 * i + 1] + im);
 }
 
 larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
@@ -32,7 +38,7 @@ larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = larmor_array_read(x, host, bytes);
     if (!st) {
-        add_noise(host, x->dtype, larmor_array_count(x), sigma, seed, lmr_device_threads(x->dev));
+        lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise, &(noise){host, x->dtype, sigma, seed});
         st = larmor_array_write(x, host, bytes);
     }
     free(host);

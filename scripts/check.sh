@@ -1,15 +1,22 @@
 #!/bin/sh
 # Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
-# Usage: scripts/check.sh [cpu|asan|cuda]; asan builds with AddressSanitizer and UndefinedBehaviorSanitizer, cuda with the
-# CUDA plugin: the tests on a GPU alone, which skip themselves without one. The sanitizers leave out tests labelled long.
+# Usage: scripts/check.sh [cpu|asan|cuda|arm]
+#   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long
+#   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
+#   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
 # Known to pass, with scripts/demo.sh before it, in a bare Debian 12 (GCC 12, HDF5 1.10.8) and a bare Debian 13 (GCC 14,
 # HDF5 1.14.5).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-cpu}
-scripts/deps.sh all
+if [ "$preset" = arm ]; then
+    scripts/deps.sh arm
+    scripts/arm_sysroot.sh build/arm-sysroot
+else
+    scripts/deps.sh all
+fi
 jobs=$(nproc 2>/dev/null || echo 2)
 cmake --preset "$preset" -DLARMOR_TESTS=ON >/dev/null
 cmake --build --preset "$preset" -j "$jobs"

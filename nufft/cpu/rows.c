@@ -1,5 +1,5 @@
 /* The inner loops of the NUFFT: window values of a point, and its rows of cells. Compiled once per instruction set
- * and precision; the width is a constant in each body. SPDX-License-Identifier: Apache-2.0 */
+ * and precision. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "nufft/cpu/points.h"
@@ -31,15 +31,15 @@ INLINE void window_at(const int n, int degree, const real *coefficients, const i
 }
 
 /* n vectors of stored window values, each number twice; zeros past the width. */
-INLINE void stored_doubled(const int n, const int w, const real *stored, vec *out)
+INLINE void stored_doubled(const int n, int w, const real *stored, vec *out)
 {
     typedef __typeof__((vec){0} == (vec){0}) lanes;
     UNROLL for (int v = 0; v < n; v++)
     {
-        lanes pair, inside;
-        UNROLL for (int l = 0; l < LANES; l++) pair[l] = l / 2, inside[l] = v * LANES + l < 2 * w ? -1 : 0;
         const vec values = *(const loose *)(stored + v * (LANES / 2));
-        out[v] = (vec)((lanes)__builtin_shuffle(values, pair) & inside);
+        vec twice, place;
+        UNROLL for (int l = 0; l < LANES; l++) twice[l] = values[l / 2], place[l] = (real)(v * LANES + l);
+        out[v] = (vec)((lanes)twice & (place < (real)(2 * w)));
     }
 }
 
@@ -48,9 +48,9 @@ INLINE int64_t index_of(const lmr_rows_job *j, int64_t i)
     return j->in_order ? j->first_value + i : lmr_point_of(j->points, j->point_size, i)->index;
 }
 
-INLINE void first_values(const int w, const int ndim, const lmr_rows_job *j, int64_t i, const lmr_point *p, vec *kx)
+INLINE void first_values(const int w, const int n, const int ndim, const lmr_rows_job *j, int64_t i,
+                         const lmr_point *p, vec *kx)
 {
-    const int n = (2 * w + LANES - 1) / LANES;
     if (j->stored)
         stored_doubled(n, w, j->stored + i * ndim * w, kx);
     else
@@ -58,10 +58,9 @@ INLINE void first_values(const int w, const int ndim, const lmr_rows_job *j, int
 }
 
 /* Window values of the second and third dimension; 1 where there is none. */
-INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int64_t i, const lmr_point *p, vec *ky,
-                        vec *kz)
+INLINE void side_values(const int w, const int n, const int ndim, const lmr_rows_job *j, int64_t i,
+                        const lmr_point *p, vec *ky, vec *kz)
 {
-    const int n = (w + LANES - 1) / LANES;
     if (j->stored) {
         const real *stored = j->stored + (i * ndim + 1) * w;
         UNROLL for (int v = 0; v < n && ndim > 1; v++) ky[v] = *(const loose *)(stored + v * LANES);
@@ -70,13 +69,6 @@ INLINE void side_values(const int w, const int ndim, const lmr_rows_job *j, int6
     }
     if (ndim > 1) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[1], ky);
     if (ndim > 2) window_at(n, j->degree, j->plain, PLAIN_PITCH, p->t[2], kz);
-}
-
-/* The vectors that hold a row of 2 w reals, `offset` reals after the first one's begin. */
-INLINE int row_vectors(const int w, int offset)
-{
-    const int n = (2 * w + LANES - 1) / LANES;
-    return offset + 2 * w <= n * LANES ? n : n + 1;
 }
 
 /* Rows begin at whole vectors plus an offset: with the window's values moved by it, no vector crosses cache lines.
@@ -117,15 +109,15 @@ INLINE void spread_rows(const int n, const int w, const int ndim, const lmr_rows
     }
 }
 
-INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
+INLINE void spread_points(const int w, const int n, const int ndim, const lmr_rows_job *j)
 {
-    const int n = (2 * w + LANES - 1) / LANES, more = ndim > 2 && n > 1 && ALIGNED;
+    const int more = ndim > 2 && n > 1 && ALIGNED;
     for (int64_t i = 0; i < j->count; i++) {
         vec k[MOST + 1], kc[MOST + 1], ky[MOST], kz[MOST];
         const lmr_point *p = lmr_point_of(j->points, j->point_size, i);
         const int64_t index = index_of(j, i);
-        first_values(w, ndim, j, i, p, k);
-        side_values(w, ndim, j, i, p, ky, kz);
+        first_values(w, n, ndim, j, i, p, k);
+        side_values(w, (n + 1) / 2, ndim, j, i, p, ky, kz);
         real *first = j->tile + 2 * (ptrdiff_t)p->at;
         const int offset = more ? align_values(n, first, k) : 0;
         /* values lie in the caller's order: without this, waiting for them takes most of the time */
@@ -137,7 +129,7 @@ INLINE void spread_width(const int w, const int ndim, const lmr_rows_job *j)
             UNROLL for (int l = 0; l < LANES; l++) c[l] = value[l % 2];
             UNROLL for (int v = 0; v < n + more; v++) kc[v] = k[v] * c;
             real *cell = first + b * j->tile_pitch - offset;
-            if (!more || row_vectors(w, offset) == n)
+            if (!more || offset + 2 * w <= n * LANES)
                 spread_rows(n, w, ndim, j, kc, (const real *)ky, (const real *)kz, cell);
             else
                 spread_rows(n + 1, w, ndim, j, kc, (const real *)ky, (const real *)kz, cell);
@@ -162,21 +154,21 @@ INLINE void interp_rows(const int n, const int w, const int ndim, const lmr_rows
     }
 }
 
-INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
+INLINE void interp_points(const int w, const int n, const int ndim, const lmr_rows_job *j)
 {
-    const int n = (2 * w + LANES - 1) / LANES, more = ndim > 2 && n > 2 && ALIGNED;
+    const int more = ndim > 2 && n > 2 && ALIGNED;
     for (int64_t i = 0; i < j->count; i++) {
         vec k[MOST + 1], sum[MOST + 1], ky[MOST], kz[MOST];
         const lmr_point *p = lmr_point_of(j->points, j->point_size, i);
         const int64_t index = index_of(j, i);
-        first_values(w, ndim, j, i, p, k);
-        side_values(w, ndim, j, i, p, ky, kz);
+        first_values(w, n, ndim, j, i, p, k);
+        side_values(w, (n + 1) / 2, ndim, j, i, p, ky, kz);
         const real *first = j->tile + 2 * (ptrdiff_t)p->at;
         const int offset = more ? align_values(n, first, k) : 0;
         for (int64_t b = 0; b < j->batch; b++) {
             const real *cell = first + b * j->tile_pitch - offset;
             vec total;
-            if (!more || row_vectors(w, offset) == n) {
+            if (!more || offset + 2 * w <= n * LANES) {
                 interp_rows(n, w, ndim, j, (const real *)ky, (const real *)kz, cell, sum);
                 total = sum[0] * k[0];
                 UNROLL for (int v = 1; v < n; v++) total += sum[v] * k[v];
@@ -193,40 +185,107 @@ INLINE void interp_width(const int w, const int ndim, const lmr_rows_job *j)
     }
 }
 
-#if defined(                                                                                                         \
-    __SANITIZE_ADDRESS__) /* one body for all widths: the same memory is touched, and it compiles 50 times   \
-                                     faster */
-#define WIDTHS(body) body(j->width, j->ndim, j);
+
+/* Bodies differ by what is a constant in them: the dimension, the vectors of a row and, in one dimension and where rows
+ * are short, the width: loops over rows are unrolled then. Bodies are most of the compiler's work, so x86 without AVX2,
+ * which is rare, has fewer: one for all dimensions, and for some numbers of vectors. */
+#if defined(__x86_64__) && !defined(__AVX2__)
+enum { FEW = 1, SHORT = 0 };
 #else
-#define DIMENSIONS(body, w)                                                                                          \
+enum { FEW = 0, SHORT = 8 };
+#endif
+
+/* Vectors that hold 2 w reals; the window's values are zeros in those beyond. */
+INLINE int vectors_of(const int w)
+{
+    const int n = (2 * w + LANES - 1) / LANES;
+    return !FEW || n < 2 ? n : n <= 8 ? (n + 1) / 2 * 2 : (n + 3) / 4 * 4;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+/* One body: it touches the same memory, and compiles much faster. */
+#define DIMENSION(body, ndim) body(j->width, vectors_of(j->width), ndim, j);
+#else
+#define WIDTH(body, w, ndim)                                                                                         \
     case w:                                                                                                          \
-        if (j->ndim == 1)                                                                                            \
-            body(w, 1, j);                                                                                           \
-        else if (j->ndim == 2)                                                                                       \
-            body(w, 2, j);                                                                                           \
-        else                                                                                                         \
-            body(w, 3, j);                                                                                           \
+        if (w <= SHORT || (ndim == 1 && !FEW)) {                                                                     \
+            body(w, vectors_of(w), ndim, j);                                                                         \
+            return;                                                                                                  \
+        }                                                                                                            \
         break;
-#define WIDTHS(body)                                                                                                 \
+#define VECTORS(body, n, ndim)                                                                                       \
+    case n:                                                                                                          \
+        if (n <= MOST && (FEW ? n < 2 || n % (n > 8 ? 4 : 2) == 0 : ndim > 1))                                       \
+            body(j->width, n <= MOST ? n : 1, ndim, j);                                                              \
+        break;
+#define DIMENSION(body, ndim)                                                                                        \
     switch (j->width) {                                                                                              \
-        DIMENSIONS(body, 2)                                                                                          \
-        DIMENSIONS(body, 3)                                                                                          \
-        DIMENSIONS(body, 4)                                                                                          \
-        DIMENSIONS(body, 5)                                                                                          \
-        DIMENSIONS(body, 6)                                                                                          \
-        DIMENSIONS(body, 7)                                                                                          \
-        DIMENSIONS(body, 8)                                                                                          \
-        DIMENSIONS(body, 9) DIMENSIONS(body, 10) DIMENSIONS(body, 11) DIMENSIONS(body, 12) DIMENSIONS(body, 13)      \
-            DIMENSIONS(body, 14) DIMENSIONS(body, 15) DIMENSIONS(body, 16) default : break;                          \
+        WIDTH(body, 2, ndim)                                                                                         \
+        WIDTH(body, 3, ndim)                                                                                         \
+        WIDTH(body, 4, ndim)                                                                                         \
+        WIDTH(body, 5, ndim)                                                                                         \
+        WIDTH(body, 6, ndim)                                                                                         \
+        WIDTH(body, 7, ndim)                                                                                         \
+        WIDTH(body, 8, ndim)                                                                                         \
+        WIDTH(body, 9, ndim)                                                                                         \
+        WIDTH(body, 10, ndim)                                                                                        \
+        WIDTH(body, 11, ndim)                                                                                        \
+        WIDTH(body, 12, ndim)                                                                                        \
+        WIDTH(body, 13, ndim)                                                                                        \
+        WIDTH(body, 14, ndim)                                                                                        \
+        WIDTH(body, 15, ndim)                                                                                        \
+        WIDTH(body, 16, ndim)                                                                                        \
+    }                                                                                                                \
+    switch (vectors_of(j->width)) {                                                                                  \
+        VECTORS(body, 1, ndim)                                                                                       \
+        VECTORS(body, 2, ndim)                                                                                       \
+        VECTORS(body, 3, ndim)                                                                                       \
+        VECTORS(body, 4, ndim)                                                                                       \
+        VECTORS(body, 5, ndim)                                                                                       \
+        VECTORS(body, 6, ndim)                                                                                       \
+        VECTORS(body, 7, ndim)                                                                                       \
+        VECTORS(body, 8, ndim)                                                                                       \
+        VECTORS(body, 9, ndim)                                                                                       \
+        VECTORS(body, 10, ndim)                                                                                      \
+        VECTORS(body, 11, ndim)                                                                                      \
+        VECTORS(body, 12, ndim)                                                                                      \
+        VECTORS(body, 13, ndim)                                                                                      \
+        VECTORS(body, 14, ndim)                                                                                      \
+        VECTORS(body, 15, ndim)                                                                                      \
+        VECTORS(body, 16, ndim)                                                                                      \
     }
 #endif
 
-static void spread(const lmr_rows_job *j)
-{
-    WIDTHS(spread_width)
-}
-
-static void interp(const lmr_rows_job *j){WIDTHS(interp_width)}
+#define DIMENSIONS(name)                                                                                             \
+    static void name##_1d(const lmr_rows_job *j)                                                                     \
+    {                                                                                                                \
+        DIMENSION(name##_points, 1)                                                                                  \
+    }                                                                                                                \
+    static void name##_2d(const lmr_rows_job *j)                                                                     \
+    {                                                                                                                \
+        DIMENSION(name##_points, 2)                                                                                  \
+    }                                                                                                                \
+    static void name##_3d(const lmr_rows_job *j)                                                                     \
+    {                                                                                                                \
+        DIMENSION(name##_points, 3)                                                                                  \
+    }                                                                                                                \
+    static void name##_nd(const lmr_rows_job *j)                                                                     \
+    {                                                                                                                \
+        DIMENSION(name##_points, j->ndim)                                                                            \
+    }                                                                                                                \
+    static void name(const lmr_rows_job *j)                                                                          \
+    {                                                                                                                \
+        if (FEW)                                                                                                     \
+            name##_nd(j);                                                                                            \
+        else if (j->ndim == 1)                                                                                       \
+            name##_1d(j);                                                                                            \
+        else if (j->ndim == 2)                                                                                       \
+            name##_2d(j);                                                                                            \
+        else                                                                                                         \
+            name##_3d(j);                                                                                            \
+    }
+DIMENSIONS(spread)
+DIMENSIONS(interp)
 
 /* ---- where points go ---- */
 
@@ -236,7 +295,7 @@ INLINE double cells_of(const lmr_axis *a, double k, double *rest)
     const double x = k * a->scale;
 #if LMR_REAL == 32
     *rest = 0;
-#elif defined(__FMA__)
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     *rest = __builtin_fma(k, a->scale, -x) + k * a->scale_rest;
 #else
     *rest = (double)((long double)k * ((long double)a->scale + (long double)a->scale_rest) - (long double)x);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/parallel.h"
 #include "larmor/operators.h"
 #include "recon/frames.h"
 #include "recon/inputs.h"
@@ -95,35 +96,50 @@ static double interpolate(const fit *p, int count, const number *r, const number
     return most;
 }
 
+enum { PIECES = 64 };
+
+typedef struct trial {
+    const fit *p;
+    int count;
+    int64_t step;
+    const number *r, *wave;
+    number *own;  /* [nodes + count, PIECES] */
+    double *most; /* [PIECES] */
+    number *b;
+} trial;
+
+/* A stretch of the times that try_segments tries. */
+static void try_piece(void *self, int64_t k)
+{
+    const trial *t = self;
+    const fit *p = t->p;
+    const int64_t tries = (p->times + 2 * t->step - 2) / t->step;
+    number *own = t->own + k * (p->nodes + t->count);
+    t->most[k] = 0;
+    for (int64_t at = tries * k / PIECES; at < tries * (k + 1) / PIECES; at++) {
+        const int64_t j = at * t->step < p->times ? at * t->step : p->times - 1;
+        t->most[k] = fmax(t->most[k], interpolate(p, t->count, t->r, t->wave, p->t[j], own + t->count, own));
+        for (int l = 0; t->b && l < t->count; l++) t->b[j + p->times * l] = own[l];
+    }
+}
+
 /* The largest error of `count` segments at every step-th time and the last, and their interpolators in b
  * [times, count] if that is not NULL. */
 static larmor_status try_segments(const fit *p, int count, int64_t step, number *b, double *error)
 {
     number *r = calloc((size_t)count * (size_t)count, sizeof *r);
     number *wave = malloc((size_t)(p->nodes * count) * sizeof *wave);
-    double most = 0;
-    int failed = !r || !wave;
-    larmor_status st = failed ? LMR_NO_MEMORY() : factor(p, count, r);
+    number *own = malloc((size_t)(PIECES * (p->nodes + count)) * sizeof *own);
+    double most[PIECES];
+    larmor_status st = !r || !wave || !own ? LMR_NO_MEMORY() : factor(p, count, r);
     if (st) goto done;
     for (int64_t at = 0; at < p->nodes * count; at++)
         wave[at] = turn(p->f[at % p->nodes] * segment_time(p, count, (int)(at / p->nodes)));
-#pragma omp parallel num_threads(p->threads) reduction(max : most) reduction(| : failed)
-    {
-        number *own = malloc((size_t)(p->nodes + count) * sizeof *own);
-        failed |= !own;
-#pragma omp for schedule(static)
-        for (int64_t at = 0; at < (p->times + 2 * step - 2) / step; at++) {
-            if (!own) continue;
-            const int64_t j = at * step < p->times ? at * step : p->times - 1;
-            most = fmax(most, interpolate(p, count, r, wave, p->t[j], own + count, own));
-            for (int l = 0; b && l < count; l++) b[j + p->times * l] = own[l];
-        }
-        free(own);
-    }
-    if (failed) st = LMR_NO_MEMORY();
-    *error = 1.01 * most; /* between the nodes it may be a little larger */
+    lmr_parallel(p->threads, PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b});
+    *error = 0;
+    for (int k = 0; k < PIECES; k++) *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
 done:
-    free(wave), free(r);
+    free(own), free(wave), free(r);
     return st;
 }
 

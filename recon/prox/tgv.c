@@ -39,7 +39,7 @@ static void parts_free(parts *p)
 static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
 {
     const int64_t axes = s->field.dim[s->field.ndim - 1], pairs = s->tensor.dim[s->tensor.ndim - 1];
-    *p = (parts){NULL};
+    *p = (parts){0};
     larmor_status st = range(z, 0, 1, s->image, &p->x);
     if (!st) st = range(z, 1, axes, s->field, &p->v);
     if (!st) st = range(y, 0, axes, s->field, &p->first);

@@ -4,6 +4,7 @@
  * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/parallel.h"
 #include "recon/traj/table.h"
 
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)
@@ -96,16 +97,18 @@ static larmor_status koosh_size(lmr_traj_plan *plan)
 }
 
 /* The golden means of two dimensions: with x = 1.4656 the real root of x^3 = x^2 + 1, they are x - 1 and x^-1. */
+static void koosh_spoke(void *self, int64_t j)
+{
+    const lmr_traj_filling *filling = self;
+    const lmr_traj_plan *plan = filling->plan;
+    const double mean[2] = {0.465571231876768, 0.682327803828019}, number = (double)(plan->opts.first + j);
+    const double z = fmod(number * mean[0], 1), angle = 2 * M_PI * fmod(number * mean[1], 1), rim = sqrt(1 - z * z);
+    lmr_traj_spoke(plan, (double[]){rim * cos(angle), rim * sin(angle), z}, filling->k + 3 * plan->samples * j);
+}
+
 static void koosh_fill(const lmr_traj_plan *plan, double *k)
 {
-    const double mean[2] = {0.465571231876768, 0.682327803828019};
-#pragma omp parallel for schedule(static) num_threads(plan->threads)
-    for (int64_t j = 0; j < plan->readouts; j++) {
-        const double number = (double)(plan->opts.first + j);
-        const double z = fmod(number * mean[0], 1), angle = 2 * M_PI * fmod(number * mean[1], 1);
-        const double rim = sqrt(1 - z * z);
-        lmr_traj_spoke(plan, (double[]){rim * cos(angle), rim * sin(angle), z}, k + 3 * plan->samples * j);
-    }
+    lmr_parallel(plan->threads, plan->readouts, koosh_spoke, &(lmr_traj_filling){plan, k});
 }
 
 const lmr_traj lmr_traj_koosh = {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/parallel.h"
 #include "recon/traj/table.h"
 
 static int64_t spokes(const lmr_traj_plan *plan)
@@ -22,18 +23,21 @@ static larmor_status size(lmr_traj_plan *plan)
     return LARMOR_OK;
 }
 
+static void fill_readout(void *self, int64_t j)
+{
+    const lmr_traj_filling *filling = self;
+    const lmr_traj_plan *plan = filling->plan;
+    const double angle = lmr_traj_golden_angle(plan->opts.first + j % spokes(plan), plan->opts.tiny);
+    double *line = filling->k + plan->nd * plan->samples * j;
+    lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
+    if (plan->nd == 2) return;
+    const int64_t kz = j / spokes(plan) - plan->opts.matrix[2] / 2;
+    for (int64_t i = 0; i < plan->samples; i++) line[3 * i + 2] = (double)kz;
+}
+
 static void fill(const lmr_traj_plan *plan, double *k)
 {
-    const int64_t centre = plan->opts.matrix[2] / 2;
-#pragma omp parallel for schedule(static) num_threads(plan->threads)
-    for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = lmr_traj_golden_angle(plan->opts.first + j % spokes(plan), plan->opts.tiny);
-        double *line = k + plan->nd * plan->samples * j;
-        lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
-        if (plan->nd == 2) continue;
-        const int64_t kz = j / spokes(plan) - centre;
-        for (int64_t i = 0; i < plan->samples; i++) line[3 * i + 2] = (double)kz;
-    }
+    lmr_parallel(plan->threads, plan->readouts, fill_readout, &(lmr_traj_filling){plan, k});
 }
 
 const lmr_traj lmr_traj_stars = {

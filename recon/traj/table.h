@@ -14,6 +14,12 @@ typedef struct lmr_traj_plan {
     int threads; /* to fill with */
 } lmr_traj_plan;
 
+/* A trajectory that is being filled, for lmr_parallel. */
+typedef struct lmr_traj_filling {
+    const lmr_traj_plan *plan;
+    double *k;
+} lmr_traj_filling;
+
 typedef struct lmr_traj {
     const char *name, *help;
     /* nd, samples and readouts from the options, where plan's are still 0 */

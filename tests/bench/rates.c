@@ -118,11 +118,11 @@ static void time_all_points(int ndim, int64_t side, larmor_dtype dtype)
     for (int width = 2; width <= WIDEST; width++) {
         opts.batch = 1, opts.type = 1, opts.upsample = 0, opts.method = LARMOR_NUFFT_AUTO;
         double tol = tol_of_width(opts, width, from);
-        if (!tol) opts.upsample = 1.25, tol = tol_of_width(opts, width, 0.3);
-        if (!tol) opts.upsample = 1.15, tol = tol_of_width(opts, width, 0.3);
-        if (!tol) continue;
+        if (tol == 0) opts.upsample = 1.25, tol = tol_of_width(opts, width, 0.3);
+        if (tol == 0) opts.upsample = 1.15, tol = tol_of_width(opts, width, 0.3);
+        if (tol == 0) continue;
         opts.tol = tol;
-        if (!opts.upsample) from = tol;
+        if (opts.upsample == 0) from = tol;
         for (int i = 0; i < 4; i++) {
             const int64_t m = (int64_t)(densities[i] * cells);
             larmor_array *points = random_points(ndim, m, side);

@@ -53,12 +53,13 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     free(sum), free(e);
 }
 
-/* s x, less whole turns if it is large; the product of two doubles is exact in 128 bits. */
+/* s x, less whole turns if it is large. A product's rounding error is a double, too; fma hinders the compiler from
+ * leaving out the rounding. */
 static inline long double direct_turns(double s, double x)
 {
     if (fabs(s * x) < 256) return (long double)s * x; /* quicker, and exact enough */
-    const __float128 product = (__float128)s * x;
-    return (long double)(product - (__float128)(long long)product);
+    const double product = fma(s, x, 0.0), rest = fma(s, x, -product);
+    return (long double)(product - rint(product)) + (long double)(rest - rint(rest));
 }
 
 /* out[n] = sum_j in[j] exp(sign 2 pi i s_k . x_j); adjoint: out[m] = sum_k in[k] times the conjugates. points [ndim,

@@ -1,0 +1,12 @@
+/* Loops of the host over threads, for code outside the processor's columns, which alone know OpenMP.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PARALLEL_H
+#define LMR_PARALLEL_H
+
+#include <stdint.h>
+
+/* body(self, i) for each i < count, on `threads` threads, each with a stretch of its own. Calls must not depend on each
+ * other. */
+void lmr_parallel(int threads, int64_t count, void (*body)(void *self, int64_t i), void *self);
+
+#endif
