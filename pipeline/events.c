@@ -1,5 +1,5 @@
-/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier: Apache-2.0
- */
+/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "pipeline/events.h"
 
 #include <math.h>

@@ -8,7 +8,8 @@
  *
  * image   [count], c64, each cropped to the image's matrix and in units of the density; the caller's to free.
  * report  all but its status, message of a failure and time.
- * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters define. */
+ * Errors  those of the library, and LARMOR_ERR_FORMAT if the trajectory is neither stored nor one that counters
+ *         define. */
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *report);
 

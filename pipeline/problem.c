@@ -81,8 +81,8 @@ done:
     return st;
 }
 
-/* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1, over
- * the number of frames. */
+/* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1,
+ * over the number of frames. */
 static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj,
                           larmor_array **weights)
 {

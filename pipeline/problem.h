@@ -20,7 +20,8 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C);
 
-/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below 0. */
+/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below
+ * 0. */
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
                             const larmor_array *b, double deviation, larmor_array **out);
 

@@ -4,7 +4,8 @@
 
 #include "pipeline/job.h"
 
-/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1]. */
+/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1].
+ * */
 typedef struct lmr_series {
     int *group, *first;
     int groups, series;

@@ -100,8 +100,8 @@ static larmor_status upload(const void *values, larmor_dtype dtype, larmor_shape
     return larmor_array_write(*x, values, larmor_array_bytes(*x));
 }
 
-/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space, and
- * which those are. Half a sample beyond its edge is within. */
+/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space,
+ * and which those are. Half a sample beyond its edge is within. */
 static larmor_status place(const scan *s, const larmor_grid *grid, double *k, int64_t points, unsigned char *inside,
                            int64_t *kept)
 {

@@ -1,4 +1,5 @@
-/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0 */
+/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0
+ * */
 #include "pipeline/weight.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
 static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
 {
     larmor_array *x;
-    double size;
+    double size = 0;
     if (job->method == LMR_METHOD_CG) {
         LMR_TRY(larmor_nrm2(noise, &size));
         *unit = size * size / (double)larmor_array_count(noise);

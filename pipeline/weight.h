@@ -1,4 +1,5 @@
-/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0 */
+/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0
+ * */
 #ifndef LMR_PIPELINE_WEIGHT_H
 #define LMR_PIPELINE_WEIGHT_H
 
@@ -15,8 +16,8 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, larmor_recon_report *result);
 
-/* The samples that are held out to choose a weight by, and the operator of the others; noise is not set. To be freed in
- * either case. */
+/* The samples that are held out to choose a weight by, and the operator of the others; noise is not set. To be freed
+ * in either case. */
 larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,
                                   const larmor_array *b, larmor_held_out *held);
 void lmr_held_out_free(larmor_held_out *held);

@@ -1,6 +1,6 @@
-/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It reads
- * no file and prints nothing: data come from a source, what happens is told by events, images are given to the caller.
- * Messages name options as the program spells them; --save-maps is of the program, the others are members of
+/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It
+ * reads no file and prints nothing: data come from a source, what happens is told by events, images are given to the
+ * caller. Messages name options as the program spells them; --save-maps is of the program, the others are members of
  * larmor_recon_opts. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_PIPELINE_H
 #define LARMOR_PIPELINE_H
@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct larmor_source larmor_source; /* refcounted; one thread at a time */
 
-/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h say
- * what each gives; all may be asked for again. */
+/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h
+ * say what each gives; all may be asked for again. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
@@ -95,8 +95,8 @@ typedef struct larmor_event {
     double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
 } larmor_event;
 
-/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid during
- * the call. */
+/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid
+ * during the call. */
 typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* ---- what to do ---- */
@@ -131,14 +131,14 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
-    /* Voxels and field of view of the image, by default the header's; a value for x alone is for all axes that are as long
-     * as x in the header. oversample: as in larmor_grid_opts, one value alone is for all axes; default: 1, or what the
-     * object needs. */
+    /* Voxels and field of view of the image, by default the header's; a value for x alone is for all axes that are
+     * as long as x in the header. oversample: as in larmor_grid_opts, one value alone is for all axes; default: 1,
+     * or what the object needs. */
     int64_t matrix[3];
     double fov_mm[3], oversample[3];
 
-    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid or around it;
-     * NULL: from the data's own centre. */
+    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid or
+     * around it; NULL: from the data's own centre. */
     larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
@@ -164,9 +164,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
-/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images make a
- * series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view, unless
- * opts->oversample or "grid" is asked for.
+/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images
+ * make a series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view,
+ * unless opts->oversample or "grid" is asked for.
  *
  * source, dev  references are kept. Everything is computed on dev.
  * opts         copied; may be NULL.
@@ -228,8 +228,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double seconds;               /* from the samples to the images */
 } larmor_recon_report;
 
-/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt it is,
- * a number that stays the same, or 0 past the last.
+/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt
+ * it is, a number that stays the same, or 0 past the last.
  *
  * line  gets the text, of at most room bytes, its end included. */
 LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
@@ -246,8 +246,8 @@ typedef struct larmor_recon_result {
     larmor_recon_report report;
 } larmor_recon_result;
 
-/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the others that
- * come later, as long as they have about as many samples.
+/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the
+ * others that come later, as long as they have about as many samples.
  *
  * result  to be freed by larmor_recon_result_free, also after an error.
  * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener said so before there was an

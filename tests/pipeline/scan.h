@@ -1,5 +1,5 @@
-/* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier: Apache-2.0
- */
+/* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LARMOR_TESTS_PIPELINE_SCAN_H
 #define LARMOR_TESTS_PIPELINE_SCAN_H
 
