@@ -50,18 +50,18 @@ int64_t larmor_shape_count(larmor_shape shape)
 
 static int known(larmor_dtype dtype)
 {
-    return (unsigned)dtype <= LARMOR_C128;
+    return (unsigned)dtype <= LARMOR_I64;
 }
 
 size_t larmor_dtype_size(larmor_dtype dtype)
 {
-    static const size_t sizes[] = {4, 8, 8, 16};
+    static const size_t sizes[] = {4, 8, 8, 16, 8};
     return known(dtype) ? sizes[dtype] : 0;
 }
 
 const char *larmor_dtype_name(larmor_dtype dtype)
 {
-    static const char *const names[] = {"f32", "f64", "c64", "c128"};
+    static const char *const names[] = {"f32", "f64", "c64", "c128", "i64"};
     return known(dtype) ? names[dtype] : "unknown type";
 }
 
@@ -92,113 +92,194 @@ larmor_status lmr_expect(const char *who, const char *what, const larmor_array *
 
 /* ---- life ---- */
 
-larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, larmor_array **out)
+/* An array without storage, and the bytes that it is to have. */
+static larmor_status make(const char *call, larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                          int64_t *bytes, larmor_array **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_create: out is NULL");
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "%s: out is NULL", call);
     *out = NULL;
-    if (!dev || !known(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "array: a device and a known type are needed");
+    if (!dev || !known(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a known type are needed", call);
     const int64_t count = larmor_shape_count(shape);
-    int64_t bytes;
-    if (count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), &bytes))
+    if (count < 0 || !lmr_mul(count, (int64_t)larmor_dtype_size(dtype), bytes))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
     larmor_array *x = calloc(1, sizeof *x);
     if (!x) return LMR_NO_MEMORY();
-    larmor_status st;
-    LMR_OR(fail, dev->be->alloc(dev->ctx, (size_t)bytes, &x->data));
     x->dev = lmr_device_ref(dev), x->dtype = dtype, x->shape = shape;
     atomic_init(&x->refs, 1);
     *out = x;
     return LARMOR_OK;
-fail:
-    free(x);
+}
+
+static void discard(larmor_array **x)
+{
+    larmor_device_free((*x)->dev);
+    free(*x);
+    *x = NULL;
+}
+
+larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, larmor_array **out)
+{
+    int64_t bytes = 0;
+    LMR_TRY(make("larmor_array_create", dev, dtype, shape, &bytes, out));
+    const larmor_status st = dev->be->alloc(dev->ctx, (size_t)bytes, &(*out)->data);
+    if (st) discard(out);
+    return st;
+}
+
+static void leave(void *data, void *user)
+{
+    (void)data, (void)user;
+}
+
+larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
+                                void (*release)(void *data, void *user), void *user, larmor_array **out)
+{
+    int64_t bytes = 0;
+    LMR_TRY(make("larmor_array_wrap", dev, dtype, shape, &bytes, out));
+    larmor_status st = LARMOR_OK;
+    if (bytes && !data)
+        st = LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_wrap: the memory is NULL");
+    else if ((uintptr_t)data % larmor_dtype_size(dtype))
+        st = LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_wrap: the memory of %s must be aligned to %zu bytes",
+                      lmr_describe(*out).s, larmor_dtype_size(dtype));
+    else if (bytes && dev->be->reach)
+        st = dev->be->reach(dev->ctx, data);
+    if (st)
+        discard(out);
+    else
+        (*out)->data = data, (*out)->release = release ? release : leave, (*out)->user = user;
     return st;
 }
 
 larmor_array *larmor_array_ref(larmor_array *x)
 {
-    if (x) atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    if (x) lmr_refs_add(&x->refs);
     return x;
 }
 
 void larmor_array_free(larmor_array *x)
 {
-    if (!x || atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) != 1) return;
-    if (x->owner)
+    if (!x || !lmr_refs_drop(&x->refs)) return;
+    if (x->owner) {
         larmor_array_free(x->owner);
-    else
+    } else if (x->release) {
+        x->dev->be->sync(x->dev->ctx); /* what is queued may still use the memory; nobody could be told of a fault */
+        x->release(x->data, x->user);
+    } else {
         x->dev->be->release(x->dev->ctx, x->data);
+    }
     larmor_device_free(x->dev);
     free(x);
 }
 
-static larmor_status make_view(larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
+/* One more reference, also to what is only read: counting is no change. */
+static larmor_array *share(const larmor_array *x)
+{
+    return larmor_array_ref((larmor_array *)(uintptr_t)x);
+}
+
+static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
 {
     larmor_array *view = calloc(1, sizeof *view);
     if (!view) return LMR_NO_MEMORY();
     view->dev = lmr_device_ref(x->dev), view->dtype = x->dtype, view->shape = shape;
     view->data = (char *)x->data + offset;
-    view->owner = larmor_array_ref(x->owner ? x->owner : x);
+    view->owner = share(x->owner ? x->owner : x);
     atomic_init(&view->refs, 1);
     *out = view;
     return LARMOR_OK;
 }
 
-larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, larmor_array **out)
+/* The first line of every function that makes an array of an array. */
+static larmor_status begin(const char *who, const larmor_array *x, larmor_array **out)
 {
-    *out = NULL;
+    if (out) *out = NULL;
+    if (x && out) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", who, x ? "out" : "the array");
+}
+
+static larmor_status expect_range(const larmor_array *x, int64_t first, int64_t count, larmor_shape *shape,
+                                  size_t *offset)
+{
     const int last = x->shape.ndim - 1;
     if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
                         (long long)count, (long long)first, lmr_describe(x).s);
     const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
-    larmor_shape shape = x->shape;
-    shape.dim[last] = count;
-    return make_view(x, shape, (size_t)(first * step) * larmor_dtype_size(x->dtype), out);
+    *shape = x->shape, shape->dim[last] = count;
+    *offset = (size_t)(first * step) * larmor_dtype_size(x->dtype);
+    return LARMOR_OK;
 }
 
-larmor_status larmor_array_reshape(larmor_array *x, larmor_shape shape, larmor_array **out)
+static larmor_status expect_count(const larmor_array *x, larmor_shape from, larmor_shape to)
 {
-    *out = NULL;
-    if (larmor_shape_count(shape) != larmor_shape_count(x->shape))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "reshape: %s cannot become %s", lmr_describe(x).s,
-                        lmr_describe_as(x->dev, x->dtype, shape).s);
+    if (larmor_shape_count(to) == larmor_shape_count(from)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "reshape: %s cannot become %s", lmr_describe_as(x->dev, x->dtype, from).s,
+                    lmr_describe_as(x->dev, x->dtype, to).s);
+}
+
+larmor_status larmor_array_slice(const larmor_array *x, int64_t first, int64_t count, larmor_array **out)
+{
+    larmor_shape shape;
+    size_t offset = 0;
+    LMR_TRY(begin("slice", x, out));
+    LMR_TRY(expect_range(x, first, count, &shape, &offset));
+    return make_view(x, shape, offset, out);
+}
+
+larmor_status larmor_array_reshape(const larmor_array *x, larmor_shape shape, larmor_array **out)
+{
+    LMR_TRY(begin("reshape", x, out));
+    LMR_TRY(expect_count(x, x->shape, shape));
     return make_view(x, shape, 0, out);
+}
+
+larmor_status larmor_array_part(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
+                                larmor_array **out)
+{
+    larmor_shape range;
+    size_t offset = 0;
+    LMR_TRY(begin("part", x, out));
+    LMR_TRY(expect_range(x, first, count, &range, &offset));
+    LMR_TRY(expect_count(x, range, shape));
+    return make_view(x, shape, offset, out);
 }
 
 /* ---- content ---- */
 
 larmor_shape larmor_array_shape(const larmor_array *x)
 {
-    return x->shape;
+    return x ? x->shape : (larmor_shape){0};
 }
 
 int64_t larmor_array_count(const larmor_array *x)
 {
-    return larmor_shape_count(x->shape);
+    return x ? larmor_shape_count(x->shape) : 0;
 }
 
 size_t larmor_array_bytes(const larmor_array *x)
 {
-    return (size_t)larmor_shape_count(x->shape) * larmor_dtype_size(x->dtype);
+    return x ? (size_t)larmor_shape_count(x->shape) * larmor_dtype_size(x->dtype) : 0;
 }
 
 larmor_dtype larmor_array_dtype(const larmor_array *x)
 {
-    return x->dtype;
+    return x ? x->dtype : LARMOR_F32;
 }
 
 larmor_device *larmor_array_device(const larmor_array *x)
 {
-    return x->dev;
+    return x ? x->dev : NULL;
 }
 
 void *larmor_array_data(const larmor_array *x)
 {
-    return x->data;
+    return x ? x->data : NULL;
 }
 
 static larmor_status expect_bytes(const char *who, const larmor_array *x, const void *host, size_t bytes)
 {
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the array is NULL", who);
     if (!host && bytes) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the host pointer is NULL", who);
     if (bytes == larmor_array_bytes(x)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %zu bytes, expected %zu for %s", who, bytes, larmor_array_bytes(x),
@@ -217,51 +298,88 @@ larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes)
     return x->dev->be->copy(x->dev->ctx, LMR_TO_HOST, host, x->data, bytes);
 }
 
-larmor_status larmor_array_to(larmor_array *x, larmor_device *target, larmor_array **out)
+/* New host memory with x's numbers. */
+static larmor_status read_all(const larmor_array *x, void **host)
 {
-    *out = NULL;
+    const size_t bytes = larmor_array_bytes(x);
+    *host = malloc(bytes ? bytes : 1);
+    if (!*host) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(x, *host, bytes);
+    if (st) free(*host), *host = NULL;
+    return st;
+}
+
+/* A new array of the host's numbers. */
+static larmor_status write_all(larmor_device *target, larmor_dtype dtype, larmor_shape shape, const void *host,
+                               larmor_array **out)
+{
+    LMR_TRY(larmor_array_create(target, dtype, shape, out));
+    const larmor_status st = larmor_array_write(*out, host, larmor_array_bytes(*out));
+    if (st) larmor_array_free(*out), *out = NULL;
+    return st;
+}
+
+larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, larmor_dtype from,
+                                  const void *host, larmor_array **out)
+{
+    if (from == dtype) return write_all(dev, dtype, shape, host, out);
+    larmor_array *given;
+    if (out) *out = NULL;
+    LMR_TRY(write_all(dev, from, shape, host, &given));
+    const larmor_status st = larmor_array_convert(given, dtype, out);
+    larmor_array_free(given);
+    return st;
+}
+
+larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host)
+{
+    larmor_array *wanted = NULL;
+    void *numbers = NULL;
+    if (!host) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_download: host is NULL");
+    larmor_status st = larmor_array_convert(x, to, &wanted);
+    if (!st) st = read_all(wanted, &numbers);
+    larmor_array_free(wanted);
+    memcpy(host, &numbers, sizeof numbers);
+    return st;
+}
+
+larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larmor_array **out)
+{
+    void *host;
+    LMR_TRY(begin("larmor_array_to", x, out));
+    if (!target) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
     if (x->dev == target) {
-        *out = larmor_array_ref(x);
+        *out = share(x);
         return LARMOR_OK;
     }
-    const size_t bytes = larmor_array_bytes(x);
-    larmor_array *y = NULL;
-    void *host = malloc(bytes ? bytes : 1);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st;
-    LMR_OR(done, larmor_array_read(x, host, bytes));
-    LMR_OR(done, larmor_array_create(target, x->dtype, x->shape, &y));
-    LMR_OR(done, larmor_array_write(y, host, bytes));
-    *out = y, y = NULL;
-done:
-    larmor_array_free(y);
+    LMR_TRY(read_all(x, &host));
+    const larmor_status st = write_all(target, x->dtype, x->shape, host, out);
     free(host);
     return st;
 }
 
-larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_array **out)
+larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, larmor_array **out)
 {
-    *out = NULL;
-    if (!known(dtype) || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "convert: %s to %s is not possible", lmr_describe(x).s,
-                        larmor_dtype_name(dtype));
+    LMR_TRY(begin("convert", x, out));
     if (x->dtype == dtype) {
-        *out = larmor_array_ref(x);
+        *out = share(x);
         return LARMOR_OK;
     }
-    larmor_array *y;
-    LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, &y));
+    if (!known(dtype) || dtype == LARMOR_I64 || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "convert: %s to %s is not possible", lmr_describe(x).s,
+                        larmor_dtype_name(dtype));
+    LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, out));
     const larmor_status st =
-        x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, y->data);
-    if (st)
-        larmor_array_free(y);
-    else
-        *out = y;
+        x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, (*out)->data);
+    if (st) larmor_array_free(*out), *out = NULL;
     return st;
 }
 
 larmor_status larmor_fill(larmor_array *x, double value)
 {
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: the array is NULL");
+    if (x->dtype == LARMOR_I64 && !(fabs(value) < 0x1p63 && value == floor(value)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: %g is no whole number of 64 bits", value);
     return x->dev->be->fill(x->dev->ctx, larmor_array_count(x), x->dtype, value, x->data);
 }
 
@@ -275,11 +393,13 @@ static larmor_status expect_complex(const char *who, const larmor_array *x)
 
 static larmor_status expect_like(const char *who, const larmor_array *x, const larmor_array *y)
 {
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: x is NULL", who);
     return lmr_expect(who, "y", y, x->dev, x->dtype, x->shape);
 }
 
 larmor_status larmor_zero(larmor_array *x)
 {
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_zero: the array is NULL");
     return x->dev->be->zero(x->dev->ctx, x->data, larmor_array_bytes(x));
 }
 
@@ -289,11 +409,24 @@ larmor_status larmor_copy(const larmor_array *x, larmor_array *y)
     return x->dev->be->copy(x->dev->ctx, LMR_ON_DEVICE, y->data, x->data, larmor_array_bytes(x));
 }
 
+/* x and y are complex and alike. */
+static larmor_status expect_two(const char *who, const larmor_array *x, const larmor_array *y)
+{
+    LMR_TRY(expect_complex(who, x));
+    return expect_like(who, x, y);
+}
+
 larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_array *y)
 {
-    LMR_TRY(expect_complex("larmor_axpby", x));
-    LMR_TRY(expect_like("larmor_axpby", x, y));
+    LMR_TRY(expect_two("larmor_axpby", x, y));
     return lmr_vec_of(x)->axpby(x->dev->ctx, larmor_array_count(x), a, x->data, b, y->data);
+}
+
+larmor_status larmor_axpby_complex(const double a[2], const larmor_array *x, const double b[2], larmor_array *y)
+{
+    if (!a || !b) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_axpby_complex: a factor is NULL");
+    LMR_TRY(expect_two("larmor_axpby_complex", x, y));
+    return lmr_vec_of(x)->axpby_complex(x->dev->ctx, larmor_array_count(x), a, x->data, b, y->data);
 }
 
 larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y)
@@ -312,17 +445,37 @@ larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y)
 
 larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2])
 {
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_dot: out is NULL");
     out[0] = out[1] = 0;
-    LMR_TRY(expect_complex("larmor_dot", x));
-    LMR_TRY(expect_like("larmor_dot", x, y));
+    LMR_TRY(expect_two("larmor_dot", x, y));
     return lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
 }
 
 larmor_status larmor_nrm2(const larmor_array *x, double *out)
 {
     double square[2];
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nrm2: out is NULL");
     *out = 0;
     LMR_TRY(larmor_dot(x, x, square));
     *out = sqrt(square[0]);
     return LARMOR_OK;
+}
+
+larmor_status larmor_abs(const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(expect_two("larmor_abs", x, y));
+    return lmr_vec_of(x)->magnitude(x->dev->ctx, larmor_array_count(x), x->data, y->data);
+}
+
+larmor_status larmor_real(const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(expect_two("larmor_real", x, y));
+    return lmr_vec_of(x)->real_part(x->dev->ctx, larmor_array_count(x), x->data, y->data);
+}
+
+larmor_status larmor_shrink(double t, const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(expect_two("larmor_shrink", x, y));
+    if (!(t >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_shrink: t is %g, expected at least 0", t);
+    return lmr_vec_of(x)->shrink(x->dev->ctx, larmor_array_count(x), t, x->data, y->data);
 }

@@ -2,8 +2,6 @@
 #ifndef LMR_ARRAY_H
 #define LMR_ARRAY_H
 
-#include <stdatomic.h>
-
 #include "core/device.h"
 #include "core/status.h"
 #include "larmor/array.h"
@@ -13,8 +11,10 @@ struct larmor_array {
     larmor_dtype dtype;
     larmor_shape shape;
     void *data;
-    larmor_array *owner; /* of the storage, for a view; else NULL */
-    atomic_int refs;
+    larmor_array *owner;                     /* of the storage, for a view; else NULL */
+    void (*release)(void *data, void *user); /* of the caller's storage; else NULL */
+    void *user;
+    lmr_refs refs;
 };
 
 /* LMR_F32 or LMR_F64: the index into a backend's tables. */
@@ -25,6 +25,10 @@ static inline int lmr_precision(larmor_dtype dtype)
 static inline int lmr_is_complex(larmor_dtype dtype)
 {
     return dtype == LARMOR_C64 || dtype == LARMOR_C128;
+}
+static inline int lmr_is_real(larmor_dtype dtype)
+{
+    return dtype == LARMOR_F32 || dtype == LARMOR_F64;
 }
 static inline larmor_dtype lmr_real_of(larmor_dtype dtype)
 {

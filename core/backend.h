@@ -8,7 +8,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 7
+#define LMR_BACKEND_ABI 8
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -17,6 +17,9 @@ typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy
 typedef struct lmr_vec {
     /* y <- a x + b y; x may be y; b = 0 ignores what y held, NaN included */
     larmor_status (*axpby)(void *ctx, int64_t n, double a, const void *x, double b, void *y);
+    /* the same for complex factors {re, im} */
+    larmor_status (*axpby_complex)(void *ctx, int64_t n, const double a[2], const void *x, const double b[2],
+                                   void *y);
     /* y <- d .* x or conj(d) .* x; y may be x */
     larmor_status (*mul)(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y);
     /* y[i,c] <- d[i,c] x[i] */
@@ -27,8 +30,9 @@ typedef struct lmr_vec {
     larmor_status (*dot)(void *ctx, int64_t n, const void *x, const void *y, double out[2]);
     /* y <- x max(0, 1 - t / |x|), 0 where x is 0; y may be x */
     larmor_status (*shrink)(void *ctx, int64_t n, double t, const void *x, void *y);
-    /* y <- forward difference of x along axis, 0 at the last index; adjoint: its exact adjoint */
-    larmor_status (*diff)(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x, void *y);
+    /* y <- |x|, y <- Re x, with imaginary parts 0; y may be x */
+    larmor_status (*magnitude)(void *ctx, int64_t n, const void *x, void *y);
+    larmor_status (*real_part)(void *ctx, int64_t n, const void *x, void *y);
     /* x <- real and imaginary parts 2 lmr_random_uniform(seed, i) - 1, i counting both */
     larmor_status (*random)(void *ctx, int64_t n, uint64_t seed, void *x);
 } lmr_vec;
@@ -99,12 +103,14 @@ typedef struct lmr_backend {
     larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total); /* bytes */
     larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);       /* zeroed; 64-byte aligned; bytes may be 0 */
     void (*release)(void *ctx, void *ptr);                             /* NULL is fine */
+    /* OK if the device's kernels reach memory of the caller's; NULL entry: they reach all of the host's */
+    larmor_status (*reach)(void *ctx, const void *ptr);
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
     /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
     /* y <- x, n numbers from one type to another, to nearest; what becomes complex gets the imaginary part 0; never
-     * from complex to real */
+     * from complex to real, nor to whole numbers */
     larmor_status (*convert)(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);
     larmor_status (*fill)(void *ctx, int64_t n, larmor_dtype type, double value, void *x); /* imaginary parts 0 */
     const lmr_vec *vec[LMR_PRECISIONS];
@@ -113,7 +119,7 @@ typedef struct lmr_backend {
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
     const lmr_graph *graph; /* NULL: cannot */
-    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none */
+    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked into the layer */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
     /* queue what comes on the caller's stream, after all that was queued before; NULL: the context's own one again.
      * NULL entry: there are no streams */
@@ -139,9 +145,5 @@ const lmr_backend *lmr_backend_find(const char *name);
 
 /* The processor's backend: always there. */
 extern const lmr_backend lmr_cpu_backend;
-
-/* A layer above core registers its processor kernels by this call, once and before use; the tables must be constant.
- */
-void lmr_cpu_register(const char *layer, uint32_t abi, const void *f32, const void *f64);
 
 #endif

@@ -124,13 +124,13 @@ larmor_status larmor_device_open(const char *spec, larmor_device **out)
 
 larmor_device *lmr_device_ref(larmor_device *dev)
 {
-    atomic_fetch_add_explicit(&dev->refs, 1, memory_order_relaxed);
+    lmr_refs_add(&dev->refs);
     return dev;
 }
 
 void larmor_device_free(larmor_device *dev)
 {
-    if (!dev || atomic_fetch_sub_explicit(&dev->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!dev || !lmr_refs_drop(&dev->refs)) return;
     if (dev->learnt) dev->forget(dev->learnt);
     dev->be->close(dev->ctx);
     free(dev);
@@ -138,16 +138,17 @@ void larmor_device_free(larmor_device *dev)
 
 const char *larmor_device_spec(const larmor_device *dev)
 {
-    return dev->spec;
+    return dev ? dev->spec : "";
 }
 
 const char *larmor_device_reason(const larmor_device *dev)
 {
-    return dev->reason;
+    return dev ? dev->reason : "";
 }
 
 larmor_status larmor_device_sync(larmor_device *dev)
 {
+    LMR_NEED(dev);
     return dev->be->sync(dev->ctx);
 }
 
@@ -159,6 +160,9 @@ int lmr_device_threads(const larmor_device *dev)
 
 larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total)
 {
+    LMR_NEED(dev);
+    LMR_NEED(available);
+    LMR_NEED(total);
     return dev->be->memory(dev->ctx, available, total);
 }
 

@@ -2,9 +2,8 @@
 #ifndef LMR_DEVICE_H
 #define LMR_DEVICE_H
 
-#include <stdatomic.h>
-
 #include "core/backend.h"
+#include "core/refs.h"
 #include "larmor/device.h"
 
 struct larmor_device {
@@ -15,10 +14,21 @@ struct larmor_device {
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
     void (*forget)(void *learnt);
-    atomic_int refs;
+    lmr_refs refs;
 };
 
 larmor_device *lmr_device_ref(larmor_device *dev); /* one more reference; returns dev */
+
+/* LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision): the kernels of a layer for this device, NULL if it has none. Those of
+ * the processor are linked into the layer itself, lmr_cpu_nufft_f32 and _f64. */
+#define LMR_KERNELS(dev, layer, abi, precision)                                                                      \
+    lmr_kernels_of(dev, #layer, abi, precision, &lmr_cpu_##layer##_f32, &lmr_cpu_##layer##_f64)
+static inline const void *lmr_kernels_of(const larmor_device *on, const char *layer, uint32_t abi, int precision,
+                                         const void *cpu_f32, const void *cpu_f64)
+{
+    if (on->be->table) return on->be->table(layer, abi, precision);
+    return precision == LMR_F64 ? cpu_f64 : cpu_f32;
+}
 
 /* Threads of a processor device, 1 elsewhere. */
 int lmr_device_threads(const larmor_device *dev);

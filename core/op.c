@@ -2,11 +2,9 @@
 #include "core/op.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/op.h"
 #include "core/random.h"
 
 struct larmor_op {
@@ -15,7 +13,8 @@ struct larmor_op {
     larmor_device *dev;
     larmor_dtype dtype;
     larmor_shape in, out;
-    atomic_int refs;
+    larmor_array *between; /* A x of a normal map in two steps, from the first one on */
+    lmr_refs refs;
 };
 
 /* ---- life ---- */
@@ -42,41 +41,42 @@ larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, v
 
 larmor_op *larmor_op_ref(larmor_op *A)
 {
-    if (A) atomic_fetch_add_explicit(&A->refs, 1, memory_order_relaxed);
+    if (A) lmr_refs_add(&A->refs);
     return A;
 }
 
 void larmor_op_free(larmor_op *A)
 {
-    if (!A || atomic_fetch_sub_explicit(&A->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!A || !lmr_refs_drop(&A->refs)) return;
     if (A->impl.destroy) A->impl.destroy(A->self);
+    larmor_array_free(A->between);
     larmor_device_free(A->dev);
     free(A);
 }
 
 larmor_shape larmor_op_in_shape(const larmor_op *A)
 {
-    return A->in;
+    return A ? A->in : (larmor_shape){0};
 }
 
 larmor_shape larmor_op_out_shape(const larmor_op *A)
 {
-    return A->out;
+    return A ? A->out : (larmor_shape){0};
 }
 
 larmor_dtype larmor_op_dtype(const larmor_op *A)
 {
-    return A->dtype;
+    return A ? A->dtype : LARMOR_C64;
 }
 
 larmor_device *larmor_op_device(const larmor_op *A)
 {
-    return A->dev;
+    return A ? A->dev : NULL;
 }
 
 const char *larmor_op_name(const larmor_op *A)
 {
-    return A->impl.name;
+    return A ? A->impl.name : "";
 }
 
 void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const larmor_array *x, larmor_array *y))
@@ -90,31 +90,41 @@ static larmor_status expect_pair(const larmor_op *A, const larmor_array *x, larm
                                  larmor_shape out)
 {
     LMR_TRY(lmr_expect(A->impl.name, "input", x, A->dev, A->dtype, in));
-    return lmr_expect(A->impl.name, "output", y, A->dev, A->dtype, out);
+    LMR_TRY(lmr_expect(A->impl.name, "output", y, A->dev, A->dtype, out));
+    const uintptr_t from = (uintptr_t)x->data, to = (uintptr_t)y->data;
+    if (from >= to + larmor_array_bytes(y) || to >= from + larmor_array_bytes(x)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: input and output share memory; give the output an array of its own",
+                    A->impl.name);
+}
+
+/* An array that a map works with, made by the first call that needs it: later ones allocate nothing. */
+static larmor_status need(larmor_array **work, const larmor_op *A, larmor_shape shape)
+{
+    return *work ? LARMOR_OK : larmor_array_create(A->dev, A->dtype, shape, work);
 }
 
 larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, y, A->out));
     return A->impl.forward(A->self, x, y);
 }
 
 larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, y, A->out, x, A->in));
     return A->impl.adjoint(A->self, y, x);
 }
 
 larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z)
 {
+    LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, z, A->in));
     if (A->impl.normal) return A->impl.normal(A->self, x, z);
-    larmor_array *y;
-    LMR_TRY(larmor_array_create(A->dev, A->dtype, A->out, &y));
-    larmor_status st = A->impl.forward(A->self, x, y);
-    if (!st) st = A->impl.adjoint(A->self, y, z);
-    larmor_array_free(y);
-    return st;
+    LMR_TRY(need(&A->between, A, A->out));
+    LMR_TRY(A->impl.forward(A->self, x, A->between));
+    return A->impl.adjoint(A->self, A->between, z);
 }
 
 /* ---- composition: all keep parts and, where they need one, a work array ---- */
@@ -122,7 +132,7 @@ larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array
 typedef struct parts {
     int count;
     larmor_op **op;
-    larmor_array *work;
+    larmor_array *work, *second; /* the second is made where it is needed */
 } parts;
 
 static void free_parts(void *self)
@@ -130,7 +140,7 @@ static void free_parts(void *self)
     parts *p = self;
     if (!p) return;
     for (int i = 0; p->op && i < p->count; i++) larmor_op_free(p->op[i]);
-    larmor_array_free(p->work);
+    larmor_array_free(p->work), larmor_array_free(p->second);
     free(p->op);
     free(p);
 }
@@ -202,20 +212,16 @@ static larmor_status chain_adjoint(void *self, const larmor_array *y, larmor_arr
 static larmor_status chain_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     parts *p = self;
-    larmor_array *inner;
-    LMR_TRY(larmor_array_create(p->work->dev, p->work->dtype, p->work->shape, &inner));
-    larmor_status st;
-    LMR_OR(done, larmor_op_forward(p->op[1], x, p->work));
-    LMR_OR(done, larmor_op_normal(p->op[0], p->work, inner));
-    LMR_OR(done, larmor_op_adjoint(p->op[1], inner, z));
-done:
-    larmor_array_free(inner);
-    return st;
+    LMR_TRY(need(&p->second, p->op[0], p->op[0]->in));
+    LMR_TRY(larmor_op_forward(p->op[1], x, p->work));
+    LMR_TRY(larmor_op_normal(p->op[0], p->work, p->second));
+    return larmor_op_adjoint(p->op[1], p->second, z);
 }
 
 larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
 {
     static const larmor_op_impl impl = {"chain", chain_forward, chain_adjoint, chain_normal, free_parts};
+    LMR_NEED(AB);
     *AB = NULL;
     LMR_TRY(expect_kin("chain", A, B));
     LMR_TRY(expect_shapes("chain", "output of the right factor", A, B->out, A->in));
@@ -225,15 +231,10 @@ larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB)
 static larmor_status sum_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     parts *p = self;
-    larmor_array *work;
-    LMR_TRY(larmor_array_create(y->dev, y->dtype, y->shape, &work));
-    larmor_status st;
-    LMR_OR(done, larmor_op_forward(p->op[0], x, y));
-    LMR_OR(done, larmor_op_forward(p->op[1], x, work));
-    LMR_OR(done, larmor_axpby(1, work, 1, y));
-done:
-    larmor_array_free(work);
-    return st;
+    LMR_TRY(need(&p->second, p->op[0], p->op[0]->out));
+    LMR_TRY(larmor_op_forward(p->op[0], x, y));
+    LMR_TRY(larmor_op_forward(p->op[1], x, p->second));
+    return larmor_axpby(1, p->second, 1, y);
 }
 
 static larmor_status sum_adjoint(void *self, const larmor_array *y, larmor_array *x)
@@ -247,6 +248,7 @@ static larmor_status sum_adjoint(void *self, const larmor_array *y, larmor_array
 larmor_status larmor_op_sum(larmor_op *A, larmor_op *B, larmor_op **sum)
 {
     static const larmor_op_impl impl = {"sum", sum_forward, sum_adjoint, NULL, free_parts};
+    LMR_NEED(sum);
     *sum = NULL;
     LMR_TRY(expect_kin("sum", A, B));
     LMR_TRY(expect_shapes("sum", "input of the second", A, B->in, A->in));
@@ -265,7 +267,7 @@ static larmor_status each_row(parts *p, const larmor_array *y,
         const int64_t count = shape.dim[shape.ndim - 1];
         larmor_array *part;
         /* the view is written only where the caller owns y, or else only read */
-        LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)y, first, count, &part));
+        LMR_TRY(larmor_array_slice(y, first, count, &part));
         const larmor_status st = f(p, p->op[i], part, user);
         larmor_array_free(part);
         if (st) return st;
@@ -311,6 +313,7 @@ static larmor_status stack_normal(void *self, const larmor_array *x, larmor_arra
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
     static const larmor_op_impl impl = {"stack", stack_forward, stack_adjoint, stack_normal, free_parts};
+    LMR_NEED(stack);
     *stack = NULL;
     if (count < 1 || !ops || !ops[0])
         return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
@@ -352,6 +355,7 @@ static void diag_destroy(void *self)
 larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
 {
     static const larmor_op_impl impl = {"diag", diag_forward, diag_adjoint, NULL, diag_destroy};
+    LMR_NEED(D);
     *D = NULL;
     if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
@@ -377,6 +381,7 @@ static larmor_status second_forward(void *self, const larmor_array *x, larmor_ar
 larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
 {
     static const larmor_op_impl impl = {"with_normal", first_forward, first_adjoint, second_forward, free_parts};
+    LMR_NEED(A2);
     *A2 = NULL;
     LMR_TRY(expect_kin("with_normal", A, N));
     LMR_TRY(expect_shapes("with_normal", "input of the normal", A, N->in, A->in));
@@ -391,7 +396,9 @@ larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error
     larmor_array *x = NULL, *y = NULL, *Ax = NULL, *Ahy = NULL;
     double left[2], right[2], size_x = 0, size_y = 0, size_Ax, size_Ahy;
     larmor_status st;
+    LMR_NEED(error);
     *error = NAN;
+    LMR_NEED(A);
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->in, &x));
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->in, &Ahy));
     LMR_OR(done, larmor_array_create(A->dev, A->dtype, A->out, &y));

@@ -3,6 +3,7 @@
 #define LMR_STATUS_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "larmor/status.h"
 
@@ -19,6 +20,12 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 #define LMR_FAIL(status, ...) (lmr_fail(status, __func__, __LINE__, __VA_ARGS__), (status))
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
+
+/* Refuse NULL, in the first lines of a public function. */
+#define LMR_NEED(pointer)                                                                                            \
+    do {                                                                                                             \
+        if (!(pointer)) return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is NULL", __func__, #pointer);                       \
+    } while (0)
 
 /* Return from the function if call fails. */
 #define LMR_TRY(call)                                                                                                \
@@ -38,6 +45,13 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 static inline int lmr_mul(int64_t a, int64_t b, int64_t *out)
 {
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+/* Host memory for count elements, given back by free(); NULL if there is not so much, never for a count of 0. */
+static inline void *lmr_new(int64_t count, size_t size)
+{
+    int64_t bytes;
+    return lmr_mul(count, (int64_t)size, &bytes) ? malloc(bytes ? (size_t)bytes : 1) : NULL;
 }
 
 #endif

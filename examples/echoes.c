@@ -22,12 +22,7 @@ static double echo_s(int j)
 /* Plane i of [a, b, planes] as [a, b]; x is changed only if the caller writes to the plane. */
 static larmor_status view(const larmor_array *x, int i, larmor_array **plane)
 {
-    larmor_array *slice;
-    larmor_status st = larmor_array_slice((larmor_array *)x, i, 1, &slice);
-    *plane = NULL;
-    if (!st) st = larmor_array_reshape(slice, larmor_shape_of(2, larmor_array_shape(x).dim), plane);
-    larmor_array_free(slice);
-    return st;
+    return larmor_array_part(x, i, 1, larmor_shape_of(2, larmor_array_shape(x).dim), plane);
 }
 
 /* ---- the operator: E [w, f] = E_0 w + E_1 f ---- */
@@ -80,8 +75,7 @@ static larmor_status create_species(larmor_device *dev, double hz, larmor_op **E
             for (int x = 0; x < N; x++)
                 factor[j][y][x] = (float complex)cexp(I * two_pi * (hz + field_hz * (x - N / 2) / N) * echo_s(j));
     larmor_array *factors;
-    larmor_status st = larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, ECHOES), &factors);
-    if (!st) st = larmor_array_write(factors, factor, sizeof factor);
+    larmor_status st = larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, ECHOES), LARMOR_C64, factor, &factors);
     if (!st) st = larmor_op_coils(factors, E);
     larmor_array_free(factors);
     return st;
@@ -109,8 +103,8 @@ static larmor_status measure(larmor_phantom *const object[2], larmor_array *traj
     larmor_array *shifted = NULL, *y[2] = {NULL}, *echo = NULL;
     larmor_status st = larmor_array_read(traj, k, sizeof k);
     for (int i = 0; i < SPOKES * SAMPLES && !st; i++) k[i / SAMPLES][i % SAMPLES][0] -= field_hz * echo_s(j);
-    if (!st) st = larmor_array_create(larmor_array_device(traj), LARMOR_F64, larmor_array_shape(traj), &shifted);
-    if (!st) st = larmor_array_write(shifted, k, sizeof k);
+    const larmor_shape shape = larmor_array_shape(traj);
+    if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, k, &shifted);
     for (int i = 0; i < 2 && !st; i++) st = larmor_phantom_kspace(object[i], shifted, 0, LARMOR_C64, &y[i]);
     if (!st) st = view(kspace, j, &echo);
     /* the integral over the field of view as a sum over voxels */

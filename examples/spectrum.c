@@ -50,11 +50,9 @@ static larmor_status transform(const double *t, const double *m, double tol, dou
     for (int j = 0; j < OBSERVATIONS; j++) k[j] = FREQUENCIES * per_day * t[j]; /* folded by the plan */
 
     larmor_status st = larmor_device_open("auto", &dev);
-    if (!st) st = larmor_array_create(dev, LARMOR_F64, larmor_shape_of(2, points_dim), &points);
-    if (!st) st = larmor_array_create(dev, LARMOR_C128, larmor_shape_of(1, values_dim), &values);
+    if (!st) st = larmor_array_upload(dev, LARMOR_F64, larmor_shape_of(2, points_dim), LARMOR_F64, k, &points);
+    if (!st) st = larmor_array_upload(dev, LARMOR_C128, larmor_shape_of(1, values_dim), LARMOR_C128, m, &values);
     if (!st) st = larmor_array_create(dev, LARMOR_C128, larmor_shape_of(1, modes_dim), &modes);
-    if (!st) st = larmor_array_write(points, k, sizeof k);
-    if (!st) st = larmor_array_write(values, m, larmor_array_bytes(values));
     if (!st) st = larmor_nufft_create(dev, &opts, &plan);
     if (!st) st = larmor_nufft_set_points(plan, points, NULL);
     if (!st) st = larmor_nufft_execute(plan, values, modes);

@@ -135,7 +135,7 @@ larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_
     void *host = malloc((size_t)bytes);
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = lmr_source_read(source, 0, host, (size_t)bytes);
-    if (!st) st = lmr_array_from(dev, LARMOR_C64, shape, host, x);
+    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
     free(host);
     return st;
 }

@@ -44,11 +44,16 @@ static larmor_status unknown_suffix(const char *path, int reading)
                     reading ? "read" : "written", known);
 }
 
-larmor_status lmr_format_to_write(const char *path, const lmr_format **format)
+larmor_status larmor_output_open(const char *path, int force, larmor_output **out)
 {
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    *out = NULL;
     if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
-    *format = find(path);
-    return *format ? LARMOR_OK : unknown_suffix(path, 0);
+    const lmr_format *format = find(path);
+    if (!format) return unknown_suffix(path, 0);
+    LMR_TRY(lmr_output_open(path, format->suffix, format->second, force, 0, out));
+    (*out)->format = format;
+    return LARMOR_OK;
 }
 
 /* ---- conversions ---- */
@@ -70,6 +75,9 @@ static void element(const void *host, larmor_dtype dtype, int64_t i, double out[
     case LARMOR_C128:
         out[0] = ((const double *)host)[2 * i], out[1] = ((const double *)host)[2 * i + 1];
         break;
+    case LARMOR_I64:
+        out[0] = (double)((const int64_t *)host)[i];
+        break;
     }
 }
 
@@ -80,10 +88,9 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     const size_t bytes = larmor_array_bytes(x);
     if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
         return larmor_array_read(x, out, bytes);
-    void *host = malloc(bytes ? bytes : 1);
-    if (!host) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(x, host, bytes);
-    for (int64_t i = 0; i < count && !st; i++) {
+    void *host;
+    LMR_TRY(larmor_array_download(x, dtype, &host));
+    for (int64_t i = 0; i < count; i++) {
         double v[2];
         element(host, dtype, i, v);
         if (as == LMR_AS_COMPLEX)
@@ -92,7 +99,7 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
             out[i] = (float)(as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
     }
     free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape)
@@ -109,15 +116,6 @@ larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmo
     if (larmor_shape_count(*shape) < 0)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of its sizes passes 2^62.", path);
     return LARMOR_OK;
-}
-
-larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
-                             larmor_array **x)
-{
-    LMR_TRY(larmor_array_create(dev, dtype, shape, x));
-    const larmor_status st = larmor_array_write(*x, host, larmor_array_bytes(*x));
-    if (st) larmor_array_free(*x), *x = NULL;
-    return st;
 }
 
 /* ---- writing ---- */
@@ -187,7 +185,7 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
 }
 
 /* An image of each coil. */
-static larmor_status save_coils(larmor_output *out, larmor_array *maps, const larmor_image_meta *meta)
+static larmor_status save_coils(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
 {
     const larmor_shape shape = larmor_array_shape(maps);
     const int coils = (int)shape.dim[shape.ndim - 1];
@@ -195,12 +193,9 @@ static larmor_status save_coils(larmor_output *out, larmor_array *maps, const la
     larmor_array **view = calloc((size_t)coils, sizeof *view);
     larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
     for (int c = 0; c < coils && !st; c++) {
-        larmor_array *slice = NULL;
-        st = larmor_array_slice(maps, c, 1, &slice);
-        if (!st) st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
+        st = larmor_array_part(maps, c, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
         if (meta) images[c].meta = *meta;
         images[c].data = view[c];
-        larmor_array_free(slice);
     }
     if (!st) st = larmor_image_write(out, images, coils, NULL);
     for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
@@ -214,15 +209,15 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
     const larmor_shape s = larmor_array_shape(maps);
     const char *suffix = out->format->suffix;
-    larmor_array *all = (larmor_array *)(uintptr_t)maps, *view; /* which is read, no more */
+    larmor_array *view;
     if (s.ndim < 3 || s.ndim > 4 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
                         out->path, lmr_describe(maps).s);
-    if (!strcmp(suffix, ".h5")) return save_coils(out, all, meta);
+    if (!strcmp(suffix, ".h5")) return save_coils(out, maps, meta);
     if (!out->format->save)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps go to .cfl, .npy or .h5 files, not %s", out->path, suffix);
     if (s.ndim == 4 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
-    LMR_TRY(larmor_array_reshape(all, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     const larmor_status st = larmor_array_save(out, view);
     larmor_array_free(view);
     return st;

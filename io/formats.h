@@ -3,7 +3,7 @@
 #define LMR_FORMATS_H
 
 #include "core/array.h"
-#include "io/atomic.h"
+#include "core/atomic.h"
 #include "io/source.h"
 #include "larmor/io.h"
 
@@ -26,9 +26,6 @@ typedef struct lmr_format {
                               larmor_image_info *info); /* what arrays do not say, or NULL */
 } lmr_format;
 
-/* The format of a path by its suffix. Errors: LARMOR_ERR_ARG, the message lists the known ones. */
-larmor_status lmr_format_to_write(const char *path, const lmr_format **format);
-
 /* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
  * one that can be read. Errors: LARMOR_ERR_ARG, LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
 larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format);
@@ -41,10 +38,6 @@ larmor_status lmr_images_check(const char *what, const larmor_image *images, int
 
 /* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
-
-/* A new array from host memory; the shape without trailing ones (two dimensions at least stay). */
-larmor_status lmr_array_from(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
-                             larmor_array **x);
 
 /* A shape of n sizes: trailing ones dropped, and, if they are still too many, all ones past the second dimension.
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */

@@ -5,7 +5,7 @@
 
 #include <hdf5.h>
 
-#include "io/atomic.h"
+#include "core/atomic.h"
 #include "io/source.h"
 
 /* HDF5 prints errors by itself unless told not to; the program's own setting comes back with lmr_h5_loud. */

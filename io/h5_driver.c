@@ -6,6 +6,7 @@
 #include "io/h5_driver.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -134,9 +135,24 @@ static hid_t make_driver(void)
     return H5FDregister(&driver);
 }
 
+/* HDF5 loads filters as plugins, from folders that the environment names, if a file asks for them. None is loaded while
+ * a file of larmor's is open; then the state is the host program's again. */
+static pthread_mutex_t loading_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned loading_state;
+static int open_files;
+
+static void hold_plugins(int more)
+{
+    pthread_mutex_lock(&loading_lock);
+    if (more > 0 && !open_files) H5PLget_loading_state(&loading_state), H5PLset_loading_state(0);
+    open_files += more;
+    if (more < 0 && !open_files) H5PLset_loading_state(loading_state);
+    pthread_mutex_unlock(&loading_lock);
+}
+
 hid_t lmr_h5_open_descriptor(int fd, int lock)
 {
-    H5PLset_loading_state(0);
+    hold_plugins(1);
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS), driver = make_driver();
     int good = access >= 0 && driver >= 0 && H5Pset_driver(access, driver, &fd) >= 0 &&
                H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0;
@@ -148,6 +164,7 @@ hid_t lmr_h5_open_descriptor(int fd, int lock)
     const hid_t file = good ? H5Fopen("larmor's own descriptor", H5F_ACC_RDONLY, access) : -1;
     if (access >= 0) H5Pclose(access);
     if (file < 0 && driver >= 0) H5FDunregister(driver);
+    if (file < 0) hold_plugins(-1);
     return file;
 }
 
@@ -159,6 +176,7 @@ void lmr_h5_close_descriptor(hid_t file)
     const int known = H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 && handle;
     const hid_t driver = known ? ((const input *)handle)->base.driver_id : -1;
     if (H5Fclose(file) >= 0 && driver >= 0) H5FDunregister(driver);
+    hold_plugins(-1);
 }
 
 size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask)

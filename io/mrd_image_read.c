@@ -208,7 +208,7 @@ larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, 
     larmor_shape shape;
     larmor_status st = read_series(source, "/data", read_values, &c);
     if (!st) st = lmr_shape_from(source->path, c.axes, c.dim, &shape);
-    if (!st) st = lmr_array_from(dev, LARMOR_C64, shape, c.values, x);
+    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, c.values, x);
     free(c.values);
     return st;
 }

@@ -135,6 +135,7 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
 {
     static const larmor_raw_opts defaults;
     if (!opts) opts = &defaults;
+    LMR_NEED(out);
     *out = NULL;
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
@@ -167,16 +168,18 @@ void larmor_raw_free(larmor_raw *raw)
 
 larmor_raw_info larmor_raw_describe(const larmor_raw *raw)
 {
-    return raw->info;
+    return raw ? raw->info : (larmor_raw_info){0};
 }
 
 const char *larmor_raw_xml(const larmor_raw *raw)
 {
-    return raw->xml;
+    return raw ? raw->xml : "";
 }
 
 larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out)
 {
+    LMR_NEED(raw);
+    LMR_NEED(out);
     if (encoding < 0 || encoding >= raw->header.encodings)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: encoding %d, the file has %d", encoding, raw->header.encodings);
     *out = raw->header.encoding[encoding].space;
@@ -185,6 +188,8 @@ larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_en
 
 larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out)
 {
+    LMR_NEED(raw);
+    LMR_NEED(out);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: group %d, the file has %d", group, raw->info.groups);
     *out = raw->group[group];

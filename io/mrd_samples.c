@@ -102,13 +102,6 @@ static larmor_status place_all(const larmor_raw *raw, const selection *s, const 
 
 /* ---- arrays ---- */
 
-static larmor_status array_of(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
-                              larmor_array **out)
-{
-    LMR_TRY(larmor_array_create(dev, dtype, shape, out));
-    return larmor_array_write(*out, host, larmor_array_bytes(*out));
-}
-
 /* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. */
 static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
                                 larmor_shape shape, larmor_device *dev, larmor_array **out)
@@ -152,7 +145,7 @@ static larmor_status fill_density(const larmor_raw *raw, const selection *s, con
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
             if (inside[at]) host[to++] = (double)k[n * h->traj_dims + 2];
     }
-    const larmor_status st = array_of(dev, LARMOR_F64, shape, host, out);
+    const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, host, out);
     free(host);
     return st;
 }
@@ -182,8 +175,8 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
     LMR_OR(done, fill_coils(raw, s, inside, shape, dev, &out->kspace));
     if (placed)
-        LMR_OR(done,
-               array_of(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), traj, &out->traj));
+        LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
+                                         LARMOR_F64, traj, &out->traj));
     const lmr_mrd_head *h = &raw->head[s->readout[0]];
     if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
@@ -196,7 +189,11 @@ done:
 larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid, int calibration,
                                  larmor_device *dev, larmor_samples *out)
 {
+    LMR_NEED(out);
     *out = (larmor_samples){0};
+    LMR_NEED(raw);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
     const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
@@ -223,7 +220,10 @@ void larmor_samples_free(larmor_samples *samples)
 
 larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
 {
+    LMR_NEED(noise);
     *noise = NULL;
+    LMR_NEED(raw);
+    LMR_NEED(dev);
     if (!raw->info.noise) return LARMOR_OK;
     selection s = {.total = raw->info.noise_samples};
     s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
@@ -249,11 +249,10 @@ static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
 static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    larmor_array *slice = NULL, *flat = NULL;
-    larmor_status st = larmor_array_slice(x, outer, 1, &slice);
-    if (!st) st = larmor_array_reshape(slice, larmor_shape_of(2, shape.dim), &flat);
+    larmor_array *flat = NULL;
+    larmor_status st = larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat);
     if (!st) st = larmor_array_slice(flat, middle, 1, one);
-    larmor_array_free(flat), larmor_array_free(slice);
+    larmor_array_free(flat);
     return st;
 }
 
@@ -308,11 +307,17 @@ static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int a
 
 larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
 {
+    LMR_NEED(raw);
+    LMR_NEED(all);
+    LMR_NEED(kept);
     return convert_coils(raw, all, axis, 0, kept);
 }
 
 larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
 {
+    LMR_NEED(raw);
+    LMR_NEED(kept);
+    LMR_NEED(all);
     return convert_coils(raw, kept, axis, 1, all);
 }
 
@@ -327,6 +332,8 @@ static int is_direction(const float v[3])
 
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
+    LMR_NEED(raw);
+    LMR_NEED(meta);
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
     const larmor_group *g = &raw->group[group];

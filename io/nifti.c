@@ -303,7 +303,7 @@ larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmo
     }
     larmor_shape shape;
     if (!st) st = lmr_shape_from(source->path, n.axes, n.dim, &shape);
-    if (!st) st = lmr_array_from(dev, dtype, shape, out ? out : raw, x);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, out ? out : raw, x);
     gzclose(n.file);
     free(raw), free(out);
     return st;
@@ -350,6 +350,7 @@ larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *in
     snprintf(info->type, sizeof info->type, "%s", nifti_datatype_string(n.header.datatype));
     const int length = (int)strnlen(n.header.descrip, sizeof n.header.descrip);
     if (length)
-        snprintf(info->notes, sizeof info->notes, "description: %s\n", lmr_printable(n.header.descrip, length, length).s);
+        snprintf(info->notes, sizeof info->notes, "description: %s\n",
+                 lmr_printable(n.header.descrip, length, length).s);
     return LARMOR_OK;
 }

@@ -15,7 +15,8 @@
 static const struct {
     const char *name;
     larmor_dtype dtype;
-} types[] = {{"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}};
+} types[] = {
+    {"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}, {"<i8", LARMOR_I64}};
 #define TYPES (sizeof types / sizeof types[0])
 
 /* ---- writing ---- */
@@ -141,8 +142,8 @@ static larmor_status parse_dictionary(const lmr_source *source, const char *dict
                           !strncmp(descr, types[t].name, strlen(types[t].name))))
         t++;
     if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8' or '<c16' expected.", source->path,
-                        quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16' or '<i8' expected.",
+                        source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
     file->dtype = types[t].dtype;
     if (order && !strncmp(order, "True", 4))
         file->fortran = 1;
@@ -192,7 +193,7 @@ larmor_status lmr_read_npy(const lmr_source *source, larmor_device *dev, larmor_
     void *host = malloc((size_t)file.bytes);
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = lmr_source_read(source, file.data, host, (size_t)file.bytes);
-    if (!st) st = lmr_array_from(dev, file.dtype, shape, host, x);
+    if (!st) st = larmor_array_upload(dev, file.dtype, shape, file.dtype, host, x);
     free(host);
     return st;
 }

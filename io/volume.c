@@ -61,8 +61,8 @@ static void set_affine(const frame *f, const int64_t dim[3], double step, double
 }
 
 typedef struct item {
-    int counter[COUNTERS], slice, index;
-    double along; /* position along the slice direction */
+    int counter[COUNTERS], place, slice, index;
+    double along; /* position along the slice direction; neighbours that are not apart have one place */
     frame f;
 } item;
 
@@ -73,14 +73,29 @@ static int compare_counters(const item *a, const item *b)
     return 0;
 }
 
+static int compare_along(const void *left, const void *right)
+{
+    const item *a = left, *b = right;
+    return (a->along > b->along) - (a->along < b->along);
+}
+
 static int compare(const void *left, const void *right)
 {
     const item *a = left, *b = right;
     const int counters = compare_counters(a, b);
     if (counters) return counters;
-    if (fabs(a->along - b->along) > SAME_PLACE) return a->along < b->along ? -1 : 1;
+    if (a->place != b->place) return a->place < b->place ? -1 : 1;
     if (a->slice != b->slice) return a->slice < b->slice ? -1 : 1;
     return a->index - b->index;
+}
+
+/* Two steps, because "equal but for a tolerance" is no order: places are numbered first. */
+static void sort_items(item *items, int count)
+{
+    qsort(items, (size_t)count, sizeof *items, compare_along);
+    for (int i = 1; i < count; i++)
+        items[i].place = items[i - 1].place + (items[i].along - items[i - 1].along > SAME_PLACE);
+    qsort(items, (size_t)count, sizeof *items, compare);
 }
 
 /* Items in the order of the file, with `along` measured on the first image's slice direction. */
@@ -163,7 +178,7 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     if (!st) st = collect(path, images, items, &one_place, &one_slice);
     double step = st ? 0 : items[0].f.voxel[2];
     if (!st && images->dim[2] == 1 && !(one_place && one_slice)) {
-        qsort(items, (size_t)count, sizeof *items, compare);
+        sort_items(items, count);
         st = check_volumes(path, items, count, v);
         if (!st && v->slices > 1 && !one_place) st = find_step(path, items, v->slices, &step);
     }

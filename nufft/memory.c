@@ -9,8 +9,9 @@
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
 
-/* FFT_LINES: which a processor's thread turns together, in two copies for each of two plans. */
-enum { MOST_TOGETHER = 8, FFT_LINES = 8 };
+/* FFT_LINES: which a processor's thread transforms at a time, in two copies for each of two plans; FFT_LONGEST: of a
+ * line that is not copied. */
+enum { MOST_TOGETHER = 8, FFT_LINES = 8, FFT_LONGEST = 1 << 15 };
 static const int64_t most_workspace = INT64_C(256) << 20;
 
 int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
@@ -107,9 +108,13 @@ static double grid_bytes(const outline *o, const lmr_nufft_choice *choice, const
     const int64_t grids = o->threads ? *together : 2 * *together + o->batch % *together;
     double longest = 0;
     for (int d = 0; d < o->ndim; d++) longest = fmax(longest, (double)choice->cells[d]);
-    const double lines = o->ndim > 1 ? 8.0 * FFT_LINES * (double)o->real * (longest + 16) * o->threads : 0;
-    return (double)grids * grid + lines + factors * (double)o->real + points_bytes(o, choice, points, *together) +
-           precompute_bytes(o, choice, points, *together);
+    /* in one dimension a thread has so many lines of a batch, and a long line is copied */
+    const double most = o->ndim > 1 ? longest : fmin(longest, FFT_LONGEST);
+    const double team = o->ndim > 1 ? o->threads : fmin(o->threads, ceil((double)*together / FFT_LINES));
+    const double lines = 8.0 * FFT_LINES * (double)o->real * (most + 16) * team;
+    const double copy = o->threads && most < longest ? grid : 0;
+    return (double)grids * grid + lines + copy + factors * (double)o->real +
+           points_bytes(o, choice, points, *together) + precompute_bytes(o, choice, points, *together);
 }
 
 /* Points and targets are sorted, scaled copies and factors of both kept beside the input. */
@@ -171,6 +176,7 @@ static larmor_status most_type3_bytes(const outline *o, const larmor_nufft_opts 
 larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     if (!dev || !opts || opts->ndim < 1 || opts->ndim > 3 || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft memory: a device, options and a number of points are needed");

@@ -3,20 +3,11 @@
 #include "nufft/plan.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/parallel.h"
 #include "nufft/precompute.h"
 #include "nufft/tune.h"
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("nufft", LMR_NUFFT_ABI, &lmr_cpu_nufft_f32, &lmr_cpu_nufft_f64);
-    lmr_cpu_register("precompute", LMR_PRECOMPUTE_ABI, &lmr_cpu_precompute_f32, &lmr_cpu_precompute_f64);
-}
 
 /* ---- create ---- */
 
@@ -218,7 +209,7 @@ static larmor_status attach(larmor_nufft *plan)
 {
     const larmor_nufft_opts *o = &plan->opts;
     larmor_device *dev = plan->dev;
-    plan->kernels = dev->be->table("nufft", LMR_NUFFT_ABI, plan->precision);
+    plan->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, plan->precision);
     if (!plan->kernels)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(dev));
     if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
@@ -286,7 +277,6 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
     larmor_nufft_opts filled;
     LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
-    pthread_once(&registered, register_kernels);
     return lmr_nufft_make(dev, &filled, 0, 0, out);
 }
 
@@ -308,6 +298,7 @@ void larmor_nufft_free(larmor_nufft *plan)
 
 larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan)
 {
+    if (!plan) return (larmor_nufft_info){0};
     larmor_nufft_info info = plan->info;
     info.tiles = plan->geometry.tiles + 1;
     return info;
@@ -319,7 +310,7 @@ larmor_status lmr_nufft_expect_points(const larmor_nufft *plan, const char *what
                                       int64_t *count)
 {
     int64_t values;
-    if (x->dev != plan->dev || lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
+    if (x->dev != plan->dev || !lmr_is_real(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what,
                         lmr_describe(x).s, plan->opts.ndim, larmor_device_spec(plan->dev));
     *count = larmor_array_count(x) / plan->opts.ndim;

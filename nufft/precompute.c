@@ -106,7 +106,7 @@ static larmor_status fill(const larmor_nufft *plan, larmor_precompute form, int6
                           lmr_precompute *p)
 {
     const lmr_precompute_size s = size_of(plan, points);
-    p->kernels = plan->dev->be->table("precompute", LMR_PRECOMPUTE_ABI, plan->precision);
+    p->kernels = LMR_KERNELS(plan->dev, precompute, LMR_PRECOMPUTE_ABI, plan->precision);
     if (!p->kernels)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: precompute: %s has no kernels for %s; use none",
                         larmor_device_spec(plan->dev), names[form]);

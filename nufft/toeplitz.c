@@ -124,7 +124,7 @@ static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_
     larmor_device *dev = lags->dev;
     const int precision = lmr_precision(lags->dtype);
     const lmr_fft *fft = dev->be->fft[precision];
-    const lmr_nufft_kernels *kernels = dev->be->table("nufft", LMR_NUFFT_ABI, precision);
+    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
     lmr_nufft_geometry wrap = d->wrap;
     larmor_array *ones = NULL, *grid = NULL;
     void *plan = NULL;
@@ -164,13 +164,13 @@ static void destroy(void *self)
 static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
 {
     const larmor_shape points = larmor_array_shape(traj);
-    if (lmr_is_complex(traj->dtype) || points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS ||
+    if (!lmr_is_real(traj->dtype) || points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS ||
         points.dim[0] != d->opts.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "toeplitz: traj is %s, expected real [%d, samples, readouts] or [%d, points]",
                         lmr_describe(traj).s, d->opts.ndim, d->opts.ndim);
     if (!weights) return LARMOR_OK;
-    if (lmr_is_complex(weights->dtype))
+    if (!lmr_is_real(weights->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
     return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype,
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
@@ -297,6 +297,7 @@ larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nuff
                                      int64_t *bytes)
 {
     double making, held;
+    LMR_NEED(bytes);
     *bytes = 0;
     if (!dev || !opts || points < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz memory: a device, options and a number of points are needed");

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/status.h"
+#include "core/atomic.h"
 #include "nufft/kernels.h"
 #include "nufft/survey.h"
 #include "nufft/window.h"
@@ -420,27 +420,25 @@ static void print_all(const larmor_device *dev, const wisdom *own, wisdom *all, 
     for (int i = 0; i < all->count; i++) print_plan(f, name, threads, &all->entries[i]);
 }
 
+/* From before the file is read until it is replaced nobody else saves there: what they have would be lost. */
 static larmor_status write_file(const larmor_device *dev, const char *path, wisdom *all)
 {
-    char temporary[MOST_PATH + 8];
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    const int fd = mkstemp(temporary);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!f) {
-        const int why = errno;
-        if (fd >= 0) close(fd), unlink(temporary);
-        return LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(why));
-    }
+    enum { PATIENCE = 30 };
+    char *text = NULL;
+    size_t size = 0;
+    larmor_output *out;
+    larmor_status st = lmr_output_open(path, "", NULL, 1, PATIENCE, &out);
+    if (st) return lmr_fail_in(st, "wisdom");
+    FILE *f = open_memstream(&text, &size);
     reading r = {.own = all, .foreign = f};
-    const larmor_status st = read_file(dev, path, &r);
+    st = f ? read_file(dev, path, &r) : LMR_NO_MEMORY();
     if (!st) print_all(dev, dev->learnt, all, f);
-    int bad = st || ferror(f) || fflush(f) || fsync(fd);
-    const int why = errno;
-    bad |= fclose(f) != 0;
-    if (!bad && !rename(temporary, path)) return LARMOR_OK;
-    const int at_end = bad ? why : errno;
-    unlink(temporary);
-    return st ? st : LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(at_end));
+    if (f && fclose(f) && !st) st = LMR_NO_MEMORY();
+    if (!st) st = lmr_output_put(out, 0, text, size);
+    if (!st) st = lmr_output_commit(out);
+    larmor_output_free(out);
+    free(text);
+    return st;
 }
 
 larmor_status larmor_wisdom_save(larmor_device *dev, const char *path)

@@ -38,7 +38,10 @@ static larmor_status check(const larmor_phantom_state *s, double size)
 larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
                                     larmor_phantom **changed)
 {
+    LMR_NEED(changed);
     *changed = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(state);
     const double size = state->size != 0 ? state->size : 1;
     LMR_TRY(check(state, size));
     larmor_phantom *p = malloc(sizeof *p);
@@ -61,6 +64,7 @@ larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_
 
 void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_phantom_state *state)
 {
+    if (!course || !state) return;
     const double breath = pow(sin(M_PI * course->breaths * time), 4), x = fmax(0, (time - 0.1) / 0.3);
     for (int d = 0; d < 3; d++) state->shift[d] += course->drift[d] * time + course->breathing[d] * breath;
     state->degrees += course->degrees * time;

@@ -132,16 +132,15 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
 {
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     lmr_coils set;
-    larmor_array *out = NULL;
+    const larmor_shape whole = larmor_shape_append(shape, coils);
     double *wave = NULL;
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
-    LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(shape, coils), &out));
     const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
     const int side = 2 * set.order + 1;
-    wave = malloc((size_t)(side * nx) * 2 * sizeof *wave);
-    host = malloc(larmor_array_bytes(out));
+    wave = lmr_new(side * nx, 2 * sizeof *wave);
+    host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));
     if (!wave || !host) {
         st = LMR_NO_MEMORY();
         goto done;
@@ -153,19 +152,19 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
         }
     lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
                  &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host});
-    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
-    *maps = out, out = NULL;
+    st = larmor_array_upload(dev, dtype, whole, dtype, host, maps);
 done:
     free(host), free(wave);
     lmr_coils_free(&set);
-    larmor_array_free(out);
     return st;
 }
 
 larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                    larmor_array **maps)
 {
+    LMR_NEED(maps);
     *maps = NULL;
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
     const double one[3] = {1, 1, 1};
     return make_maps(dev, dtype, shape, one, coils, 1, maps);
@@ -174,7 +173,10 @@ larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmo
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
+    LMR_NEED(maps);
     *maps = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom coils", phantom->ndim, dtype, shape));
     for (int d = 0; extent && d < phantom->ndim; d++)
         if (!(extent[d] > 0 && extent[d] <= 100))

@@ -101,25 +101,22 @@ static void draw(const larmor_phantom *phantom, const grid *g, int threads, doub
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                    larmor_shape shape, larmor_array **image)
 {
+    LMR_NEED(image);
     *image = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
-    larmor_array *out;
-    LMR_TRY(larmor_array_create(dev, dtype, shape, &out));
-    const int64_t count = larmor_array_count(out);
-    double *picture = malloc((size_t)count * sizeof *picture);
-    void *host = malloc(larmor_array_bytes(out));
+    const int64_t count = larmor_shape_count(shape);
+    double *picture = lmr_new(count, sizeof *picture);
+    void *host = lmr_new(count, larmor_dtype_size(dtype));
     larmor_status st = host && picture ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) {
         const grid g = grid_of(shape);
         draw(phantom, &g, lmr_device_threads(dev), picture);
         for (int64_t i = 0; i < count; i++) lmr_put(host, dtype, i, picture[i], 0);
-        st = larmor_array_write(out, host, larmor_array_bytes(out));
+        st = larmor_array_upload(dev, dtype, shape, dtype, host, image);
     }
     free(host), free(picture);
-    if (st)
-        larmor_array_free(out);
-    else
-        *image = out;
     return st;
 }
 
@@ -172,19 +169,14 @@ static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *d
     lmr_coils set;
     lmr_spectrum spectrum = {0};
     larmor_array *out = NULL;
-    void *host = NULL;
+    void *host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
+    if (!host) return LMR_NO_MEMORY();
     larmor_status st;
     LMR_OR(done, lmr_coils_create(phantom->ndim, 0, 1, &set));
-    LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
-    host = malloc(larmor_array_bytes(out));
-    if (!host) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
                  &(coefficients){&spectrum, &g, fields, dtype, host});
-    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
+    LMR_OR(done, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_OR(done, transform(out, &g));
     *image = out, out = NULL;
 done:
@@ -200,9 +192,9 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
 {
     const grid inner = grid_of(shape), outer = grid_of(larmor_array_shape(from));
     const size_t voxel = larmor_dtype_size(from->dtype), row = voxel * (size_t)inner.n[0];
-    larmor_array *out = NULL;
-    char *in = malloc(larmor_array_bytes(from)), *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
-    larmor_status st = in && host ? larmor_array_read(from, in, larmor_array_bytes(from)) : LMR_NO_MEMORY();
+    char *in, *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
+    larmor_status st = larmor_array_download(from, from->dtype, &in);
+    if (!st && !host) st = LMR_NO_MEMORY();
     int64_t first[3];
     for (int d = 0; d < 3; d++) first[d] = outer.n[d] / 2 - inner.n[d] / 2;
     for (int64_t line = 0; !st && line < inner.n[1] * inner.n[2]; line++) {
@@ -210,20 +202,18 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
         const int64_t start = first[0] + outer.n[0] * (y + outer.n[1] * z);
         memcpy(host + row * (size_t)line, in + voxel * (size_t)start, row);
     }
-    if (!st) st = larmor_array_create(from->dev, from->dtype, shape, &out);
-    if (!st) st = larmor_array_write(out, host, larmor_array_bytes(out));
+    if (!st) st = larmor_array_upload(from->dev, from->dtype, shape, from->dtype, host, image);
     free(host), free(in);
-    if (st)
-        larmor_array_free(out);
-    else
-        *image = out;
     return st;
 }
 
 larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                          larmor_shape shape, larmor_array **image)
 {
+    LMR_NEED(image);
     *image = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
     if (fields == 1) return draw_series(phantom, dev, dtype, shape, 1, image);

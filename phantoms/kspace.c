@@ -49,17 +49,6 @@ void lmr_spectrum_at(const lmr_spectrum *s, const double k[3], double out[LMR_CO
     lmr_blobs_add_transform(s, k, out);
 }
 
-/* A host copy of a real array in double. */
-static larmor_status read_reals(const larmor_array *x, double **host)
-{
-    larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)x, LARMOR_F64, &wide)); /* it only counts x's references */
-    *host = malloc(larmor_array_bytes(wide) + 1);
-    const larmor_status st = *host ? larmor_array_read(wide, *host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
-    larmor_array_free(wide);
-    return st;
-}
-
 typedef struct sampling {
     const lmr_spectrum *spectrum;
     int64_t count;
@@ -94,7 +83,7 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
                                   larmor_dtype dtype, larmor_shape *shape)
 {
     const larmor_shape t = larmor_array_shape(traj);
-    if (lmr_is_complex(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
+    if (!lmr_is_real(larmor_array_dtype(traj)) || t.ndim != 3 || t.dim[0] != phantom->ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "phantom kspace: trajectory is %s, expected f32 or f64 [%d, samples, readouts]",
                         lmr_describe(traj).s, phantom->ndim);
@@ -112,37 +101,33 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
 {
     lmr_coils set;
     lmr_spectrum spectrum = {0};
-    larmor_array *out = NULL;
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
-    LMR_OR(done, larmor_array_create(dev, dtype, shape, &out));
-    host = malloc(larmor_array_bytes(out) + 1);
-    if (!host) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
+    host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
+    if (!host) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, dtype, host};
     lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all);
-    LMR_OR(done, larmor_array_write(out, host, larmor_array_bytes(out)));
-    *kspace = out, out = NULL;
+    st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 done:
     free(host);
     lmr_spectrum_free(&spectrum);
     lmr_coils_free(&set);
-    larmor_array_free(out);
     return st;
 }
 
 larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
                                     larmor_dtype dtype, larmor_array **kspace)
 {
+    LMR_NEED(kspace);
     *kspace = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(traj);
     larmor_shape shape;
     double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
-    larmor_status st = read_reals(traj, &points);
+    larmor_status st = larmor_array_download(traj, LARMOR_F64, &points);
     if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
     free(points);
     return st;
@@ -163,19 +148,24 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
                                                   const larmor_phantom_field *field, const larmor_array *times,
                                                   int coils, larmor_dtype dtype, larmor_array **kspace)
 {
+    LMR_NEED(kspace);
     *kspace = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(traj);
+    LMR_NEED(field);
+    LMR_NEED(times);
     larmor_shape shape;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
     const larmor_shape t = larmor_array_shape(times);
     const int64_t count = shape.dim[0] * shape.dim[1], each = larmor_array_count(times);
-    if (lmr_is_complex(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
+    if (!lmr_is_real(larmor_array_dtype(times)) || t.ndim < 1 || t.ndim > 2 || t.dim[0] != shape.dim[0] ||
         (t.ndim == 2 && t.dim[1] != shape.dim[1]))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
                         (long long)shape.dim[1]);
     double *points = NULL, *seconds = NULL, *turns = calloc((size_t)count + 1, sizeof *turns);
-    larmor_status st = turns ? read_reals(traj, &points) : LMR_NO_MEMORY();
-    if (!st) st = read_reals(times, &seconds);
+    larmor_status st = turns ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
+    if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
     if (!st) add_field(field, phantom->ndim, count, seconds, each, points, turns);
     if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, turns, coils, dtype, shape, kspace);
     free(turns), free(seconds), free(points);
@@ -185,22 +175,21 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
 larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
                                        larmor_shape shape, larmor_array **map)
 {
+    LMR_NEED(map);
     *map = NULL;
-    if (lmr_is_complex(dtype))
+    LMR_NEED(field);
+    LMR_NEED(dev);
+    if (!lmr_is_real(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
     LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
-    larmor_array *wide;
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, shape, &wide));
-    double *host = malloc(larmor_array_bytes(wide));
-    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < larmor_shape_count(shape); i++) {
+    double *host = lmr_new(larmor_shape_count(shape), sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
         host[i] = field->hz;
         for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
             host[i] += field->gradient[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
     }
-    if (!st) st = larmor_array_write(wide, host, larmor_array_bytes(wide));
-    if (!st) st = larmor_array_convert(wide, dtype, map);
+    const larmor_status st = larmor_array_upload(dev, dtype, shape, LARMOR_F64, host, map);
     free(host);
-    larmor_array_free(wide);
     return st;
 }

@@ -28,19 +28,17 @@ static void add_noise(void *self, int64_t i)
 
 larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
 {
+    LMR_NEED(x);
     if (!lmr_is_complex(x->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got %s, expected c64 or c128", lmr_describe(x).s);
     if (!(sigma >= 0 && sigma <= 1e300))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got sigma %g, expected a number >= 0", sigma);
     const size_t bytes = larmor_array_bytes(x);
     if (!bytes || sigma == 0) return LARMOR_OK;
-    void *host = malloc(bytes);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st = larmor_array_read(x, host, bytes);
-    if (!st) {
-        lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise, &(noise){host, x->dtype, sigma, seed});
-        st = larmor_array_write(x, host, bytes);
-    }
+    void *host;
+    LMR_TRY(larmor_array_download(x, x->dtype, &host));
+    lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise, &(noise){host, x->dtype, sigma, seed});
+    const larmor_status st = larmor_array_write(x, host, bytes);
     free(host);
     return st;
 }

@@ -22,6 +22,7 @@ static const struct {
 
 larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom)
 {
+    LMR_NEED(phantom);
     *phantom = NULL;
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -31,16 +31,13 @@ static double mean_signal(const double *image, const double *maps, int64_t voxel
     return inside ? sum / (double)inside : 0;
 }
 
-static larmor_status read_values(const larmor_array *x, double **host)
-{
-    *host = malloc(larmor_array_bytes(x));
-    return *host ? larmor_array_read(x, *host, larmor_array_bytes(x)) : LMR_NO_MEMORY();
-}
-
 larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_device *dev, larmor_shape shape,
                                          int coils, double snr, double *sigma)
 {
+    LMR_NEED(sigma);
     *sigma = 0;
+    LMR_NEED(phantom);
+    LMR_NEED(dev);
     if (!(snr > 0 && snr <= 1e300))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0",
                         snr);
@@ -48,10 +45,10 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
     double *density = NULL, *sensitivities = NULL;
     larmor_status st;
     LMR_OR(done, larmor_phantom_image(phantom, dev, LARMOR_C128, shape, &image));
-    LMR_OR(done, read_values(image, &density));
+    LMR_OR(done, larmor_array_download(image, LARMOR_C128, &density));
     if (coils) {
         LMR_OR(done, larmor_phantom_coils_around(phantom, dev, LARMOR_C128, shape, NULL, coils, &maps));
-        LMR_OR(done, read_values(maps, &sensitivities));
+        LMR_OR(done, larmor_array_download(maps, LARMOR_C128, &sensitivities));
     }
     const int64_t voxels = larmor_shape_count(shape);
     *sigma = mean_signal(density, sensitivities, voxels, coils) / (snr * sqrt((double)voxels));

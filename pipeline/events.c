@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/clock.h"
 #include "core/status.h"
-#include "recon/solve/solve.h"
 
 /* All series are taken to be equally long. */
 static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)

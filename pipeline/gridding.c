@@ -9,7 +9,7 @@ static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
     if (!w) return LARMOR_OK;
     larmor_array *complex;
-    LMR_TRY(larmor_array_convert((larmor_array *)(uintptr_t)w, larmor_array_dtype(kspace), &complex));
+    LMR_TRY(larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
     const larmor_status st = larmor_mul(complex, 0, kspace);
     larmor_array_free(complex);
     return st;
@@ -75,12 +75,11 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
                                        larmor_array *x)
 {
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
-    larmor_array *images = NULL, *sum = NULL, *before = NULL;
+    larmor_array *images = NULL, *sum = NULL;
     larmor_status st;
     LMR_OR(done,
            larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1), &images));
-    LMR_OR(done, larmor_array_slice(images, block, 1, &before));
-    LMR_OR(done, larmor_array_reshape(before, larmor_array_shape(x), &sum));
+    LMR_OR(done, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
         const int64_t count = coils - first < block ? coils - first : block;
         if (count < block) LMR_OR(done, larmor_zero(images));
@@ -90,7 +89,7 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
     }
     LMR_OR(done, divide_by_voxels(grid, x));
 done:
-    larmor_array_free(sum), larmor_array_free(before), larmor_array_free(images);
+    larmor_array_free(sum), larmor_array_free(images);
     return st;
 }
 

@@ -17,16 +17,14 @@ static larmor_status pick_spokes(const lmr_job *job, const larmor_array *all, co
                                  const larmor_encoding *enc, const larmor_grid *grid, int64_t samples,
                                  int64_t readouts, larmor_array **traj)
 {
-    double *from = malloc(larmor_array_bytes(all) + 1),
-           *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
+    double *from, *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
     larmor_status st;
-    if (!from || !to) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_read(all, from, larmor_array_bytes(all)));
+    LMR_OR(done, larmor_array_download(all, LARMOR_F64, &from));
+    if (!to) LMR_OR(done, LMR_NO_MEMORY());
     for (int64_t r = 0; r < readouts; r++)
         for (int64_t i = 0; i < 2 * samples; i++)
             to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), traj));
-    st = larmor_array_write(*traj, to, larmor_array_bytes(*traj));
+    st = larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), LARMOR_F64, to, traj);
 done:
     free(to), free(from);
     return st;

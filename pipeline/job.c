@@ -44,12 +44,7 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames)
 larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    larmor_array *slice;
-    *one = NULL;
-    LMR_TRY(larmor_array_slice(x, index, 1, &slice));
-    const larmor_status st = larmor_array_reshape(slice, larmor_shape_of(shape.ndim - 1, shape.dim), one);
-    larmor_array_free(slice);
-    return st;
+    return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
 }
 
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)

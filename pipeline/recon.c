@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
-#include "recon/solve/solve.h"
 
 void larmor_recon_free(larmor_recon *recon)
 {
@@ -126,6 +126,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
 {
     char name[64];
+    LMR_NEED(result);
     *result = (larmor_recon_result){.count = 0};
     LMR_TRY(check_series(recon, series));
     const double began = lmr_seconds();
@@ -173,6 +174,7 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
 {
     larmor_array *own = NULL;
     larmor_status st;
+    LMR_NEED(maps);
     *maps = NULL;
     if (!recon || !recon->run || !recon->job.maps || recon->job.sets)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
@@ -191,6 +193,7 @@ done:
 
 larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights)
 {
+    LMR_NEED(weights);
     *weights = NULL;
     if (!recon || !recon->run || !recon->job.weights)
         return LMR_FAIL(LARMOR_ERR_ARG,

@@ -3,20 +3,11 @@
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("frames", LMR_FRAMES_ABI, &lmr_cpu_frames_f32, &lmr_cpu_frames_f64);
-}
 
 larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_frames_kernels **kernels)
 {
-    pthread_once(&registered, register_kernels);
-    *kernels = dev->be->table("frames", LMR_FRAMES_ABI, lmr_precision(dtype));
+    *kernels = LMR_KERNELS(dev, frames, LMR_FRAMES_ABI, lmr_precision(dtype));
     if (*kernels) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for series of images; use cpu",
                     larmor_device_spec(dev));
@@ -27,13 +18,12 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
 {
     const int64_t s = w->shape.dim[0], count = w->shape.dim[1];
     const double floor = (double)s * DBL_EPSILON;
-    double *host = malloc(larmor_array_bytes(w) + 1);
-    if (!host) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(w, host, larmor_array_bytes(w));
-    for (int64_t i = 0; !st && i < s * count; i++)
+    double *host;
+    LMR_TRY(larmor_array_download(w, LARMOR_F64, &host));
+    for (int64_t i = 0; i < s * count; i++)
         if (host[i] > floor * host[s - 1 + i / s * s]) *sum += sqrt(host[i]);
     free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Eigenvalues w [s, count] and vectors g [s, s, count] of the smaller Gram matrices of x. */

@@ -2,19 +2,10 @@
 #include "recon/inputs.h"
 
 #include <math.h>
-#include <pthread.h>
-
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
-
-static void register_kernels(void)
-{
-    lmr_cpu_register("recon", LMR_RECON_ABI, &lmr_cpu_recon_f32, &lmr_cpu_recon_f64);
-}
 
 larmor_status lmr_recon_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_recon_kernels **kernels)
 {
-    pthread_once(&registered, register_kernels);
-    *kernels = dev->be->table("recon", LMR_RECON_ABI, lmr_precision(dtype));
+    *kernels = LMR_KERNELS(dev, recon, LMR_RECON_ABI, lmr_precision(dtype));
     if (*kernels) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for reconstruction; use cpu",
                     larmor_device_spec(dev));
@@ -34,13 +25,12 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
 {
     *out = NULL;
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no %s given, expected a real array", who, what);
-    if (lmr_is_complex(x->dtype))
+    if (!lmr_is_real(x->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %s, expected f32 or f64", who, what, lmr_describe(x).s);
     larmor_array *wide;
     int64_t index;
     double bad;
-    LMR_TRY(
-        larmor_array_convert((larmor_array *)(uintptr_t)x, LARMOR_F64, &wide)); /* it only counts x's references */
+    LMR_TRY(larmor_array_convert(x, LARMOR_F64, &wide));
     larmor_status st = lmr_find_outlier(wide, -INFINITY, &index, &bad);
     if (!st && index >= 0)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s holds %g at element %lld, expected finite numbers", who, what, bad,

@@ -7,7 +7,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_SPARSE_ABI 1
+#define LMR_SPARSE_ABI 2
 
 /* Axes of an array of n numbers along which differences are taken: element i has place i / step % length. */
 typedef struct lmr_axes {
@@ -37,8 +37,6 @@ typedef struct lmr_sparse_kernels {
     /* y[i,g] <- x[i,g] max(0, 1 - t / |x_i|), 0 where x_i is 0; t >= 0; y may be x. The proximal map of t sum |x_i|.
      */
     larmor_status (*shrink_groups)(void *ctx, int64_t n, int64_t groups, double t, const void *x, void *y);
-    /* y[i,g] <- x[i,g] min(1, t / |x_i|); t >= 0; y may be x. The projection onto all |x_i| <= t. */
-    larmor_status (*project_groups)(void *ctx, int64_t n, int64_t groups, double t, const void *x, void *y);
     /* out (host) <- sum_i |x_i|, summed in double; waits. */
     larmor_status (*sum_norms)(void *ctx, int64_t n, int64_t groups, const void *x, double *out);
 

@@ -70,6 +70,7 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
                                   int64_t *bytes)
 {
     double total, toeplitz = 0;
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
     const int wanted = lmr_sense_wants_toeplitz(p, opts), sure = opts && opts->toeplitz > 0;
@@ -80,6 +81,7 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
 
 larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
     larmor_problem doubled = *p;
@@ -109,6 +111,7 @@ static double coarse_maps(larmor_shape image)
 
 larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
     larmor_problem doubled = *p;
@@ -126,6 +129,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
 larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,
                                   int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
     int64_t n[3] = {1, 1, 1}, weights;
@@ -158,6 +162,7 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
 larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *p, const larmor_extent_opts *opts,
                                    int64_t *bytes)
 {
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
     const double most = opts && opts->most > 0 ? opts->most : LMR_EXTENT_MOST;

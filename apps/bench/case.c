@@ -67,12 +67,8 @@ int64_t bench_case_modes(const bench_case *c)
 
 static larmor_status put(larmor_device *dev, const larmor_array *host, larmor_array **out)
 {
-    larmor_status st = larmor_array_create(dev, larmor_array_dtype(host), larmor_array_shape(host), out);
-    if (!st) st = larmor_array_write(*out, larmor_array_data(host), larmor_array_bytes(host));
-    if (!st) return st;
-    larmor_array_free(*out);
-    *out = NULL;
-    return st;
+    const larmor_dtype dtype = larmor_array_dtype(host);
+    return larmor_array_upload(dev, dtype, larmor_array_shape(host), dtype, larmor_array_data(host), out);
 }
 
 larmor_status bench_reals(larmor_device *dev, int is_double, larmor_array *host, larmor_array **out)

@@ -49,18 +49,13 @@ static larmor_shape squeeze(larmor_shape shape)
 
 static larmor_status load(const char *path, larmor_device *dev, picture *p)
 {
-    larmor_array *read = NULL, *x = NULL;
-    larmor_status st = larmor_image_read(path, dev, &read);
-    if (!st) st = larmor_array_convert(read, LARMOR_C128, &x);
-    if (!st) {
-        p->shape = squeeze(larmor_array_shape(x));
-        p->count = larmor_array_count(x);
-        p->value = malloc(larmor_array_bytes(x) + 1);
-        st = p->value ? larmor_array_read(x, p->value, larmor_array_bytes(x))
-                      : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    }
+    larmor_array *x;
+    larmor_status st = larmor_image_read(path, dev, &x);
+    if (st) return st;
+    p->shape = squeeze(larmor_array_shape(x));
+    p->count = larmor_array_count(x);
+    st = larmor_array_download(x, LARMOR_C128, &p->value);
     larmor_array_free(x);
-    larmor_array_free(read);
     return st;
 }
 
@@ -83,8 +78,7 @@ static larmor_status keep_inside(larmor_device *dev, int64_t dims, picture *p)
 {
     const size_t bytes = (size_t)p->count * sizeof *p->value;
     larmor_array *x;
-    larmor_status st = larmor_array_create(dev, LARMOR_C128, p->shape, &x);
-    if (!st) st = larmor_array_write(x, p->value, bytes);
+    larmor_status st = larmor_array_upload(dev, LARMOR_C128, p->shape, LARMOR_C128, p->value, &x);
     if (!st) st = larmor_band_limit(x, (1u << dims) - 1);
     if (!st) st = larmor_array_read(x, p->value, bytes);
     larmor_array_free(x);

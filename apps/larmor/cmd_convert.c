@@ -131,7 +131,7 @@ static larmor_status read_complex(const char *path, larmor_device *dev, larmor_a
         return larmor_fail(LARMOR_ERR_FORMAT, "%s: single precision expected.", path);
     }
     if (!st) st = larmor_array_convert(read, LARMOR_C64, x);
-    if (!st) st = scan_to_host(*x, host);
+    if (!st) st = larmor_array_download(*x, LARMOR_C64, host);
     larmor_array_free(read);
     return st;
 }

@@ -56,12 +56,12 @@ static const app_option options[] = {
 static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape *shape, double **out)
 {
     larmor_device *host = NULL;
-    larmor_array *x = NULL, *wide = NULL;
+    larmor_array *x = NULL;
     double _Complex *values = NULL;
     *out = NULL;
     larmor_status st = larmor_device_open("cpu", &host);
     if (!st) st = larmor_image_read(path, host, &x);
-    if (!st) st = larmor_array_convert(x, LARMOR_C128, &wide);
+    if (!st) st = larmor_array_download(x, LARMOR_C128, &values);
     if (st) goto done;
     *shape = larmor_array_shape(x);
     const int64_t rows = shape->ndim ? shape->dim[0] : 1, count = larmor_array_count(x) / rows;
@@ -71,10 +71,8 @@ static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape 
                          (long long)rows, *ndim > 3 ? 3 : *ndim, *ndim < 3 || *ndim > 3 ? " to 3" : "");
         goto done;
     }
-    values = malloc((size_t)(rows * count) * sizeof *values + 1);
     *out = malloc((size_t)(*ndim * count) * sizeof **out + 1);
-    st = values && *out ? larmor_array_read(wide, values, larmor_array_bytes(wide))
-                        : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!*out) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; !st && i < rows * count; i++) {
         const int64_t d = i % rows;
         const double value = creal(values[i]);
@@ -88,7 +86,7 @@ static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape 
     }
 done:
     free(values);
-    larmor_array_free(wide), larmor_array_free(x), larmor_device_free(host);
+    larmor_array_free(x), larmor_device_free(host);
     return st;
 }
 
@@ -106,9 +104,8 @@ static larmor_status read_points(const char *path, larmor_device *dev, int *ndim
     if (!st) {
         p->shape = larmor_shape_of(shape.ndim - 1, shape.dim + 1);
         p->count = larmor_shape_count(p->shape);
-        st = larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), &p->array);
+        st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(*ndim, p->count), LARMOR_F64, k, &p->array);
     }
-    if (!st) st = larmor_array_write(p->array, k, larmor_array_bytes(p->array));
     free(k);
     return st;
 }

@@ -32,13 +32,12 @@ static larmor_status with_three_components(larmor_array *traj, larmor_array **ou
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
     double *k = NULL, *padded = calloc((size_t)(3 * points) + 1, sizeof *padded);
-    larmor_status st = padded ? scan_to_host_f64(traj, &k) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_status st =
+        padded ? larmor_array_download(traj, LARMOR_F64, &k) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; !st && i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
     *out = NULL;
-    if (!st)
-        st = larmor_array_create(larmor_array_device(traj), LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]),
-                                 out);
-    if (!st) st = larmor_array_write(*out, padded, larmor_array_bytes(*out));
+    const larmor_shape three = LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]);
+    if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, three, LARMOR_F64, padded, out);
     free(k);
     free(padded);
     return st;

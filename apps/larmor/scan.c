@@ -50,32 +50,6 @@ double scan_unit(const char *unit, double n, double fov_mm)
     return 1;
 }
 
-static larmor_status read_all(const larmor_array *x, void **host)
-{
-    const size_t bytes = larmor_array_bytes(x);
-    *host = malloc(bytes + 1);
-    return *host ? larmor_array_read(x, *host, bytes) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-}
-
-larmor_status scan_to_host(const larmor_array *x, float **host)
-{
-    void *values;
-    const larmor_status st = read_all(x, &values);
-    *host = values;
-    return st;
-}
-
-larmor_status scan_to_host_f64(larmor_array *x, double **host)
-{
-    void *values = NULL;
-    larmor_array *wide;
-    larmor_status st = larmor_array_convert(x, LARMOR_F64, &wide);
-    if (!st) st = read_all(wide, &values);
-    larmor_array_free(wide);
-    *host = values;
-    return st;
-}
-
 /* ISMRMRD keeps the coils of a readout together, larmor the readouts of a coil. */
 static void gather(const scan_source *s, int64_t readout, float *data, float *traj)
 {

@@ -67,8 +67,4 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *source);
 /* What 1/FOV is in another unit of larmor_raw_opts; n: matrix, fov_mm: field of view in that direction. */
 double scan_unit(const char *unit, double n, double fov_mm);
 
-/* A copy of a c64 array's values, or of any real array's as doubles; free() it. */
-larmor_status scan_to_host(const larmor_array *x, float **host);
-larmor_status scan_to_host_f64(larmor_array *x, double **host);
-
 #endif

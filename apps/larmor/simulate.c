@@ -160,8 +160,7 @@ static larmor_status off_resonant_kspace(const simulation *m, const larmor_phant
     double *seconds = malloc((size_t)m->samples * sizeof *seconds);
     larmor_status st = seconds ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; !st && i < m->samples; i++) seconds[i] = 1e-6 * m->s->dwell * (double)(i - centre_sample(m));
-    if (!st) st = larmor_array_create(m->dev, LARMOR_F64, LARMOR_SHAPE(m->samples), &times);
-    if (!st) st = larmor_array_write(times, seconds, larmor_array_bytes(times));
+    if (!st) st = larmor_array_upload(m->dev, LARMOR_F64, LARMOR_SHAPE(m->samples), LARMOR_F64, seconds, &times);
     if (!st)
         st = larmor_phantom_kspace_off_resonance(object, traj, &field, times, (int)m->s->coils, LARMOR_C64, kspace);
     larmor_array_free(times);
@@ -258,7 +257,7 @@ static larmor_status append_noise_scan(simulation *m)
         st = larmor_phantom_noise(noise, m->sigma * sqrt(s->dwell / s->noise_dwell * NOISE_BANDWIDTH),
                                   (uint64_t)s->seed + UINT64_C(0x6e6f697365));
     if (!st) st = silence(m, m->noiseless, noise);
-    if (!st) st = scan_to_host(noise, &host);
+    if (!st) st = larmor_array_download(noise, LARMOR_C64, &host);
     larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
                             .samples = (int)s->noise_samples,
                             .coils = m->coils,
@@ -307,8 +306,8 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
     uint64_t *flags = NULL;
     larmor_status st = noisy_kspace(m, exact, slice_density(m, slice),
                                     s->seed + 1 + repetition * s->slices + slice + separate, &kspace);
-    if (!st) st = scan_to_host(kspace, &host);
-    if (!st) st = scan_to_host_f64(m->traj, &traj);
+    if (!st) st = larmor_array_download(kspace, LARMOR_C64, &host);
+    if (!st) st = larmor_array_download(m->traj, LARMOR_F64, &traj);
     if (!st && s->trajectory.calibration.count) st = line_flags(m, traj, which, &flags);
     scan_source source = {.data = host,
                           .traj = traj,

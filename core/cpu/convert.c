@@ -17,11 +17,15 @@ larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const voi
 {
     const float *narrow = x;
     const double *wide = x;
+    const int64_t *whole = from == LARMOR_I64 ? x : NULL;
     const int wide_in = is_double(from), wide_out = is_double(to), parts = parts_of(from), stride = parts_of(to);
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if (n > SERIAL)
     for (int64_t i = 0; i < n; i++)
         for (int p = 0; p < stride; p++) {
-            const double value = p >= parts ? 0 : wide_in ? wide[parts * i + p] : (double)narrow[parts * i + p];
+            const double value = p >= parts ? 0
+                                 : whole    ? (double)whole[i]
+                                 : wide_in  ? wide[parts * i + p]
+                                            : (double)narrow[parts * i + p];
             if (wide_out)
                 ((double *)y)[stride * i + p] = value;
             else
@@ -36,7 +40,9 @@ larmor_status lmr_cpu_fill(void *ctx, int64_t n, larmor_dtype type, double value
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if (n > SERIAL)
     for (int64_t i = 0; i < parts * n; i++) {
         const double v = i % parts ? 0 : value;
-        if (wide)
+        if (type == LARMOR_I64)
+            ((int64_t *)x)[i] = (int64_t)value;
+        else if (wide)
             ((double *)x)[i] = v;
         else
             ((float *)x)[i] = (float)v;

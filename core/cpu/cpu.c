@@ -2,7 +2,6 @@
 #include "core/cpu/cpu.h"
 
 #include <omp.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,36 +148,6 @@ static larmor_status sync_cpu(void *ctx)
     return LARMOR_OK;
 }
 
-/* Higher layers' tables: written once per layer at start-up, under the lock. */
-enum { MAX_LAYERS = 32 };
-static struct layer {
-    const char *name;
-    uint32_t abi;
-    const void *table[LMR_PRECISIONS];
-} layers[MAX_LAYERS];
-static pthread_mutex_t layers_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void lmr_cpu_register(const char *name, uint32_t abi, const void *f32, const void *f64)
-{
-    pthread_mutex_lock(&layers_lock);
-    for (int i = 0; i < MAX_LAYERS; i++) {
-        if (layers[i].name && strcmp(layers[i].name, name) != 0) continue;
-        layers[i] = (struct layer){name, abi, {f32, f64}};
-        break;
-    }
-    pthread_mutex_unlock(&layers_lock);
-}
-
-static const void *table(const char *name, uint32_t abi, int precision)
-{
-    const void *found = NULL;
-    pthread_mutex_lock(&layers_lock);
-    for (int i = 0; i < MAX_LAYERS && layers[i].name; i++)
-        if (!strcmp(layers[i].name, name) && layers[i].abi == abi) found = layers[i].table[precision];
-    pthread_mutex_unlock(&layers_lock);
-    return found;
-}
-
 const lmr_backend lmr_cpu_backend = {
     .abi = LMR_BACKEND_ABI,
     .name = "cpu",
@@ -200,5 +169,4 @@ const lmr_backend lmr_cpu_backend = {
     .conv = {&lmr_cpu_conv_f32, &lmr_cpu_conv_f64},
     .la = {&lmr_cpu_la_f32, &lmr_cpu_la_f64},
     .mark = &lmr_cpu_mark,
-    .table = table,
 };

@@ -17,6 +17,11 @@ extern const lmr_mark lmr_cpu_mark;
 
 /* Ask for large pages under a large block that nothing was written to yet: fewer page faults, fewer misses. */
 void lmr_cpu_large_pages(void *block, size_t bytes);
+
+/* Held while FFTW makes or destroys plans. */
+void lmr_cpu_fftw_lock(void);
+void lmr_cpu_fftw_unlock(void);
+
 /* One FFT of n contiguous numbers by the calling thread alone, from one array to another, both aligned to 64 bytes.
  */
 typedef struct lmr_cpu_line {

@@ -1,10 +1,11 @@
 /* FFTs on the processor through FFTW. Plans are estimated, never timed, so that the same build gives the same bits.
- * Arrays of several axes are transformed axis by axis in groups of contiguous lines, which columns are copied to and
- * from: FFTW's own estimate for them is several times slower, and a band leaves lines out.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Arrays are transformed axis by axis in groups of contiguous lines, which columns are copied to and from: FFTW's own
+ * estimate for them is several times slower, and a band leaves lines out. A single long line becomes a matrix, whose
+ * columns and rows are transformed (Bailey, J. Supercomputing 4, 23 (1990)). The threads are OpenMP's and never FFTW's,
+ * whose choice of algorithm depends on their number. SPDX-License-Identifier: Apache-2.0 */
 #include <fftw3.h>
+#include <math.h>
 #include <omp.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@
 #define FFTW(name) fftw_##name
 #endif
 
-/* Lines at a time; the longest lines, beyond which FFTW arranges its own; cells that are not worth a second thread;
- * bytes of an array that one thread does as a whole. */
-enum { TOGETHER = 8, LONGEST = 1 << 15, SERIAL_WORK = 1 << 13, MOST_BYTES = 4 << 20 };
+/* Lines at a time; the longest lines, beyond which one becomes a matrix; the longest side of that; cells that are not
+ * worth a second thread; bytes of an array that one thread does as a whole. */
+enum { TOGETHER = 8, LONGEST = 1 << 15, LONGEST_SIDE = 1 << 18, SERIAL_WORK = 1 << 13, MOST_BYTES = 4 << 20 };
 
 typedef struct pair {
     real re, im;
@@ -33,21 +34,40 @@ typedef struct bench {
 
 typedef struct transform {
     int ndim, threads;
-    int64_t dim[3], batch;
-    FFTW(plan) whole[2];              /* forward, backward: all axes by FFTW; NULL for an empty transform, or with: */
-    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and TOGETHER ones */
+    int64_t dim[3], batch;            /* lines of one axis are the rows of one plane: their batch is dim[1] */
+    FFTW(plan) whole[2];              /* forward, backward: all axes of one array by FFTW; or */
+    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and TOGETHER ones; NULL for an axis of 1 */
+    int64_t side[2];                  /* of the matrix that a long line is; else 0 */
     int64_t pitch;                    /* between the lines of a bench */
-    char *memory;
+    char *memory;                     /* the threads' benches */
+    pair *matrix;
+    double (*roots)[2]; /* exp(2 pi i j / n) for j below step, then for all multiples of step */
+    int64_t step;
 } transform;
 
-/* FFTW's planner is the one part of it that is not safe to call from several threads. */
-static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int threads_work;
-
-static void init_threads(void)
+/* FFTW's planner serves all of the process, the host program's own plans too: it is made safe when the library is
+ * loaded, as nobody plans yet. */
+__attribute__((constructor)) static void share_planner(void)
 {
-    threads_work = FFTW(init_threads)();
+    FFTW(make_planner_thread_safe)();
+}
+
+/* Threads that the host program has asked FFTW for; FFTW has had the question since 3.3.9. */
+extern int FFTW(planner_nthreads)(void) __attribute__((weak));
+
+/* Between the two FFTW plans for one thread, whatever the host program has asked it for. */
+static int begin_planning(void)
+{
+    lmr_cpu_fftw_lock();
+    const int threads = FFTW(planner_nthreads) ? FFTW(planner_nthreads)() : 1;
+    if (threads > 1) FFTW(plan_with_nthreads)(1);
+    return threads;
+}
+
+static void end_planning(int threads)
+{
+    if (threads > 1) FFTW(plan_with_nthreads)(threads);
+    lmr_cpu_fftw_unlock();
 }
 
 /* ---- plans ---- */
@@ -57,7 +77,7 @@ static void destroy(void *ctx, void *plan)
     (void)ctx;
     transform *t = plan;
     if (!t) return;
-    pthread_mutex_lock(&planner);
+    lmr_cpu_fftw_lock();
     for (int s = 0; s < 2; s++) {
         if (t->whole[s]) FFTW(destroy_plan)(t->whole[s]);
         for (int a = 0; a < 3; a++) {
@@ -65,11 +85,11 @@ static void destroy(void *ctx, void *plan)
             if (t->many[a][s]) FFTW(destroy_plan)(t->many[a][s]);
         }
     }
-    pthread_mutex_unlock(&planner);
-    free(t->memory), free(t);
+    lmr_cpu_fftw_unlock();
+    free(t->roots), free(t->matrix), free(t->memory), free(t);
 }
 
-static larmor_status plan_whole(transform *t, void *probe)
+static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
 {
     FFTW(iodim64) dims[3];
     int64_t stride = 1;
@@ -77,43 +97,63 @@ static larmor_status plan_whole(transform *t, void *probe)
         dims[t->ndim - 1 - a] = (FFTW(iodim64)){t->dim[a], stride, stride}; /* FFTW wants the slowest first */
         stride *= t->dim[a];
     }
-    const FFTW(iodim64) many = {t->batch, stride, stride};
-    /* threads hardly help a short line, and FFTW rounds otherwise with some numbers of them */
-    if (threads_work) FFTW(plan_with_nthreads)(t->batch == 1 && stride <= LONGEST ? 1 : t->threads);
+    const int alike = t->batch == 1 || cells * (int64_t)sizeof(pair) % 16 == 0; /* the arrays' alignment */
+    const unsigned flags = FFTW_ESTIMATE | (alike ? 0 : FFTW_UNALIGNED);
     for (int s = 0; s < 2; s++) {
-        t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 1, &many, probe, probe, s ? 1 : -1, FFTW_ESTIMATE);
+        t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 0, NULL, probe, probe, s ? 1 : -1, flags);
         if (!t->whole[s]) return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for this size");
     }
     return LARMOR_OK;
 }
 
-static larmor_status plan_axis(transform *t, int a, void *in, void *out)
+static larmor_status plan_axis(transform *t, int a, int64_t n, void *in, void *out)
 {
-    const FFTW(iodim64) line = {t->dim[a], 1, 1}, many = {TOGETHER, t->pitch, t->pitch};
-    if (threads_work) FFTW(plan_with_nthreads)(1);
+    const FFTW(iodim64) line = {n, 1, 1}, many = {TOGETHER, t->pitch, t->pitch};
     for (int s = 0; s < 2; s++) {
         t->one[a][s] = FFTW(plan_guru64_dft)(1, &line, 0, NULL, in, out, s ? 1 : -1, FFTW_ESTIMATE);
         t->many[a][s] = FFTW(plan_guru64_dft)(1, &line, 1, &many, in, out, s ? 1 : -1, FFTW_ESTIMATE);
         if (!t->one[a][s] || !t->many[a][s])
-            return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)t->dim[a]);
+            return LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)n);
     }
     return LARMOR_OK;
 }
 
 /* An estimate looks at the addresses' alignment, not at the memory. */
-static larmor_status make_plans(transform *t, int by_lines)
+static larmor_status make_plans(transform *t, int64_t cells)
 {
     char *probe = aligned_alloc(64, 128);
     larmor_status st = LARMOR_OK;
     if (!probe) return LMR_NO_MEMORY();
-    pthread_once(&once, init_threads);
-    pthread_mutex_lock(&planner);
-    if (!by_lines) st = plan_whole(t, probe);
-    for (int a = 0; a < 3 && by_lines && !st; a++)
-        if (t->dim[a] > 1) st = plan_axis(t, a, probe, probe + 64);
-    pthread_mutex_unlock(&planner);
+    const int threads = begin_planning();
+    if (!t->memory) st = plan_whole(t, cells, probe);
+    for (int a = 0; a < t->ndim && t->memory && !t->side[0] && !st; a++)
+        if (t->dim[a] > 1) st = plan_axis(t, a, t->dim[a], probe, probe + 64);
+    for (int a = 0; a < 2 && t->side[0] && !st; a++) st = plan_axis(t, a, t->side[a], probe, probe + 64);
+    end_planning(threads);
     free(probe);
     return st;
+}
+
+/* The sides of a matrix of n cells, nearly square; 0 if n has no such factors. */
+static void find_sides(int64_t n, int64_t side[2])
+{
+    int64_t first = (int64_t)sqrt((double)n);
+    while (first > 1 && n % first) first--;
+    if (n / first <= LONGEST_SIDE) side[0] = first, side[1] = n / first;
+}
+
+static larmor_status make_matrix(transform *t, int64_t n)
+{
+    t->step = 1;
+    while (t->step * t->step < n) t->step *= 2;
+    const int64_t multiples = (n - 1) / t->step + 1;
+    t->matrix = lmr_new(n, sizeof *t->matrix), t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
+    if (!t->matrix || !t->roots) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < t->step + multiples; i++) {
+        const double turns = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
+        t->roots[i][0] = cos(6.283185307179586477 * turns), t->roots[i][1] = sin(6.283185307179586477 * turns);
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status arrange(transform *t)
@@ -126,13 +166,23 @@ static larmor_status arrange(transform *t)
     if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(pair))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
     if (!total) return LARMOR_OK;
-    const int by_lines = t->ndim > 1 && longest <= LONGEST;
-    if (by_lines) {
+    /* of several lines each is done by one thread as long as it fits into its cache */
+    if (t->ndim == 1 && longest > (t->batch > 1 ? MOST_BYTES / (int64_t)sizeof(pair) : LONGEST))
+        find_sides(longest, t->side);
+    if (t->side[0]) {
+        LMR_TRY(make_matrix(t, longest));
+        longest = t->side[1];
+    } else if (t->ndim == 1 && longest <= LONGEST) {
+        const int64_t groups = (t->batch + TOGETHER - 1) / TOGETHER;
+        if (groups < t->threads) t->threads = (int)groups; /* who has nothing to do needs no bench */
+        t->dim[1] = t->batch, t->batch = 1;
+    }
+    if (t->side[0] || longest <= LONGEST) {
         t->pitch = longest / TOGETHER * TOGETHER + 2 * TOGETHER; /* whole cache lines, never a power of two */
         t->memory = aligned_alloc(64, (size_t)(2 * TOGETHER * t->pitch * t->threads) * sizeof(pair));
         if (!t->memory) return LMR_NO_MEMORY();
     }
-    return make_plans(t, by_lines);
+    return make_plans(t, cells);
 }
 
 static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
@@ -181,14 +231,13 @@ static int64_t member(part p, int64_t i)
     return i < p.low ? i : i - p.low + p.high;
 }
 
-static void turn(const task *k, int a, const bench *b, int64_t count)
+static void turn(const transform *t, int sign, int a, const bench *b, int64_t count)
 {
-    const transform *t = k->t;
     if (count == TOGETHER)
-        FFTW(execute_dft)(t->many[a][k->sign], (void *)b->in, (void *)b->out);
+        FFTW(execute_dft)(t->many[a][sign], (void *)b->in, (void *)b->out);
     else
         for (int64_t i = 0; i < count; i++)
-            FFTW(execute_dft)(t->one[a][k->sign], (void *)(b->in + i * t->pitch), (void *)(b->out + i * t->pitch));
+            FFTW(execute_dft)(t->one[a][sign], (void *)(b->in + i * t->pitch), (void *)(b->out + i * t->pitch));
 }
 
 static int64_t group(int64_t total, int64_t first)
@@ -201,7 +250,7 @@ static void turn_rows(const task *k, const bench *b, pair *plane, int64_t first)
 {
     const int64_t n = k->t->dim[0], count = group(k->count[1], first);
     const part from = k->from[0], to = k->to[0];
-    if (n == 1) return;
+    if (!k->t->one[0][0]) return;
     for (int64_t i = 0; i < count; i++) {
         pair *line = b->in + i * k->t->pitch;
         const pair *row = plane + member(k->lines[1], first + i) * n;
@@ -209,7 +258,7 @@ static void turn_rows(const task *k, const bench *b, pair *plane, int64_t first)
         memset(line + from.low, 0, (size_t)(from.high - from.low) * sizeof *row);
         memcpy(line + from.high, row + from.high, (size_t)(n - from.high) * sizeof *row);
     }
-    turn(k, 0, b, count);
+    turn(k->t, k->sign, 0, b, count);
     for (int64_t i = 0; i < count; i++) {
         const pair *line = b->out + i * k->t->pitch;
         pair *row = plane + member(k->lines[1], first + i) * n;
@@ -245,12 +294,12 @@ static void turn_columns(const task *k, int a, const bench *b, pair *columns, in
 {
     const int64_t n = k->t->dim[a], pitch = k->t->pitch, count = group(total, first);
     const part from = k->from[a], to = k->to[a];
-    if (n == 1) return;
+    if (!k->t->one[a][0]) return;
     gather(b->in, pitch, columns + first, total, count, 0, from.low);
     for (int64_t c = 0; c < count; c++)
         memset(b->in + c * pitch + from.low, 0, (size_t)(from.high - from.low) * sizeof(pair));
     gather(b->in, pitch, columns + first, total, count, from.high, n);
-    turn(k, a, b, count);
+    turn(k->t, k->sign, a, b, count);
     scatter(b->out, pitch, columns + first, total, count, 0, to.low);
     scatter(b->out, pitch, columns + first, total, count, to.high, n);
 }
@@ -349,6 +398,50 @@ static void turn_all(const task *k)
     }
 }
 
+/* ---- one long line ---- */
+
+/* out[i, c] <- out[i, c] exp(+-2 pi i (first + c) i / n): what lies between the transforms of columns and rows. */
+static void turn_between(const transform *t, int sign, const bench *b, int64_t first, int64_t count)
+{
+    const double(*fine)[2] = (const double(*)[2])t->roots, (*coarse)[2] = fine + t->step;
+    for (int64_t c = 0; c < count; c++) {
+        pair *line = b->out + c * t->pitch;
+        for (int64_t i = 0, at = 0; i < t->side[1]; i++, at += first + c) {
+            const double *f = fine[at % t->step], *g = coarse[at / t->step];
+            const double re = f[0] * g[0] - f[1] * g[1], im = f[0] * g[1] + f[1] * g[0], turned = sign ? im : -im;
+            const pair v = line[i];
+            line[i].re = (real)(v.re * re - v.im * turned), line[i].im = (real)(v.re * turned + v.im * re);
+        }
+    }
+}
+
+/* Number i of the line is cell (i % side[0], i / side[0]) of a matrix; frequency k comes to (k / side[1], k % side[1]). */
+static void turn_line(const transform *t, int sign, pair *line)
+{
+    const int64_t columns = t->side[0], rows = t->side[1], size = 2 * TOGETHER * t->pitch;
+#pragma omp parallel num_threads(t->threads)
+    {
+        pair *own = (pair *)t->memory + omp_get_thread_num() * size;
+        const bench b = {own, own + TOGETHER * t->pitch};
+#pragma omp for schedule(static)
+        for (int64_t first = 0; first < columns; first += TOGETHER) {
+            const int64_t count = group(columns, first);
+            gather(b.in, t->pitch, line + first, columns, count, 0, rows);
+            turn(t, sign, 1, &b, count);
+            turn_between(t, sign, &b, first, count);
+            scatter(b.out, t->pitch, t->matrix + first, columns, count, 0, rows);
+        }
+#pragma omp for schedule(static)
+        for (int64_t first = 0; first < rows; first += TOGETHER) {
+            const int64_t count = group(rows, first);
+            for (int64_t i = 0; i < count; i++)
+                memcpy(b.in + i * t->pitch, t->matrix + (first + i) * columns, (size_t)columns * sizeof *line);
+            turn(t, sign, 0, &b, count);
+            scatter(b.out, t->pitch, line + first, rows, count, 0, columns);
+        }
+    }
+}
+
 /* Zeros where a line outside of the band, or a part of one, is. */
 static void clear_beyond(const transform *t, const int64_t keep[3], pair *data)
 {
@@ -368,10 +461,11 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
 {
     (void)ctx;
     const transform *t = plan_;
-    if (t->memory) {
+    const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2];
+    if (t->memory && !t->side[0]) {
         task k = {.t = t, .data = data, .inward = inward, .sign = sign > 0};
         for (int a = 0; a < 3; a++) {
-            const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : 1;
+            const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : n;
             k.lines[a] = part_of(n, kept), k.count[a] = kept;
             k.from[a] = inward ? part_of(n, n) : k.lines[a];
             k.to[a] = inward ? k.lines[a] : part_of(n, n);
@@ -380,10 +474,14 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
         return LARMOR_OK;
     }
     const FFTW(plan) chosen = t->whole[sign > 0];
-    if (!chosen) return LARMOR_OK;
-    if ((uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
+    if (chosen && (uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
     if (!inward) clear_beyond(t, keep, data);
-    FFTW(execute_dft)(chosen, data, data);
+    if (t->side[0])
+        for (int64_t i = 0; i < t->batch; i++) turn_line(t, sign > 0, (pair *)data + i * cells);
+    if (!chosen) return LARMOR_OK;
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+    for (int64_t i = 0; i < t->batch; i++)
+        FFTW(execute_dft)(chosen, (void *)((pair *)data + i * cells), (void *)((pair *)data + i * cells));
     return LARMOR_OK;
 }
 
@@ -402,11 +500,9 @@ static larmor_status line_plan(int64_t n, int sign, void **out)
     char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
     *out = NULL;
     if (!probe) return LMR_NO_MEMORY();
-    pthread_once(&once, init_threads);
-    pthread_mutex_lock(&planner);
-    if (threads_work) FFTW(plan_with_nthreads)(1);
+    const int threads = begin_planning();
     *out = FFTW(plan_guru64_dft)(1, &dim, 0, NULL, (void *)probe, (void *)(probe + 64), sign, FFTW_ESTIMATE);
-    pthread_mutex_unlock(&planner);
+    end_planning(threads);
     free(probe);
     return *out ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_BACKEND, "fft: FFTW has no plan for %lld numbers", (long long)n);
 }
@@ -419,9 +515,9 @@ static void line_exec(void *plan, void *in, void *out)
 static void line_destroy(void *plan)
 {
     if (!plan) return;
-    pthread_mutex_lock(&planner);
+    lmr_cpu_fftw_lock();
     FFTW(destroy_plan)(plan);
-    pthread_mutex_unlock(&planner);
+    lmr_cpu_fftw_unlock();
 }
 
 const lmr_cpu_line R(lmr_cpu_line) = {line_plan, line_exec, line_destroy};

@@ -25,6 +25,21 @@ static larmor_status axpby(void *ctx, int64_t n, double a, const void *x_, doubl
     return LARMOR_OK;
 }
 
+static larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], const void *x_, const double b[2],
+                                   void *y_)
+{
+    const real *x = x_, ar = (real)a[0], ai = (real)a[1], br = (real)b[0], bi = (real)b[1];
+    real *y = y_;
+    const int add = b[0] != 0 || b[1] != 0;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        const real xr = x[2 * i], xi = x[2 * i + 1], yr = add ? y[2 * i] : 0, yi = add ? y[2 * i + 1] : 0;
+        y[2 * i] = ar * xr - ai * xi + br * yr - bi * yi;
+        y[2 * i + 1] = ar * xi + ai * xr + br * yi + bi * yr;
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status mul(void *ctx, int64_t n, const void *d_, const void *x_, int conj_d, void *y_)
 {
     const real *d = d_, *x = x_, sign = conj_d ? -1 : 1;
@@ -112,25 +127,26 @@ static larmor_status shrink(void *ctx, int64_t n, double t, const void *x_, void
     return LARMOR_OK;
 }
 
-static larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x_, void *y_)
+static larmor_status magnitude(void *ctx, int64_t n, const void *x_, void *y_)
 {
-    const cplx *x = x_;
-    cplx *y = y_;
-    int64_t inner = 1, outer = 1;
-    for (int d = 0; d < axis; d++) inner *= dim[d];
-    for (int d = axis + 1; d < 3; d++) outer *= dim[d];
-    const int64_t n = dim[axis], rows = n * outer;
-    PARALLEL_FOR(rows * inner)
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t at = r % n;
-        const cplx *xr = x + r * inner;
-        cplx *yr = y + r * inner;
-        for (int64_t i = 0; i < inner; i++) {
-            if (!adjoint)
-                yr[i] = at + 1 < n ? xr[i + inner] - xr[i] : 0;
-            else
-                yr[i] = (at > 0 ? xr[i - inner] : 0) - (at + 1 < n ? xr[i] : 0);
-        }
+    const real *x = x_;
+    real *y = y_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        y[2 * i] = (real)hypot(x[2 * i], x[2 * i + 1]);
+        y[2 * i + 1] = 0;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status real_part(void *ctx, int64_t n, const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        y[2 * i] = x[2 * i];
+        y[2 * i + 1] = 0;
     }
     return LARMOR_OK;
 }
@@ -143,4 +159,5 @@ static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, mul, expand, combine, dot, shrink, diff, random_vector};
+const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, mul,       expand,    combine,
+                                dot,   shrink,        magnitude, real_part, random_vector};

@@ -41,7 +41,11 @@ void convert(const lmr_cuda *c, int64_t n, larmor_dtype from, const void *x, lar
 larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    if (is_double(from) && is_double(to))
+    if (from == LARMOR_I64 && is_double(to))
+        convert<int64_t, double>(c, n, from, x, to, y);
+    else if (from == LARMOR_I64)
+        convert<int64_t, float>(c, n, from, x, to, y);
+    else if (is_double(from) && is_double(to))
         convert<double, double>(c, n, from, x, to, y);
     else if (is_double(from))
         convert<double, float>(c, n, from, x, to, y);
@@ -57,7 +61,9 @@ larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double valu
 {
     LMR_CUDA_ENTER(c, ctx);
     const int parts = parts_of(type);
-    if (is_double(type))
+    if (type == LARMOR_I64)
+        fill_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, 1, (int64_t)value, static_cast<int64_t *>(x));
+    else if (is_double(type))
         fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, value, static_cast<double *>(x));
     else
         fill_kernel<<<blocks(n * parts), THREADS, 0, c->stream>>>(n, parts, (float)value, static_cast<float *>(x));

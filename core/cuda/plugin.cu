@@ -244,6 +244,17 @@ void release(void *ctx, void *ptr)
     lmr_cuda_release(static_cast<lmr_cuda *>(ctx), ptr);
 }
 
+larmor_status reach(void *ctx, const void *ptr)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    cudaPointerAttributes a;
+    CUDA_TRY(cudaPointerGetAttributes(&a, ptr));
+    if (a.type == cudaMemoryTypeManaged || (a.type == cudaMemoryTypeDevice && a.device == c->ordinal))
+        return LARMOR_OK;
+    return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "larmor_array_wrap: the memory is not on cuda:%d; copy it there first",
+                         c->ordinal);
+}
+
 /* Waits where the host's memory takes part: the caller may reuse it at once, page-locked or not. */
 larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
 {
@@ -273,6 +284,7 @@ const lmr_backend backend = {
     .memory = memory,
     .alloc = allocate,
     .release = release,
+    .reach = reach,
     .zero = zero,
     .copy = copy,
     .sync = sync,

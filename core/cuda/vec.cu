@@ -39,6 +39,26 @@ template <typename T> larmor_status axpby(void *ctx, int64_t n, double a, const 
     return LARMOR_OK;
 }
 
+template <typename T>
+__global__ void axpby_complex_kernel(int64_t n, cx<T> a, const cx<T> *x, bool add, cx<T> b, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> zero = {0, 0}, ax = times(a, x[i]), by = add ? times(b, y[i]) : zero;
+        y[i] = {ax.re + by.re, ax.im + by.im};
+    }
+}
+
+template <typename T>
+larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], const void *x, const double b[2], void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const cx<T> ca = {(T)a[0], (T)a[1]}, cb = {(T)b[0], (T)b[1]};
+    axpby_complex_kernel<T>
+        <<<blocks(n), THREADS, 0, c->stream>>>(n, ca, in<T>(x), b[0] != 0 || b[1] != 0, cb, out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
 /* ---- products ---- */
 
 template <typename T> __global__ void mul_kernel(int64_t n, const cx<T> *d, const cx<T> *x, bool conj, cx<T> *y)
@@ -148,60 +168,57 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
     return LARMOR_OK;
 }
 
-/* ---- shrinkage, differences ---- */
+/* ---- number by number ---- */
 
-template <typename T> __global__ void shrink_kernel(int64_t n, double t, const cx<T> *x, cx<T> *y)
-{
-    for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const cx<T> v = x[i];
-        /* in double: just above t the factor is a small difference */
+/* In double: just above t the factor of shrinkage is a small difference. */
+template <typename T> struct shrinkage {
+    double t;
+    __device__ cx<T> operator()(cx<T> v) const
+    {
         const double size = hypot(double(v.re), double(v.im));
         const T factor = size > t ? T(1 - t / size) : T(0);
-        y[i] = {factor * v.re, factor * v.im};
+        return {factor * v.re, factor * v.im};
     }
+};
+template <typename T> struct absolute {
+    __device__ cx<T> operator()(cx<T> v) const
+    {
+        return {(T)hypot(double(v.re), double(v.im)), 0};
+    }
+};
+template <typename T> struct first_part {
+    __device__ cx<T> operator()(cx<T> v) const
+    {
+        return {v.re, 0};
+    }
+};
+
+template <typename T, typename F> __global__ void each_kernel(int64_t n, F f, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) y[i] = f(x[i]);
+}
+
+template <typename T, typename F> larmor_status each(void *ctx, int64_t n, F f, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    each_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, f, in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
 }
 
 template <typename T> larmor_status shrink(void *ctx, int64_t n, double t, const void *x, void *y)
 {
-    LMR_CUDA_ENTER(c, ctx);
-    shrink_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, t, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return each<T>(ctx, n, shrinkage<T>{t}, x, y);
 }
 
-/* Element i has place i / step % length along the axis. */
-template <typename T> __global__ void diff_kernel(int64_t n, int64_t step, int64_t length, const cx<T> *x, cx<T> *y)
+template <typename T> larmor_status magnitude(void *ctx, int64_t n, const void *x, void *y)
 {
-    for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const bool last = i / step % length + 1 == length;
-        const cx<T> here = x[i], next = last ? here : x[i + step];
-        y[i] = {next.re - here.re, next.im - here.im};
-    }
+    return each<T>(ctx, n, absolute<T>{}, x, y);
 }
 
-template <typename T>
-__global__ void diff_adjoint_kernel(int64_t n, int64_t step, int64_t length, const cx<T> *x, cx<T> *y)
+template <typename T> larmor_status real_part(void *ctx, int64_t n, const void *x, void *y)
 {
-    for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const int64_t place = i / step % length;
-        const cx<T> zero = {0, 0}, before = place ? x[i - step] : zero, here = place + 1 < length ? x[i] : zero;
-        y[i] = {before.re - here.re, before.im - here.im};
-    }
-}
-
-template <typename T>
-larmor_status diff(void *ctx, const int64_t dim[3], int axis, int adjoint, const void *x, void *y)
-{
-    LMR_CUDA_ENTER(c, ctx);
-    int64_t step = 1;
-    for (int d = 0; d < axis; d++) step *= dim[d];
-    const int64_t n = dim[0] * dim[1] * dim[2], length = dim[axis];
-    if (adjoint)
-        diff_adjoint_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
-    else
-        diff_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, step, length, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
+    return each<T>(ctx, n, first_part<T>{}, x, y);
 }
 
 /* ---- random numbers ---- */
@@ -220,8 +237,9 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
     return LARMOR_OK;
 }
 
-template <typename T>
-constexpr lmr_vec table = {axpby<T>, mul<T>, expand<T>, combine<T>, dot<T>, shrink<T>, diff<T>, random_vector<T>};
+template <typename T> constexpr lmr_vec table = {axpby<T>,     axpby_complex<T>, mul<T>,    expand<T>,
+                                                 combine<T>,   dot<T>,           shrink<T>, magnitude<T>,
+                                                 real_part<T>, random_vector<T>};
 
 } // namespace
 

@@ -13,7 +13,8 @@ extern "C" {
 
 typedef struct larmor_array larmor_array; /* refcounted; one thread at a time */
 
-typedef enum larmor_dtype { LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128 } larmor_dtype; /* NumPy's names */
+/* NumPy's names. Whole numbers are there to be stored, copied and converted; operators and the algebra take none. */
+typedef enum larmor_dtype { LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128, LARMOR_I64 } larmor_dtype;
 
 #define LARMOR_MAX_DIMS 8
 typedef struct larmor_shape {
@@ -36,10 +37,10 @@ LARMOR_API int larmor_shape_equal(larmor_shape a, larmor_shape b);
 /* Product of the dimensions, 1 for ndim 0; -1 if a size is negative or the product passes 2^62. */
 LARMOR_API int64_t larmor_shape_count(larmor_shape shape);
 
-/* Bytes of one element: 4, 8, 8, 16. */
+/* Bytes of one element: 4, 8, 8, 16, 8. */
 LARMOR_API size_t larmor_dtype_size(larmor_dtype dtype);
 
-/* "f32", "f64", "c64", "c128". */
+/* "f32", "f64", "c64", "c128", "i64". */
 LARMOR_API const char *larmor_dtype_name(larmor_dtype dtype);
 
 /* A new array of zeros. Sizes of 0 are legal.
@@ -48,23 +49,36 @@ LARMOR_API const char *larmor_dtype_name(larmor_dtype dtype);
 LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              larmor_array **out);
 
+/* An array in memory of the caller's, which is neither copied nor cleared: NumPy's, CuPy's, or a program's own.
+ *
+ * data     host memory for a processor; for a GPU memory that this GPU reaches. Aligned to one element; it must stay
+ *          until release is called. NULL if the shape holds no element.
+ * release  called as release(data, user) when the last array that shares the memory is freed and the device has done
+ *          all that was queued; NULL if nothing is to be done.
+ * Errors   LARMOR_ERR_ARG for memory that is NULL, not aligned or out of the device's reach; otherwise those of
+ *          larmor_array_create. After an error the memory is the caller's alone and release is not called. */
+LARMOR_API larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
+                                           void (*release)(void *data, void *user), void *user, larmor_array **out);
+
 /* A copy of x on another device; the same device gives x itself with one more reference.
  *
  * Errors  LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND. */
-LARMOR_API larmor_status larmor_array_to(larmor_array *x, larmor_device *dev, larmor_array **out);
+LARMOR_API larmor_status larmor_array_to(const larmor_array *x, larmor_device *dev, larmor_array **out);
 
-/* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to real is
- * LARMOR_ERR_ARG. The same dtype gives x itself with one more reference. */
-LARMOR_API larmor_status larmor_array_convert(larmor_array *x, larmor_dtype dtype, larmor_array **out);
+/* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to real, and
+ * real or complex to whole numbers, are LARMOR_ERR_ARG. The same dtype gives x itself with one more reference. */
+LARMOR_API larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, larmor_array **out);
 
-/* A view of indices first .. first+count-1 of the last dimension; shares storage and keeps x alive.
+/* Views: arrays that share x's storage and keep it alive. Write to one only where x may be written to.
  *
- * Errors  LARMOR_ERR_SHAPE if the range leaves the array or x has no dimension. */
-LARMOR_API larmor_status larmor_array_slice(larmor_array *x, int64_t first, int64_t count, larmor_array **out);
-
-/* A view of all of x in another shape of the same count, LARMOR_ERR_SHAPE for any other; shares storage and keeps x
- * alive. */
-LARMOR_API larmor_status larmor_array_reshape(larmor_array *x, larmor_shape shape, larmor_array **out);
+ * slice    indices first .. first+count-1 of the last dimension.
+ * reshape  all of x in another shape of the same count.
+ * part     the slice, in another shape of the same count.
+ * Errors   LARMOR_ERR_SHAPE if the range leaves the array, x has no dimension, or the counts differ. */
+LARMOR_API larmor_status larmor_array_slice(const larmor_array *x, int64_t first, int64_t count, larmor_array **out);
+LARMOR_API larmor_status larmor_array_reshape(const larmor_array *x, larmor_shape shape, larmor_array **out);
+LARMOR_API larmor_status larmor_array_part(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
+                                           larmor_array **out);
 
 /* One more reference; returns x. */
 LARMOR_API larmor_array *larmor_array_ref(larmor_array *x);
@@ -76,7 +90,17 @@ LARMOR_API void larmor_array_free(larmor_array *x);
 LARMOR_API larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes);
 LARMOR_API larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes);
 
-/* What x is. */
+/* Between the host's numbers and new memory, with a conversion between types where they differ; both wait.
+ *
+ * upload    a new array with the numbers at `host`, which are of type `from`.
+ * download  *host becomes x's numbers as type `to` in memory that free() gives back; `host` is the address of a pointer
+ *           to such numbers, e.g. of a double * for LARMOR_F64. NULL on error.
+ * Errors    those of larmor_array_create, _write, _read and _convert. */
+LARMOR_API larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                             larmor_dtype from, const void *host, larmor_array **out);
+LARMOR_API larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host);
+
+/* What x is; of NULL: no elements, no device. */
 LARMOR_API larmor_shape larmor_array_shape(const larmor_array *x);
 LARMOR_API int64_t larmor_array_count(const larmor_array *x);
 LARMOR_API size_t larmor_array_bytes(const larmor_array *x);
@@ -85,17 +109,30 @@ LARMOR_API larmor_device *larmor_array_device(const larmor_array *x); /* no refe
 LARMOR_API void *larmor_array_data(const larmor_array *x);            /* a device pointer */
 
 /* The algebra. Arrays must agree in dtype, count of elements, shape and device: LARMOR_ERR_SHAPE otherwise. zero,
- * fill and copy take any dtype, the others complex ones. */
+ * fill and copy take any dtype, the others complex ones; whole numbers are filled with whole numbers. x may be y. */
 LARMOR_API larmor_status larmor_zero(larmor_array *x);
 LARMOR_API larmor_status larmor_fill(larmor_array *x, double value);          /* all x_i <- value */
 LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y); /* y <- x */
 LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b,
                                       larmor_array *y); /* y <- a x + b y */
+/* y <- a x + b y for complex a and b, {re, im} each. */
+LARMOR_API larmor_status larmor_axpby_complex(const double a[2], const larmor_array *x, const double b[2],
+                                              larmor_array *y);
 /* y <- d .* y, or conj(d) .* y; d's shape must equal the leading dimensions of y, and is repeated along the rest. */
 LARMOR_API larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y);
 /* out = {re, im} of sum conj(x_i) y_i, summed in double; waits. */
 LARMOR_API larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2]);
 LARMOR_API larmor_status larmor_nrm2(const larmor_array *x, double *out); /* sqrt(sum |x_i|^2); waits */
+
+/* Element by element, for proximal maps and constraints of one's own; x may be y.
+ *
+ * abs     y_i <- |x_i|, with imaginary part 0.
+ * real    y_i <- Re x_i, with imaginary part 0. The projection to non-negative numbers is (real x + abs of it) / 2.
+ * shrink  y_i <- x_i max(0, 1 - t / |x_i|), 0 where x_i is 0: the proximal map of t sum |x_i|; t >= 0, else
+ *         LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_abs(const larmor_array *x, larmor_array *y);
+LARMOR_API larmor_status larmor_real(const larmor_array *x, larmor_array *y);
+LARMOR_API larmor_status larmor_shrink(double t, const larmor_array *x, larmor_array *y);
 
 #ifdef __cplusplus
 }

@@ -94,6 +94,12 @@ LARMOR_API larmor_status larmor_graph_launch(larmor_graph *graph);
 /* NULL is fine; waits for the last launch. */
 LARMOR_API void larmor_graph_free(larmor_graph *graph);
 
+/* The library plans FFTs by FFTW, whose planner serves all of a process. It asks FFTW to lock it
+ * (fftw_make_planner_thread_safe), so that a program can plan FFTs of its own meanwhile. Where FFTW cannot do so (the
+ * program is linked to libfftw3_omp or to a replacement of FFTW) give the functions that lock and unlock the program's own
+ * lock around its planning, before any device is opened; NULL for both: no such lock. Holds for the whole process. */
+LARMOR_API void larmor_set_fftw_lock(void (*lock)(void *user), void (*unlock)(void *user), void *user);
+
 /* Bytes of the device's memory, and how many are free; 0 where that is unknown. */
 LARMOR_API larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total);
 

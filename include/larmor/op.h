@@ -29,7 +29,10 @@ LARMOR_API larmor_status larmor_op_create(larmor_device *dev, const larmor_op_im
 
 /* y <- A x; x <- A^H y; z <- A^H A x.
  *
- * Errors  LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's; whatever the operator's own are. */
+ * Input and output must not share memory, so that an operator need not know of it. The first call may allocate what
+ * the operator works with; later ones of an operator of larmor's allocate nothing, so that a graph can record them.
+ * Errors  LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's; LARMOR_ERR_ARG if the arrays share
+ *         memory; LARMOR_ERR_MEMORY; whatever the operator's own are. */
 LARMOR_API larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y);
 LARMOR_API larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x);
 LARMOR_API larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z);

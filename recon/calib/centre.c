@@ -85,9 +85,10 @@ static double cell_weight(const lmr_centre *c, const cells *a, int64_t cell)
 larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], double *part)
 {
     const cells a = cells_of(c, encoded);
-    double *k = malloc(larmor_array_bytes(c->points) + 1), all = 0, sampled = 0;
+    double *k, all = 0, sampled = 0;
+    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
     unsigned char *hit = calloc((size_t)a.total, 1);
-    larmor_status st = k && hit ? larmor_array_read(c->points, k, larmor_array_bytes(c->points)) : LMR_NO_MEMORY();
+    const larmor_status st = hit ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t j = 0; j < c->m && !st; j++)
         for (int side = -1; side <= 1; side += 2) { /* a point between two cells is in both */
             const int64_t cell = cell_at(c, &a, k + j * c->nd, side * border);

@@ -150,6 +150,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
                                     larmor_shape image, const larmor_coils_opts *opts, larmor_array **maps,
                                     larmor_coils_report *report)
 {
+    LMR_NEED(maps);
     *maps = NULL;
     if (report) *report = (larmor_coils_report){0};
     const larmor_coils_opts o = opts ? *opts : (larmor_coils_opts){0};

@@ -57,6 +57,7 @@ static larmor_status judge(const double *point, int nd, int64_t m, int d, larmor
 
 larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage)
 {
+    LMR_NEED(coverage);
     *coverage = (larmor_coverage){{0}, {0}, {0}};
     const int nd = traj && traj->shape.ndim > 1 && traj->shape.dim[0] <= 3 ? (int)traj->shape.dim[0] : 0;
     if (nd < 1)
@@ -65,8 +66,8 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
     larmor_array *k;
     LMR_TRY(lmr_input_real("coverage", "trajectory", traj, &k));
     const int64_t m = larmor_array_count(k) / nd;
-    double *point = malloc(larmor_array_bytes(k) + 1);
-    larmor_status st = point ? larmor_array_read(k, point, larmor_array_bytes(k)) : LMR_NO_MEMORY();
+    double *point;
+    larmor_status st = larmor_array_download(k, LARMOR_F64, &point);
     for (int64_t i = 0; i < nd * m && !st; i++) {
         coverage->low[i % nd] = fmin(coverage->low[i % nd], point[i]);
         coverage->high[i % nd] = fmax(coverage->high[i % nd], point[i]);

@@ -45,8 +45,7 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
         if (line[r].low < 0) ray[count++] = -line[r].low;
     }
     qsort(ray, (size_t)count, sizeof *ray, descending);
-    LMR_OR(done, larmor_array_create(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), rays));
-    LMR_OR(done, larmor_array_write(*rays, ray, larmor_array_bytes(*rays)));
+    st = larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
 done:
     free(ray), free(line);
     return st;
@@ -54,6 +53,7 @@ done:
 
 larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
+    LMR_NEED(w);
     *w = NULL;
     const lmr_recon_kernels *kernels;
     larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *wide = NULL;
@@ -135,6 +135,7 @@ static larmor_status pipe_step(gridder *g, larmor_array *w)
 
 larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters, larmor_array **w)
 {
+    LMR_NEED(w);
     *w = NULL;
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     larmor_array *k, *weights = NULL;

@@ -51,12 +51,6 @@ static void search_free(search *s)
 
 /* ---- the data ---- */
 
-static larmor_status upload(larmor_device *dev, int64_t count, const double *values, larmor_array **out)
-{
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(count), out));
-    return larmor_array_write(*out, values, larmor_array_bytes(*out));
-}
-
 /* Points, weights and their roots on the host. */
 static larmor_status weigh(search *s)
 {
@@ -64,11 +58,8 @@ static larmor_status weigh(search *s)
     larmor_shape grid = {.ndim = c->nd};
     for (int d = 0; d < c->nd; d++) grid.dim[d] = (int64_t)ceil(2 * c->radius[d]);
     LMR_TRY(larmor_density_pipe(c->points, grid, DENSITY_ITERS, &s->weights));
-    s->k = malloc((size_t)(c->nd * c->m) * sizeof *s->k);
-    s->root = malloc((size_t)c->m * sizeof *s->root);
-    if (!s->k || !s->root) return LMR_NO_MEMORY();
-    LMR_TRY(larmor_array_read(c->points, s->k, larmor_array_bytes(c->points)));
-    LMR_TRY(larmor_array_read(s->weights, s->root, larmor_array_bytes(s->weights)));
+    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &s->k));
+    LMR_TRY(larmor_array_download(s->weights, LARMOR_F64, &s->root));
     for (int64_t j = 0; j < c->m; j++) s->root[j] = sqrt(s->root[j]);
     return LARMOR_OK;
 }
@@ -139,7 +130,8 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
     larmor_array *root = NULL, *all = NULL, *first = NULL, *narrow = NULL, *to = NULL;
     larmor_status st;
     s->coils = coils < LMR_EXTENT_COILS ? coils : LMR_EXTENT_COILS, s->channels = s->coils + LMR_EXTENT_NOISES;
-    LMR_OR(done, upload(s->centre.dev, s->centre.m, s->root, &root));
+    LMR_OR(done,
+           larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(s->centre.m), LARMOR_F64, s->root, &root));
     LMR_OR(done, larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
     LMR_OR(done, lmr_centre_gather(&s->centre, root, kspace, coils, &all));
     if (coils > s->coils) LMR_OR(done, compress(s, coils, all));
@@ -163,8 +155,8 @@ static larmor_status scaled_points(const search *s, const double factor[3], larm
     double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
     if (!scaled) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < nd * m; i++) scaled[i] = s->k[i] * factor[i % nd];
-    larmor_status st = larmor_array_create(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m), points);
-    if (!st) st = larmor_array_write(*points, scaled, larmor_array_bytes(*points));
+    const larmor_status st =
+        larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m), LARMOR_F64, scaled, points);
     free(scaled);
     return st;
 }
@@ -191,7 +183,7 @@ static larmor_status open_larger(search *s)
     larmor_array *taper = NULL;
     larmor_op *F = NULL, *W = NULL;
     larmor_status st;
-    LMR_OR(done, upload(c->dev, c->m, s->root, &taper));
+    LMR_OR(done, larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, s->root, &taper));
     LMR_OR(done, c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, taper->data));
     LMR_OR(done, nufft_of(s, larger, &F, NULL));
     LMR_OR(done, larmor_op_weights(taper, LARMOR_C64, s->channels, &W));
@@ -218,11 +210,9 @@ static double distance(const search *s, int d, int64_t row)
 static larmor_status grid(search *s, const larmor_array *values, double *inside)
 {
     LMR_TRY(larmor_op_adjoint(s->gridding, values, s->image));
-    const size_t bytes = larmor_array_bytes(s->image);
-    float complex *x = malloc(bytes);
-    if (!x) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(s->image, x, bytes);
-    const int64_t count = st ? 0 : larmor_array_count(s->image), voxels = count / s->channels;
+    float complex *x;
+    LMR_TRY(larmor_array_download(s->image, LARMOR_C64, &x));
+    const int64_t count = larmor_array_count(s->image), voxels = count / s->channels;
     double within = 0;
     for (int d = 0; d < 3; d++) {
         memset(s->row[d], 0, (size_t)s->side[d] * sizeof *s->row[d]);
@@ -243,7 +233,7 @@ static larmor_status grid(search *s, const larmor_array *values, double *inside)
     }
     if (inside) *inside = within;
     free(x);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- fits ---- */
@@ -407,6 +397,7 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
 larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                           const larmor_extent_opts *opts, larmor_extent *extent)
 {
+    LMR_NEED(extent);
     *extent = (larmor_extent){{1, 1, 1}, 0};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
     if (s.opts.most == 0) s.opts.most = LMR_EXTENT_MOST;

@@ -92,6 +92,7 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
 
 larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj, double *deviation)
 {
+    LMR_NEED(deviation);
     *deviation = 0;
     if (!kspace || kspace->dtype != LARMOR_C64 || kspace->shape.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: k-space is %s, expected c64 [samples, readouts, coils]",
@@ -100,12 +101,9 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
         traj->shape.dim[2] != kspace->shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    larmor_array *wide;
-    LMR_TRY(larmor_array_convert((larmor_array *)(uintptr_t)traj, LARMOR_F64, &wide));
-    double *k = malloc(larmor_array_bytes(wide) + 1);
-    larmor_status st = k ? larmor_array_read(wide, k, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
-    if (!st) st = level_of(kspace, k, (int)traj->shape.dim[0], deviation);
+    double *k;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    const larmor_status st = level_of(kspace, k, (int)traj->shape.dim[0], deviation);
     free(k);
-    larmor_array_free(wide);
     return st;
 }

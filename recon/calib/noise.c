@@ -56,6 +56,7 @@ static larmor_status inverse_root(int64_t coils, double scale, double complex *c
 
 larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W)
 {
+    LMR_NEED(W);
     *W = NULL;
     if (!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
@@ -82,6 +83,7 @@ done:
 
 larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
 {
+    LMR_NEED(C);
     *C = NULL;
     const int64_t coils = W && W->shape.ndim == 2 ? W->shape.dim[0] : 0;
     if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
@@ -93,7 +95,7 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
     lapack_int *pivots = malloc((size_t)coils * sizeof *pivots);
     if (!inverse || !pivots) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_convert((larmor_array *)(uintptr_t)W, LARMOR_C128, &wide);
+    if (!st) st = larmor_array_convert(W, LARMOR_C128, &wide);
     if (!st) st = larmor_array_read(wide, inverse, larmor_array_bytes(wide));
     larmor_array_free(wide), wide = NULL;
     if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||

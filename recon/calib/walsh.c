@@ -77,12 +77,6 @@ static larmor_status smooth_products(smoother *s, const larmor_array *images, in
     return LARMOR_OK;
 }
 
-static larmor_status upload(larmor_device *dev, int64_t count, const double *values, larmor_array **out)
-{
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(count), out));
-    return larmor_array_write(*out, values, larmor_array_bytes(*out));
-}
-
 static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int64_t coils, int64_t window,
                                      smoother *s)
 {
@@ -94,10 +88,11 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     double *taps = malloc((size_t)s->window * sizeof *taps);
     if (!taps) return LMR_NO_MEMORY();
     for (int64_t t = 0; t < s->window; t++) taps[t] = pow(sin(M_PI * (double)(t + 1) / (double)(s->window + 1)), 2);
-    const larmor_status st = upload(dev, s->window, taps, &s->taps);
+    const larmor_status st =
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(s->window), LARMOR_F64, taps, &s->taps);
     free(taps);
     LMR_TRY(st);
-    LMR_TRY(upload(dev, 5, binomial, &s->binomial));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(5), LARMOR_F64, binomial, &s->binomial));
     for (int i = 0; i < 3; i++)
         LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], together), &s->work[i]));
     s->x = s->work[0]->data, s->spare = s->work[1]->data, s->sum = s->work[2]->data;
@@ -142,16 +137,15 @@ static larmor_status expect_energy(const smoother *s)
 static larmor_status measure_dominance(const smoother *s, const larmor_array *values, double *dominance)
 {
     const int64_t count = s->coils * s->pixels;
-    double *value = malloc(larmor_array_bytes(values)), largest = 0, all = 0;
-    if (!value) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(values, value, larmor_array_bytes(values));
-    for (int64_t i = 0; i < count && !st; i++) {
+    double *value, largest = 0, all = 0;
+    LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
+    for (int64_t i = 0; i < count; i++) {
         all += value[i];
         if (i % s->coils == s->coils - 1) largest += value[i];
     }
     *dominance = all > 0 ? largest / all : 0;
     free(value);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,

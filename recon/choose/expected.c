@@ -59,6 +59,7 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
 {
     larmor_array *x = NULL, *Ax = NULL;
     larmor_status st;
+    LMR_NEED(weight);
     *weight = 0;
     if (!A || !b || !noise)
         return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");

@@ -70,20 +70,14 @@ static void hold_out(const points *p, const larmor_circulant *c, const double *d
     }
 }
 
-/* The numbers of an array, to be freed. */
-static larmor_status numbers(larmor_array *x, double **out)
-{
-    *out = malloc(larmor_array_bytes(x) + 1);
-    if (!*out) return LMR_NO_MEMORY();
-    return larmor_array_read(x, *out, larmor_array_bytes(x));
-}
-
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
                               uint64_t seed, larmor_array **kept, larmor_array **factors)
 {
+    LMR_NEED(kept);
+    LMR_NEED(factors);
     *kept = *factors = NULL;
     if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
-    larmor_array *points_array = NULL, *eigenvalues = NULL, *own = NULL;
+    larmor_array *points_array = NULL, *own = NULL;
     double *k = NULL, *density = NULL, *keep = NULL, *count = NULL;
     larmor_status st;
     LMR_OR(done, lmr_input_traj("hold out", traj, C->eigenvalues->shape, &points_array));
@@ -96,18 +90,17 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     } else {
         LMR_OR(done, larmor_fill(*kept, 1));
     }
-    LMR_OR(done, larmor_array_convert(C->eigenvalues, LARMOR_C128, &eigenvalues));
-    LMR_OR(done, numbers(points_array, &k));
-    LMR_OR(done, numbers(eigenvalues, &density));
-    LMR_OR(done, numbers(own ? own : *kept, &keep));
-    LMR_OR(done, numbers(*factors, &count));
+    LMR_OR(done, larmor_array_download(points_array, LARMOR_F64, &k));
+    LMR_OR(done, larmor_array_download(C->eigenvalues, LARMOR_C128, &density));
+    LMR_OR(done, larmor_array_download(own ? own : *kept, LARMOR_F64, &keep));
+    LMR_OR(done, larmor_array_download(*factors, LARMOR_F64, &count));
     const points p = {k, (int)traj->shape.dim[0], shape.dim[0], shape.ndim > 1 ? shape.dim[1] : 1};
     hold_out(&p, C, density, seed, keep, count);
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
 done:
     free(k), free(density), free(keep), free(count);
-    larmor_array_free(points_array), larmor_array_free(eigenvalues), larmor_array_free(own);
+    larmor_array_free(points_array), larmor_array_free(own);
     if (st) larmor_array_free(*kept), larmor_array_free(*factors), *kept = *factors = NULL;
     return st;
 }

@@ -5,12 +5,12 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define FLOOR 0.03           /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
-#define LEAST 1e-4           /* the smallest weight, relative to the mean eigenvalue of A^H A */
-#define BELOW 0.2            /* times the weight that is expected from the noise, where the search begins */
-#define STEP 3.              /* from one weight to the next */
-#define TRIAL_ENOUGH 0.02    /* error of the solutions that are compared, relative to the noise in an image */
-#define TRIAL_RELATIVE 2e-4  /* and relative to the image, at least */
+#define FLOOR 0.03        /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
+#define LEAST 1e-4        /* the smallest weight, relative to the mean eigenvalue of A^H A */
+#define BELOW 0.2         /* times the weight that is expected from the noise, where the search begins */
+#define STEP 3.           /* from one weight to the next */
+#define TRIAL_ENOUGH 0.02 /* error of the solutions that are compared, relative to the noise in an image */
+#define TRIAL_RELATIVE 2e-4 /* and relative to the image, at least */
 
 enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, MOST_TRIED = 14, RISEN = 2 };
 
@@ -172,6 +172,7 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
     lmr_trial t = {.monitor = o.monitor, .user = o.user};
+    LMR_NEED(choice);
     *choice = (larmor_choice){0};
     if (!A || !b || !held || !held->A || !held->factors || !C)
         return LMR_FAIL(LARMOR_ERR_ARG, "choose: A, b, samples held out and a circulant are needed");

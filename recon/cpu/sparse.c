@@ -49,19 +49,6 @@ static larmor_status shrink_groups(void *ctx, int64_t n, int64_t groups, double 
     return LARMOR_OK;
 }
 
-static larmor_status project_groups(void *ctx, int64_t n, int64_t groups, double t, const void *x, void *y)
-{
-    PARALLEL_FOR(n * groups)
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        double factor[BLOCK];
-        norms(n, groups, first, count, x, factor);
-        for (int64_t i = 0; i < count; i++) factor[i] = factor[i] > t ? t / factor[i] : 1;
-        scale_block(n, groups, first, count, factor, x, y);
-    }
-    return LARMOR_OK;
-}
-
 /* The parts depend on n alone, and their sums are added in order: the same bits for every number of threads. */
 static larmor_status sum_norms(void *ctx, int64_t n, int64_t groups, const void *x, double *out)
 {
@@ -157,7 +144,6 @@ static larmor_status transpose(void *ctx, const int64_t dim[3], const void *x_, 
 
 const lmr_sparse_kernels R(lmr_cpu_sparse) = {
     .shrink_groups = shrink_groups,
-    .project_groups = project_groups,
     .sum_norms = sum_norms,
     .weigh = weigh,
     .root = root,

@@ -41,24 +41,6 @@ larmor_status shrink_groups(void *ctx, int64_t n, int64_t groups, double t, cons
     return LARMOR_OK;
 }
 
-template <typename T>
-__global__ void project_groups_kernel(int64_t n, int64_t groups, double t, const cx<T> *x, cx<T> *y)
-{
-    for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const double size = norm(n, groups, x + i);
-        scale_group<T>(n, groups, size > t ? T(t / size) : T(1), x + i, y + i);
-    }
-}
-
-template <typename T>
-larmor_status project_groups(void *ctx, int64_t n, int64_t groups, double t, const void *x, void *y)
-{
-    LMR_CUDA_ENTER(c, ctx);
-    project_groups_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, groups, t, in<T>(x), out<T>(y));
-    CUDA_TRY(cudaGetLastError());
-    return LARMOR_OK;
-}
-
 /* The block's sum in thread 0, by halves: always the same order. */
 __device__ double block_sum(double v)
 {
@@ -194,7 +176,6 @@ template <typename T> larmor_status transpose(void *ctx, const int64_t dim[3], c
 
 template <typename T> constexpr lmr_sparse_kernels kernels = {
     .shrink_groups = shrink_groups<T>,
-    .project_groups = project_groups<T>,
     .sum_norms = sum_norms<T>,
     .weigh = weigh<T>,
     .root = root<T>,

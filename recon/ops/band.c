@@ -10,11 +10,9 @@
 static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)
 {
     const int64_t count = larmor_shape_count(shape);
-    larmor_array *a = NULL;
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, shape, &a));
-    double *value = malloc(larmor_array_bytes(a) + 1);
-    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
+    double *value = lmr_new(count, sizeof *value);
+    if (!value) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
         double square = 0;
         int64_t rest = i;
         for (int d = 0; d < shape.ndim; d++) {
@@ -24,10 +22,8 @@ static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned 
         }
         value[i] = square < 1;
     }
-    if (!st) st = larmor_array_write(a, value, larmor_array_bytes(a));
+    const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, value, mask);
     free(value);
-    if (st) larmor_array_free(a), a = NULL;
-    *mask = a;
     return st;
 }
 

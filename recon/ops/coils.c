@@ -33,6 +33,7 @@ static const larmor_op_impl impl = {"coils", forward, adjoint, NULL, destroy};
 
 larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
 {
+    LMR_NEED(S);
     *S = NULL;
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "coils: no maps given, expected [image..., coils]");
     const int ndim = maps->shape.ndim - 1;

@@ -129,16 +129,12 @@ static larmor_status write_phases(int64_t n, double _Complex *q)
 static larmor_status make_phases(const fourier *f, stage *s)
 {
     const int64_t total = s->dim[0] + s->dim[1] + s->dim[2];
-    double _Complex *q = malloc((size_t)total * sizeof *q), *at = q;
+    double _Complex *q = lmr_new(total, sizeof *q), *at = q;
     if (!q) return LMR_NO_MEMORY();
-    larmor_array *wide = NULL;
     larmor_status st;
     for (int d = 0; d < 3; at += s->dim[d], d++) LMR_OR(done, write_phases(s->dim[d], at));
-    LMR_OR(done, larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(total), &wide));
-    LMR_OR(done, larmor_array_write(wide, q, larmor_array_bytes(wide)));
-    LMR_OR(done, larmor_array_convert(wide, f->dtype, &s->phases));
+    st = larmor_array_upload(f->dev, f->dtype, LARMOR_SHAPE(total), LARMOR_C128, q, &s->phases);
 done:
-    larmor_array_free(wide);
     free(q);
     return st;
 }
@@ -168,6 +164,7 @@ static void find_stages(fourier *f, unsigned axes)
 larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                             const larmor_fft_opts *opts, larmor_op **F)
 {
+    LMR_NEED(F);
     *F = NULL;
     LMR_TRY(lmr_check_axes("fft", dev, dtype, shape, axes));
     fourier *f = calloc(1, sizeof *f);

@@ -9,19 +9,6 @@ typedef struct frames {
     larmor_op **op;
 } frames;
 
-/* `count` elements of x from `first` on (of its last dimension), as an array of that shape. */
-static larmor_status part_of(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
-                             larmor_array **part)
-{
-    larmor_array *slice;
-    *part = NULL;
-    /* the view is written only where the caller owns x, or else only read */
-    LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)x, first, count, &slice));
-    const larmor_status st = larmor_array_reshape(slice, shape, part);
-    larmor_array_free(slice);
-    return st;
-}
-
 /* f of every frame's operator, on its parts of a and b; the second is in k-space if `to_samples`. */
 typedef larmor_status (*frame_map)(larmor_op *op, const larmor_array *a, larmor_array *b);
 
@@ -33,8 +20,9 @@ static larmor_status each(const frames *s, frame_map f, const larmor_array *a, i
         const larmor_shape in = larmor_op_in_shape(s->op[i]), out = larmor_op_out_shape(s->op[i]);
         const int64_t first = s->ragged ? sample : i, many = s->ragged ? larmor_shape_count(out) : 1;
         larmor_array *from = NULL, *to = NULL;
-        larmor_status st = part_of(a, a_samples ? first : i, a_samples ? many : 1, a_samples ? out : in, &from);
-        if (!st) st = part_of(b, b_samples ? first : i, b_samples ? many : 1, b_samples ? out : in, &to);
+        larmor_status st =
+            larmor_array_part(a, a_samples ? first : i, a_samples ? many : 1, a_samples ? out : in, &from);
+        if (!st) st = larmor_array_part(b, b_samples ? first : i, b_samples ? many : 1, b_samples ? out : in, &to);
         if (!st) st = f(s->op[i], from, to);
         larmor_array_free(to), larmor_array_free(from);
         if (st) return st;

@@ -91,11 +91,13 @@ fail:
 larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                                  const double *spacing, larmor_op **G)
 {
+    LMR_NEED(G);
     return create(&gradient_impl, dev, dtype, shape, axes, spacing, G);
 }
 
 larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              unsigned axes, const double *spacing, larmor_op **E)
 {
+    LMR_NEED(E);
     return create(&symmetrised_impl, dev, dtype, shape, axes, spacing, E);
 }

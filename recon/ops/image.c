@@ -75,6 +75,7 @@ done:
 
 larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y)
 {
+    LMR_NEED(y);
     *y = NULL;
     if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3 || shape.ndim != x->shape.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE,

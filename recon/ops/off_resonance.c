@@ -260,13 +260,8 @@ static larmor_status download(const char *what, const larmor_array *x, double **
     larmor_array *wide;
     *out = NULL;
     LMR_TRY(lmr_input_real("off-resonance", what, x, &wide));
-    double *host = malloc(larmor_array_bytes(wide) + 1);
-    larmor_status st = host ? larmor_array_read(wide, host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_download(wide, LARMOR_F64, out);
     larmor_array_free(wide);
-    if (st)
-        free(host);
-    else
-        *out = host;
     return st;
 }
 
@@ -352,13 +347,6 @@ static larmor_status make_interpolators(const fit *p, const larmor_off_resonance
     }
 }
 
-static larmor_status upload(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *host,
-                            larmor_array **out)
-{
-    LMR_TRY(larmor_array_create(dev, dtype, shape, out));
-    return larmor_array_write(*out, host, larmor_array_bytes(*out));
-}
-
 /* Everything that lies on the device; the middle of the frequencies goes into b, that of the times into tau. */
 static larmor_status upload_all(off_resonance *s, const fit *p, double f0, double t0, const int64_t *place, number *b,
                                 double *field)
@@ -368,22 +356,19 @@ static larmor_status upload_all(off_resonance *s, const fit *p, double f0, doubl
     const int64_t count = p->times * s->segments;
     s->times = p->times;
     s->tau = malloc((size_t)s->segments * sizeof *s->tau);
-    float _Complex *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
-    larmor_status st = s->tau && narrow ? LARMOR_OK : LMR_NO_MEMORY();
+    larmor_status st = s->tau ? LARMOR_OK : LMR_NO_MEMORY();
     for (int l = 0; !st && l < s->segments; l++) s->tau[l] = t0 + segment_time(p, s->segments, l);
     for (int64_t i = 0; !st && i < s->voxels; i++) field[i] -= f0;
     for (int64_t i = 0; !st && i < count; i++) {
         const double turns = f0 * (p->t[i % p->times] + t0);
-        b[i] *= turn(turns - rint(turns)), narrow[i] = (float _Complex)b[i];
+        b[i] *= turn(turns - rint(turns));
     }
-    if (!st) st = upload(dev, LARMOR_F64, LARMOR_SHAPE(s->voxels), field, &s->field);
-    if (!st) st = upload(dev, LARMOR_F64, LARMOR_SHAPE(s->samples), place, &s->place); /* as long as doubles */
-    if (!st)
-        st =
-            upload(dev, dtype, LARMOR_SHAPE(p->times, s->segments), dtype == LARMOR_C128 ? (void *)b : narrow, &s->b);
+    const larmor_shape voxels = LARMOR_SHAPE(s->voxels), samples = LARMOR_SHAPE(s->samples);
+    if (!st) st = larmor_array_upload(dev, LARMOR_F64, voxels, LARMOR_F64, field, &s->field);
+    if (!st) st = larmor_array_upload(dev, LARMOR_I64, samples, LARMOR_I64, place, &s->place);
+    if (!st) st = larmor_array_upload(dev, dtype, LARMOR_SHAPE(p->times, s->segments), LARMOR_C128, b, &s->b);
     if (!st) st = larmor_array_create(dev, dtype, larmor_op_in_shape(s->F), &s->image);
     if (!st) st = larmor_array_create(dev, dtype, larmor_op_out_shape(s->F), &s->values);
-    free(narrow);
     return st;
 }
 

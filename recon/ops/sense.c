@@ -46,12 +46,11 @@ larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspa
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: k-space is %s, expected complex [samples, readouts, coils]",
                         kspace ? lmr_describe(kspace).s : "missing");
     const int last = kspace->shape.ndim - 1;
-    larmor_array *root;
-    larmor_op *P = NULL;
+    larmor_array *root, *factor = NULL;
     LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
-    larmor_status st = lmr_op_weigh("weights", root, kspace->dtype, kspace->shape.dim[last], &P);
-    if (!st) st = larmor_op_forward(P, kspace, kspace);
-    larmor_op_free(P), larmor_array_free(root);
+    larmor_status st = larmor_array_convert(root, kspace->dtype, &factor);
+    if (!st) st = larmor_mul(factor, 0, kspace);
+    larmor_array_free(factor), larmor_array_free(root);
     return st;
 }
 
@@ -96,7 +95,7 @@ static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *
         larmor_array *coils = NULL, *part = NULL;
         larmor_status st = larmor_array_slice(b->coils, 0, count, &coils);
         /* the view is written only where the caller owns y, or else only read */
-        if (!st && y) st = larmor_array_slice((larmor_array *)(uintptr_t)y, first, count, &part);
+        if (!st && y) st = larmor_array_slice(y, first, count, &part);
         if (!st) st = step(b, b->PF[count < b->block], maps, coils, x, part, sum);
         larmor_array_free(part), larmor_array_free(coils);
         if (st) return st;
@@ -299,6 +298,7 @@ fail:
 
 larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
+    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
     *A = NULL;
     if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
     if (opts->block < 0)
@@ -311,9 +311,12 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
-    if (ndim > 3) {
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "sense: maps are %s, expected 1 to 3 dimensions, coils, and sets if any",
-                      lmr_describe(maps).s);
+    if (ndim > 3 || (points >= 1 && points <= 3 && ndim != points)) {
+        st =
+            LMR_FAIL(LARMOR_ERR_SHAPE,
+                     "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and sets "
+                     "if any; the trajectory is %s",
+                     lmr_describe(maps).s, lmr_describe(opts->traj).s);
         goto done;
     }
     const larmor_problem p = {.image = larmor_shape_of(ndim, maps->shape.dim),

@@ -100,14 +100,12 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     *wrong = -1;
     larmor_array *wide;
     LMR_TRY(lmr_input_real("stack of stars", "trajectory", traj, &wide));
-    a->k = malloc(larmor_array_bytes(wide) + 1);
-    a->list = malloc((size_t)(readouts + 1) * sizeof *a->list);
-    a->first = malloc((size_t)(nz + 1) * sizeof *a->first), a->set = malloc((size_t)(nz + 1) * sizeof *a->set);
-    larmor_status st = LARMOR_OK;
-    if (!a->k || !a->list || !a->first || !a->set) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_read(wide, a->k, larmor_array_bytes(wide));
+    const larmor_status st = larmor_array_download(wide, LARMOR_F64, &a->k);
     larmor_array_free(wide);
     if (st) return st;
+    a->list = lmr_new(readouts, sizeof *a->list);
+    a->first = lmr_new(nz + 1, sizeof *a->first), a->set = lmr_new(nz, sizeof *a->set);
+    if (!a->list || !a->first || !a->set) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < readouts; r++) {
         a->list[r] = (readout){a->k + 3 * samples * r, samples, 0, r};
         if (find_partition(&a->list[r], nz, sample)) {
@@ -182,17 +180,6 @@ static void destroy(void *self)
     free(s);
 }
 
-/* The first numbers of a room, in that shape. */
-static larmor_status part_of(larmor_array *room, larmor_shape shape, larmor_array **part)
-{
-    larmor_array *slice;
-    *part = NULL;
-    LMR_TRY(larmor_array_slice(room, 0, larmor_shape_count(shape), &slice));
-    const larmor_status st = larmor_array_reshape(slice, shape, part);
-    larmor_array_free(slice);
-    return st;
-}
-
 static larmor_status sheet_forward(stack *s, const sheet *h, const larmor_array *images, larmor_array *values,
                                    larmor_array *y)
 {
@@ -220,9 +207,10 @@ static larmor_status each_sheet(stack *s, const larmor_array *from, larmor_array
 {
     for (int64_t i = 0; i < s->sheets; i++) {
         const sheet *h = &s->sheet[i];
+        const larmor_shape in = larmor_op_in_shape(h->F), out = larmor_op_out_shape(h->F);
         larmor_array *images = NULL, *values = NULL;
-        larmor_status st = part_of(s->images, larmor_op_in_shape(h->F), &images);
-        if (!st) st = part_of(s->values, larmor_op_out_shape(h->F), &values);
+        larmor_status st = larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images);
+        if (!st) st = larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values);
         if (!st) st = to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from);
         larmor_array_free(values), larmor_array_free(images);
         if (st) return st;
@@ -252,33 +240,17 @@ static const larmor_op_impl impl = {"stack of stars", forward, adjoint, NULL, de
 
 /* ---- making it ---- */
 
-/* Whole numbers have no type of arrays; they are as long as doubles. */
-static larmor_status upload(larmor_device *dev, larmor_dtype dtype, int64_t count, const void *host,
-                            larmor_array **out)
-{
-    larmor_array *x;
-    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(count), &x));
-    const larmor_status st = larmor_array_write(x, host, larmor_array_bytes(x));
-    if (st)
-        larmor_array_free(x);
-    else
-        *out = x;
-    return st;
-}
-
 /* exp(-sign 2 pi i q c / nz) for plane q of the FFT, whose voxel 0 is at z = -c, c = floor(nz / 2). */
 static larmor_status upload_factors(const stack *s, int64_t count, const int64_t *plane, larmor_array **out)
 {
-    double _Complex *wide = malloc((size_t)count * sizeof *wide);
-    float _Complex *narrow = malloc((size_t)count * sizeof *narrow);
-    larmor_status st = wide && narrow ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t p = 0; !st && p < count; p++) {
+    double _Complex *factor = lmr_new(count, sizeof *factor);
+    if (!factor) return LMR_NO_MEMORY();
+    for (int64_t p = 0; p < count; p++) {
         const double turns = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
-        wide[p] = CMPLX(cos(2 * M_PI * turns), -s->sign * sin(2 * M_PI * turns));
-        narrow[p] = (float _Complex)wide[p];
+        factor[p] = CMPLX(cos(2 * M_PI * turns), -s->sign * sin(2 * M_PI * turns));
     }
-    if (!st) st = upload(s->dev, s->dtype, count, s->dtype == LARMOR_C128 ? (void *)wide : narrow, out);
-    free(narrow), free(wide);
+    const larmor_status st = larmor_array_upload(s->dev, s->dtype, LARMOR_SHAPE(count), LARMOR_C128, factor, out);
+    free(factor);
     return st;
 }
 
@@ -287,14 +259,14 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
 {
     larmor_nufft_opts o = *opts;
     o.ndim = 2, o.modes[2] = 0, o.batch = h->partitions * s->batch;
-    double *k = malloc((size_t)(2 * s->samples * h->readouts + 1) * sizeof *k);
+    double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
     larmor_array *traj = NULL;
     larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t r = 0; !st && r < h->readouts; r++)
         for (int64_t i = 0; i < s->samples; i++)
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
-    if (!st) st = larmor_array_create(s->dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, h->readouts), &traj);
-    if (!st) st = larmor_array_write(traj, k, larmor_array_bytes(traj));
+    const larmor_shape shape = LARMOR_SHAPE(2, s->samples, h->readouts);
+    if (!st) st = larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj);
     if (!st) st = larmor_op_nufft(s->dev, &o, traj, &h->F);
     larmor_array_free(traj);
     free(k);
@@ -316,8 +288,8 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
         for (int64_t r = 0; r < h->readouts; r++) column[r + h->readouts * n] = a->list[a->first[p] + r].number;
         plane[n++] = p;
     }
-    if (!st) st = upload(s->dev, LARMOR_F64, h->partitions, plane, &h->plane);
-    if (!st) st = upload(s->dev, LARMOR_F64, columns, column, &h->column);
+    if (!st) st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(h->partitions), LARMOR_I64, plane, &h->plane);
+    if (!st) st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(columns), LARMOR_I64, column, &h->column);
     if (!st) st = upload_factors(s, h->partitions, plane, &h->factor);
     if (!st) st = make_plan(s, opts, a, one, h);
     free(column), free(plane);

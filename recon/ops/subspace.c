@@ -49,26 +49,11 @@ static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destro
 /* By way of the host: a basis is small. */
 static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
 {
-    const int64_t count = larmor_array_count(x);
-    larmor_array *wide = NULL, *back = NULL;
-    double _Complex *host = NULL;
-    float _Complex *narrow = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_convert(x, LARMOR_C128, &wide));
-    st = LARMOR_ERR_MEMORY;
-    host = malloc(larmor_array_bytes(wide) + 1), narrow = malloc(larmor_array_bytes(wide) + 1);
-    if (!host || !narrow) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
-    LMR_OR(done, larmor_array_read(wide, host, larmor_array_bytes(wide)));
-    for (int64_t i = 0; i < count; i++) host[i] = conj(host[i]), narrow[i] = (float _Complex)host[i];
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &back));
-    LMR_OR(done, larmor_array_write(back, x->dtype == LARMOR_C128 ? (void *)host : narrow, larmor_array_bytes(back)));
-    *out = back, back = NULL;
-done:
-    larmor_array_free(back), larmor_array_free(wide);
-    free(narrow), free(host);
+    double _Complex *host;
+    LMR_TRY(larmor_array_download(x, LARMOR_C128, &host));
+    for (int64_t i = 0; i < larmor_array_count(x); i++) host[i] = conj(host[i]);
+    const larmor_status st = larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, host, out);
+    free(host);
     return st;
 }
 

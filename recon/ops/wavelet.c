@@ -191,6 +191,7 @@ static void find_levels(wavelet *w, lmr_box box, int most, int64_t least)
 larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                 const larmor_wavelet_opts *opts, larmor_op **W)
 {
+    LMR_NEED(W);
     *W = NULL;
     const larmor_wavelet_opts o = opts ? *opts : (larmor_wavelet_opts){0};
     LMR_TRY(lmr_check_axes("wavelet", dev, dtype, shape, o.axes));

@@ -91,6 +91,7 @@ static larmor_status op_of(const char *name, const char *what, const larmor_arra
 
 larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)
 {
+    LMR_NEED(W);
     *W = NULL;
     if (batch < 0) return LMR_FAIL(LARMOR_ERR_ARG, "weights: batch is %lld, expected at least 0", (long long)batch);
     return op_of("weights", "weights", w, dtype, batch, W);
@@ -98,5 +99,6 @@ larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t bat
 
 larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M)
 {
+    LMR_NEED(M);
     return op_of("mask", "mask", mask, dtype, 0, M);
 }

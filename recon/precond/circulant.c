@@ -138,21 +138,19 @@ static larmor_status resize(larmor_array *x, larmor_shape to, larmor_array **y)
 /* The sum of the coils' autocorrelations, all on the grid of the maps. */
 static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larmor_array **sum)
 {
-    larmor_array *one = NULL, *flat = NULL;
+    larmor_array *one = NULL;
     lmr_autocorrelation a;
     *sum = NULL;
     LMR_TRY(lmr_autocorrelation_begin(maps->dev, maps->dtype, grid, &a));
     larmor_status st;
     for (int64_t c = 0; c < maps->shape.dim[grid.ndim]; c++) {
-        LMR_OR(done, larmor_array_slice(maps, c, 1, &one));
-        LMR_OR(done, larmor_array_reshape(one, grid, &flat));
-        LMR_OR(done, lmr_autocorrelation_add(&a, flat));
-        larmor_array_free(flat), larmor_array_free(one);
-        flat = one = NULL;
+        LMR_OR(done, larmor_array_part(maps, c, 1, grid, &one));
+        LMR_OR(done, lmr_autocorrelation_add(&a, one));
+        larmor_array_free(one), one = NULL;
     }
     st = lmr_autocorrelation_end(&a, sum);
 done:
-    larmor_array_free(flat), larmor_array_free(one);
+    larmor_array_free(one);
     lmr_autocorrelation_free(&a);
     return st;
 }
@@ -312,7 +310,7 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     int64_t middle = 0;
     for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
     values[middle] = 1;
-    LMR_OR(done, lmr_from_host(sum->dev, sum->dtype, sum->shape, values, &point));
+    LMR_OR(done, larmor_array_upload(sum->dev, sum->dtype, sum->shape, LARMOR_C128, values, &point));
     LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_OR(done, larmor_op_normal(K, point, response));
     LMR_OR(done, lmr_circulant_fft(point, -1));

@@ -22,16 +22,6 @@ static void sums_free(sums *s)
     larmor_array_free(s->psf), larmor_array_free(s->values);
 }
 
-static larmor_status coil(larmor_array *maps, larmor_shape image, int64_t c, larmor_array **flat)
-{
-    larmor_array *one;
-    *flat = NULL;
-    LMR_TRY(larmor_array_slice(maps, c, 1, &one));
-    const larmor_status st = larmor_array_reshape(one, image, flat);
-    larmor_array_free(one);
-    return st;
-}
-
 /* The autocorrelation of s_c conj(s_d), all d; without maps, of 1. */
 static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, larmor_dtype dtype, int64_t c)
 {
@@ -39,10 +29,10 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
     larmor_status st;
     LMR_OR(done, larmor_array_create(s->psf->dev, dtype, image, &product));
-    if (maps) LMR_OR(done, coil(maps, image, c, &mine));
+    if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
     for (int64_t d = 0; d < coils; d++) {
         if (maps) {
-            LMR_OR(done, coil(maps, image, d, &other));
+            LMR_OR(done, larmor_array_part(maps, d, 1, image, &other));
             LMR_OR(done, larmor_copy(mine, product));
             LMR_OR(done, larmor_mul(other, 1, product));
             larmor_array_free(other), other = NULL;
@@ -62,21 +52,20 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
                            double lambda, double *p)
 {
     larmor_array *sum = NULL, *mine = NULL;
-    void *host = NULL;
+    double complex *host = NULL;
     double norm = sqrt((double)larmor_shape_count(image));
     larmor_status st;
     LMR_OR(done, correlate(s, maps, image, dtype, c));
     LMR_OR(done, lmr_autocorrelation_end(&s->correlation, &sum));
     LMR_OR(done, larmor_mul(s->psf, 0, sum));
     LMR_OR(done, larmor_nufft_execute(s->plan, sum, s->values));
-    LMR_OR(done, lmr_host_copy(s->values, &host));
-    if (maps) LMR_OR(done, coil(maps, image, c, &mine));
+    LMR_OR(done, larmor_array_download(s->values, LARMOR_C128, &host));
+    if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
     if (maps) LMR_OR(done, larmor_nrm2(mine, &norm));
     const double own = norm * norm; /* G_ii */
     for (int64_t i = 0; i < larmor_array_count(s->values); i++) {
         /* the sum holds its own G_ii^2: rounding must not take it below */
-        const double squares =
-            fmax(creal(((double complex *)host)[i]), own * own) + 2 * lambda * own + lambda * lambda;
+        const double squares = fmax(creal(host[i]), own * own) + 2 * lambda * own + lambda * lambda;
         p[i] = squares > 0 ? (own + lambda) / squares : 0;
     }
 done:
@@ -93,7 +82,7 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     if (!(lambda >= 0) || !isfinite(lambda))
         return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: lambda is %g, expected a finite number >= 0",
                         lambda);
-    larmor_array *k, *wide = NULL;
+    larmor_array *k;
     double *host = NULL;
     sums s = {0};
     LMR_TRY(lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
@@ -101,19 +90,16 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     const int64_t m = larmor_shape_count(shape), coils = maps ? maps->shape.dim[image.ndim] : 1;
     if (maps) shape = larmor_shape_append(shape, coils);
     larmor_status st;
-    LMR_OR(done, larmor_array_create(k->dev, LARMOR_F64, shape, &wide));
-    host = malloc(larmor_array_bytes(wide) + 1);
-    if (!host) LMR_OR(done, LMR_NO_MEMORY());
+    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &s.plan));
     LMR_OR(done, lmr_point_spread(s.plan, k, NULL, dtype, image, &s.psf));
     LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));
     LMR_OR(done, lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
     for (int64_t c = 0; c < coils; c++) LMR_OR(done, weigh(&s, maps, image, dtype, c, lambda, host + c * m));
-    LMR_OR(done, larmor_array_write(wide, host, larmor_array_bytes(wide)));
-    st = larmor_array_convert(wide, lmr_real_of(dtype), p);
+    st = larmor_array_upload(k->dev, lmr_real_of(dtype), shape, LARMOR_F64, host, p);
 done:
     sums_free(&s);
     free(host);
-    larmor_array_free(wide), larmor_array_free(k);
+    larmor_array_free(k);
     return st;
 }

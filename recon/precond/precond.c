@@ -71,7 +71,7 @@ larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const 
     larmor_status st;
     *t = NULL;
     if (weights) {
-        LMR_OR(done, larmor_array_convert((larmor_array *)(uintptr_t)weights, dtype, &values));
+        LMR_OR(done, larmor_array_convert(weights, dtype, &values));
     } else {
         LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
         LMR_OR(done, larmor_fill(values, 1));
@@ -81,18 +81,6 @@ larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const 
     *t = out, out = NULL;
 done:
     larmor_array_free(out), larmor_array_free(values);
-    return st;
-}
-
-larmor_status lmr_from_host(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *values,
-                            larmor_array **x)
-{
-    larmor_array *wide;
-    *x = NULL;
-    LMR_TRY(larmor_array_create(dev, LARMOR_C128, shape, &wide));
-    larmor_status st = larmor_array_write(wide, values, larmor_array_bytes(wide));
-    if (!st) st = larmor_array_convert(wide, dtype, x);
-    larmor_array_free(wide);
     return st;
 }
 
@@ -107,7 +95,7 @@ static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_s
         for (int d = 0; d < grid.ndim; d++) sum += rest % grid.dim[d], rest /= grid.dim[d];
         values[i] = (sum % 2 ? -1. : 1.) / (double)count;
     }
-    const larmor_status st = lmr_from_host(dev, dtype, grid, values, shift);
+    const larmor_status st = larmor_array_upload(dev, dtype, grid, LARMOR_C128, values, shift);
     free(values);
     return st;
 }
@@ -163,19 +151,4 @@ void lmr_autocorrelation_free(lmr_autocorrelation *a)
     if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
     larmor_array_free(a->power), larmor_array_free(a->shift);
     *a = (lmr_autocorrelation){0};
-}
-
-larmor_status lmr_host_copy(larmor_array *x, void **values)
-{
-    larmor_array *wide;
-    *values = NULL;
-    LMR_TRY(larmor_array_convert(x, LARMOR_C128, &wide));
-    void *host = malloc(larmor_array_bytes(wide) + 1);
-    const larmor_status st = host ? larmor_array_read(wide, host, larmor_array_bytes(wide)) : LMR_NO_MEMORY();
-    larmor_array_free(wide);
-    if (st)
-        free(host);
-    else
-        *values = host;
-    return st;
 }

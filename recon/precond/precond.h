@@ -31,13 +31,6 @@ larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum);
 void lmr_autocorrelation_free(lmr_autocorrelation *a);
 
-/* The host's copy of x as complex doubles (pairs), of bytes 16 larmor_array_count(x); free it. */
-larmor_status lmr_host_copy(larmor_array *x, void **values);
-
-/* An array of these complex doubles (pairs). */
-larmor_status lmr_from_host(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const void *values,
-                            larmor_array **x);
-
 /* Checks maps, trajectory, weights and image against each other; k is the trajectory in f64. */
 larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, const larmor_array *traj,
                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,

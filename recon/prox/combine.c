@@ -81,7 +81,7 @@ typedef struct stack {
 static larmor_status range(const larmor_prox *part, const larmor_array *x, int64_t first, larmor_array **view)
 {
     const larmor_shape shape = larmor_prox_shape(part);
-    return larmor_array_slice((larmor_array *)(uintptr_t)x, first, shape.dim[shape.ndim - 1], view);
+    return larmor_array_slice(x, first, shape.dim[shape.ndim - 1], view);
 }
 
 static int64_t last_of(const larmor_prox *part)

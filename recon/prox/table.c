@@ -104,12 +104,12 @@ void larmor_regulariser_free(larmor_regulariser *r)
 
 larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r)
 {
-    return r->penalty;
+    return r ? r->penalty : (larmor_penalty){0};
 }
 
 double larmor_regulariser_weight(const larmor_regulariser *r)
 {
-    return r->weight;
+    return r ? r->weight : 0;
 }
 
 larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight)
@@ -126,6 +126,7 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
 {
     enum { OF_Z = 11, OF_KZ = 6 }; /* the vectors of larmor_admm and of its preconditioner */
     const lmr_regulariser_kind *kind;
+    LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(find(name, &kind));
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};

@@ -6,19 +6,6 @@
 #include "recon/prox/prox.h"
 #include "recon/prox/table.h"
 
-/* Entries first .. first + count - 1 of the last dimension, in the given shape; it is only written where the caller owns
- * x. */
-static larmor_status range(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
-                           larmor_array **view)
-{
-    larmor_array *slice;
-    *view = NULL;
-    LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)x, first, count, &slice));
-    const larmor_status st = larmor_array_reshape(slice, shape, view);
-    larmor_array_free(slice);
-    return st;
-}
-
 /* ---- K: [x, v] to [grad x - v, E v] ---- */
 
 typedef struct second_order {
@@ -40,10 +27,10 @@ static larmor_status parts_of(const second_order *s, const larmor_array *z, cons
 {
     const int64_t axes = s->field.dim[s->field.ndim - 1], pairs = s->tensor.dim[s->tensor.ndim - 1];
     *p = (parts){0};
-    larmor_status st = range(z, 0, 1, s->image, &p->x);
-    if (!st) st = range(z, 1, axes, s->field, &p->v);
-    if (!st) st = range(y, 0, axes, s->field, &p->first);
-    if (!st) st = range(y, axes, pairs, s->tensor, &p->second);
+    larmor_status st = larmor_array_part(z, 0, 1, s->image, &p->x);
+    if (!st) st = larmor_array_part(z, 1, axes, s->field, &p->v);
+    if (!st) st = larmor_array_part(y, 0, axes, s->field, &p->first);
+    if (!st) st = larmor_array_part(y, axes, pairs, s->tensor, &p->second);
     if (st) parts_free(p);
     return st;
 }
@@ -106,7 +93,7 @@ static larmor_status select_forward(void *self, const larmor_array *z, larmor_ar
 {
     (void)self;
     larmor_array *first;
-    LMR_TRY(range(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     const larmor_status st = larmor_copy(first, x);
     larmor_array_free(first);
     return st;
@@ -117,7 +104,7 @@ static larmor_status select_adjoint(void *self, const larmor_array *x, larmor_ar
     (void)self;
     larmor_array *first;
     LMR_TRY(larmor_zero(z));
-    LMR_TRY(range(z, 0, 1, larmor_array_shape(x), &first));
+    LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
     const larmor_status st = larmor_copy(x, first);
     larmor_array_free(first);
     return st;

@@ -73,23 +73,12 @@ static larmor_status set_shift(shifted *s, int i)
     return larmor_op_wavelet_shift(s->W, (int64_t[3]){i, i, i});
 }
 
-/* Transform i of y [image..., SHIFTS], in the image's shape; it is only written where the caller owns y. */
-static larmor_status part_of(const larmor_array *y, int i, larmor_shape image, larmor_array **part)
-{
-    larmor_array *slice;
-    *part = NULL;
-    LMR_TRY(larmor_array_slice((larmor_array *)(uintptr_t)y, i, 1, &slice));
-    const larmor_status st = larmor_array_reshape(slice, image, part);
-    larmor_array_free(slice);
-    return st;
-}
-
 static larmor_status frame_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
         larmor_array *part;
-        LMR_TRY(part_of(y, i, larmor_array_shape(x), &part));
+        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         larmor_status st = set_shift(s, i);
         if (!st) st = larmor_op_forward(s->W, x, part);
         larmor_array_free(part);
@@ -103,7 +92,7 @@ static larmor_status frame_adjoint(void *self, const larmor_array *y, larmor_arr
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
         larmor_array *part;
-        LMR_TRY(part_of(y, i, larmor_array_shape(x), &part));
+        LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
         larmor_status st = set_shift(s, i);
         if (!st) st = larmor_op_adjoint(s->W, part, s->back);
         if (!st) st = larmor_axpby(1 / sqrt(SHIFTS), s->back, i > 0, x);

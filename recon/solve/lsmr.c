@@ -156,7 +156,7 @@ static larmor_status convert_weights(larmor_op *A, const larmor_array *weights, 
     const larmor_dtype dtype = larmor_array_dtype(weights);
     if (dtype == LARMOR_C64 || dtype == LARMOR_C128)
         return LMR_FAIL(LARMOR_ERR_ARG, "lsmr: weights are %s, expected real ones", larmor_dtype_name(dtype));
-    return larmor_array_convert((larmor_array *)(uintptr_t)weights, larmor_op_dtype(A), out); /* only referenced */
+    return larmor_array_convert(weights, larmor_op_dtype(A), out); /* only referenced */
 }
 
 larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,

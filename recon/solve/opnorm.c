@@ -9,6 +9,7 @@ enum { DEFAULT_ITERS = 15 };
 
 larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
 {
+    LMR_NEED(largest);
     *largest = 0;
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: no operator given");
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: %d iterations asked for, expected at least 0", iters);

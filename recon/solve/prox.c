@@ -51,17 +51,17 @@ larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g
 
 larmor_shape larmor_prox_shape(const larmor_prox *p)
 {
-    return p->shape;
+    return p ? p->shape : (larmor_shape){0};
 }
 
 larmor_dtype larmor_prox_dtype(const larmor_prox *p)
 {
-    return p->dtype;
+    return p ? p->dtype : LARMOR_C64;
 }
 
 larmor_device *larmor_prox_device(const larmor_prox *p)
 {
-    return p->dev;
+    return p ? p->dev : NULL;
 }
 
 larmor_prox *larmor_prox_ref(larmor_prox *p)

@@ -33,6 +33,7 @@ done:
 
 larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit)
 {
+    LMR_NEED(unit);
     *unit = 0;
     if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
     larmor_array *r = NULL;

@@ -1,16 +1,8 @@
 /* What the solvers share. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <time.h>
 
 #include "core/random.h"
 #include "recon/solve/solve.h"
-
-double lmr_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- arrays ---- */
 

@@ -3,10 +3,9 @@
 #ifndef LMR_SOLVE_H
 #define LMR_SOLVE_H
 
+#include "core/clock.h"
 #include "core/status.h"
 #include "larmor/solve.h"
-
-double lmr_seconds(void); /* of a clock that never goes back */
 
 /* ---- the data term ---- */
 

@@ -41,6 +41,7 @@ static int role_of(const pattern *p, int64_t ky, int64_t kz)
 
 int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, int64_t kz)
 {
+    if (!opts) return 0;
     const pattern p = pattern_of(opts);
     return role_of(&p, ky, kz);
 }

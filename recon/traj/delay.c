@@ -32,9 +32,10 @@ static double value_at(const double *x, int64_t stride, int64_t n, double place)
 
 larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed)
 {
+    LMR_NEED(delayed);
     *delayed = NULL;
     const larmor_shape shape = larmor_array_shape(traj);
-    if (lmr_is_complex(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
+    if (!lmr_is_real(larmor_array_dtype(traj)) || shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "traj delay: got %s, expected f32 or f64 [nd, samples, readouts]",
                         lmr_describe(traj).s);
     const int64_t nd = shape.dim[0], n = shape.dim[1], readouts = shape.dim[2];
@@ -42,26 +43,16 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3],
         if (!isfinite(delay[d]) || fabs(delay[d]) > (double)n)
             return LMR_FAIL(LARMOR_ERR_ARG, "traj delay: got %g samples, expected at most the %lld of a readout",
                             delay[d], (long long)n);
-    larmor_array *wide = NULL, *out = NULL;
-    double *from = NULL, *to = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_convert((larmor_array *)traj, LARMOR_F64, &wide)); /* only counts references */
-    LMR_OR(done, larmor_array_create(larmor_array_device(traj), LARMOR_F64, shape, &out));
-    from = malloc(larmor_array_bytes(out) + 1), to = malloc(larmor_array_bytes(out) + 1);
-    if (!from || !to) {
-        st = LMR_NO_MEMORY();
-        goto done;
-    }
-    LMR_OR(done, larmor_array_read(wide, from, larmor_array_bytes(wide)));
-    for (int64_t i = 0; i < nd * n * readouts; i++) {
+    double *from;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
+    double *to = lmr_new(nd * n * readouts, sizeof *to);
+    larmor_status st = to ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; !st && i < nd * n * readouts; i++) {
         const int64_t d = i % nd, sample = i / nd % n;
         const double *readout = from + (i - d - nd * sample) + d;
         to[i] = value_at(readout, nd, n, (double)sample - delay[d]);
     }
-    LMR_OR(done, larmor_array_write(out, to, larmor_array_bytes(out)));
-    *delayed = out, out = NULL;
-done:
+    if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, delayed);
     free(to), free(from);
-    larmor_array_free(out), larmor_array_free(wide);
     return st;
 }

@@ -109,6 +109,7 @@ static larmor_status unknown(const char *name)
 larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                  larmor_array **traj)
 {
+    LMR_NEED(traj);
     *traj = NULL;
     const lmr_traj *kind = find(name);
     if (!kind) return unknown(name);

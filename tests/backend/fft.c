@@ -119,6 +119,75 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
         }
 }
 
+/* The transform of one frequency of amplitude 1 is one cell, and back; lengths around the limits of every way that a
+ * processor has. */
+static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], batch;
+    } cases[] = {{1, {32769, 0, 0}, 1},   {1, {65537, 0, 0}, 2}, {1, {98304, 0, 0}, 1}, {1, {600000, 0, 0}, 2},
+                 {1, {1 << 20, 0, 0}, 1}, {1, {40000, 0, 0}, 9}, {2, {40000, 3, 0}, 3}, {1, {2 * 300007, 0, 0}, 1}};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
+            const int sign = s & 1 ? 1 : -1;
+            const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch, n = dim[0];
+            const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1, total = n * rows * batch;
+            cx *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y);
+            assert_true(x && y);
+            for (int64_t i = 0; i < total;
+                 i++) { /* the same number in all rows of array b, along axis 0 frequency f */
+                const int64_t f = (n / 3 + 7 * (i / (n * rows))) % n;
+                x[i] = cexp(-sign * 2 * PI * I * ((double)(i % n * f % n) / (double)n)) / (double)(n * rows);
+                if (i % n == f && i / n % rows == 0) y[i] = 1;
+            }
+            void *dx = upload(p, x, total), *plan;
+            assert_ok(dev->be->fft[p]->plan(dev->ctx, cases[s / 2].ndim, dim, batch, &plan));
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
+            assert_close(p, dx, y, total, 60);
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, -sign, dx));
+            for (int64_t i = 0; i < total; i++) x[i] *= (double)(n * rows);
+            assert_close(p, dx, x, total, 60);
+            dev->be->fft[p]->destroy(dev->ctx, plan);
+            release(dx), free(x), free(y);
+        }
+}
+
+static void fft_does_not_depend_on_the_number_of_threads(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], batch;
+    } cases[] = {{1, {10, 0, 0}, 1000},  {1, {96, 0, 0}, 50},   {1, {1250, 0, 0}, 5},  {1, {20000, 0, 0}, 7},
+                 {1, {30000, 0, 0}, 1},  {1, {50000, 0, 0}, 3}, {1, {65537, 0, 0}, 2}, {1, {100000, 0, 0}, 1},
+                 {1, {262144, 0, 0}, 1}, {2, {120, 75, 0}, 3},  {3, {20, 24, 18}, 2},  {2, {40000, 3, 0}, 2}};
+    if (!dev->be->threads(dev->ctx)) skip();
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < (int)(sizeof cases / sizeof *cases); s++) {
+            int64_t n = cases[s].batch;
+            for (int d = 0; d < cases[s].ndim; d++) n *= cases[s].dim[d];
+            cx *x = random_values(n, 21), *first = NULL;
+            for (int threads = 1; threads <= 5; threads++) {
+                void *ctx, *dx = upload(p, x, n), *plan;
+                assert_ok(dev->be->open(0, threads, &ctx));
+                assert_ok(dev->be->fft[p]->plan(ctx, cases[s].ndim, cases[s].dim, cases[s].batch, &plan));
+                assert_ok(dev->be->fft[p]->exec(ctx, plan, -1, dx));
+                dev->be->fft[p]->destroy(ctx, plan);
+                dev->be->close(ctx);
+                cx *y = download(p, dx, n);
+                if (first)
+                    assert_memory_equal(first, y, (size_t)n * sizeof *y);
+                else
+                    first = y;
+                if (first != y) free(y);
+                release(dx);
+            }
+            free(first), free(x);
+        }
+}
+
 static void fft_refuses_impossible_dimensions(void **state)
 {
     (void)state;
@@ -211,6 +280,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
         cmocka_unit_test(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result),
+        cmocka_unit_test(fft_of_long_lines_puts_a_frequency_into_its_cell_and_back),
+        cmocka_unit_test(fft_does_not_depend_on_the_number_of_threads),
         cmocka_unit_test(fft_refuses_impossible_dimensions),
         cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
         cmocka_unit_test(convolution_refuses_impossible_dimensions),

@@ -69,7 +69,7 @@ static void the_table_says_what_it_is(void **state)
     assert_true(dev->be->device_count() > 0);
     assert_ok(dev->be->memory(dev->ctx, &available, &total));
     assert_true(available >= 0 && available <= total);
-    assert_null(dev->be->table("no such layer", 1, LMR_F32));
+    if (dev->be->table) assert_null(dev->be->table("no such layer", 1, LMR_F32));
 }
 
 int main(void)

@@ -81,6 +81,33 @@ static void fill_sets_every_number_and_none_behind_them(void **state)
     }
 }
 
+static void whole_numbers_become_those_of_every_other_type(void **state)
+{
+    (void)state;
+    for (int c = 0; c < SIZES * TYPES; c++) {
+        const larmor_dtype to = (larmor_dtype)(c % TYPES);
+        const int64_t n = sizes[c / TYPES], parts = parts_of(to);
+        int64_t *whole = malloc((size_t)(n + 1) * sizeof *whole);
+        void *x, *y;
+        assert_non_null(whole);
+        for (int64_t i = 0; i < n; i++) whole[i] = (i % 2 ? -1 : 1) * ((INT64_C(1) << 53) - i);
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)n * sizeof *whole, &x));
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(to), &y));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, x, whole, (size_t)n * sizeof *whole));
+        assert_ok(dev->be->convert(dev->ctx, n, LARMOR_I64, x, to, y));
+        double *values = download(to, y, parts * n);
+        for (int64_t i = 0; i < parts * n; i++) {
+            const double exact = i % parts ? 0 : (double)whole[i / parts];
+            assert_true(values[i] == (lmr_precision(to) == LMR_F64 ? exact : (double)(float)exact));
+        }
+        assert_ok(dev->be->fill(dev->ctx, n, LARMOR_I64, -12, x));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, whole, x, (size_t)n * sizeof *whole));
+        for (int64_t i = 0; i < n; i++) assert_int_equal(whole[i], -12);
+        dev->be->release(dev->ctx, x), dev->be->release(dev->ctx, y);
+        free(values), free(whole);
+    }
+}
+
 static void random_numbers_are_those_of_the_generator_on_every_device(void **state)
 {
     (void)state;
@@ -106,6 +133,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(conversion_rounds_to_nearest_and_adds_imaginary_zeros),
         cmocka_unit_test(fill_sets_every_number_and_none_behind_them),
+        cmocka_unit_test(whole_numbers_become_those_of_every_other_type),
         cmocka_unit_test(random_numbers_are_those_of_the_generator_on_every_device),
     };
     RUN_TESTS(tests);

@@ -152,34 +152,41 @@ static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
         }
 }
 
-/* y = D x by its definition, and D's adjoint from the same definition: x[j] += conj of the coefficient of y[i]. */
-static void naive_diff(const int64_t dim[3], int axis, int adjoint, const cx *x, cx *y)
-{
-    const int64_t n = dim[0] * dim[1] * dim[2], step[3] = {1, dim[0], dim[0] * dim[1]};
-    for (int64_t i = 0; i < n; i++) y[i] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (i / step[axis] % dim[axis] + 1 == dim[axis]) continue;
-        const int64_t next = i + step[axis];
-        if (!adjoint)
-            y[i] = x[next] - x[i];
-        else
-            y[next] += x[i], y[i] -= x[i];
-    }
-}
-
-static void diff_is_the_forward_difference_and_its_adjoint(void **state)
+static void magnitude_and_real_part_have_no_imaginary_part_also_in_place(void **state)
 {
     (void)state;
-    const int64_t dims[][3] = {{1, 1, 1}, {7, 1, 1}, {5, 4, 3}, {2, 1, 9}, {33, 41, 29}, {0, 3, 2}};
     for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int s = 0; s < 6 * 3 * 2; s++) {
-            const int64_t *dim = dims[s / 6], n = dim[0] * dim[1] * dim[2];
-            const int axis = s % 3, adjoint = s / 3 % 2;
-            cx *x = random_values(n, 14), *y = random_values(n, 15);
+        for (int s = 0; s < SIZES * 4; s++) {
+            const int64_t n = sizes[s / 4];
+            const int in_place = s & 1, real_part = s & 2;
+            cx *x = random_values(n, 14);
+            if (n == 1) x[0] = (3 - 4 * I) * (p == LMR_F64 ? 0x1p1000 : 0x1p100); /* whose square is not finite */
+            void *dx = upload(p, x, n), *dy = in_place ? dx : upload(p, x, n);
+            for (int64_t i = 0; i < n; i++) x[i] = real_part ? creal(x[i]) : cabs(x[i]);
+            const lmr_vec *vec = dev->be->vec[p];
+            assert_ok((real_part ? vec->real_part : vec->magnitude)(dev->ctx, n, dx, dy));
+            assert_close(p, dy, x, n, real_part ? 0 : 2);
+            if (!in_place) release(dy);
+            release(dx), free(x);
+        }
+}
+
+static void axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y(void **state)
+{
+    (void)state;
+    const double factors[][2][2] = {{{0.5, -1}, {0, 2}}, {{0, 1}, {0, 0}}, {{2, 0}, {-1, 0}}};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 3; s++) {
+            const int64_t n = sizes[s / 3];
+            const double *a = factors[s % 3][0], *b = factors[s % 3][1];
+            const int ignores = b[0] == 0 && b[1] == 0;
+            cx *x = random_values(n, 1), *y = random_values(n, 2);
+            if (n && ignores) y[0] = NAN;
             void *dx = upload(p, x, n), *dy = upload(p, y, n);
-            naive_diff(dim, axis, adjoint, x, y);
-            assert_ok(dev->be->vec[p]->diff(dev->ctx, dim, axis, adjoint, dx, dy));
-            assert_close(p, dy, y, n, 4);
+            for (int64_t i = 0; i < n; i++)
+                y[i] = (a[0] + a[1] * I) * x[i] + (ignores ? 0 : (b[0] + b[1] * I) * y[i]);
+            assert_ok(dev->be->vec[p]->axpby_complex(dev->ctx, n, a, dx, b, dy));
+            assert_close(p, dy, y, n, 8);
             release(dx), release(dy), free(x), free(y);
         }
 }
@@ -195,7 +202,8 @@ int main(void)
         cmocka_unit_test(dot_conjugates_its_first_vector_and_sums_in_double),
         cmocka_unit_test(dot_does_not_depend_on_the_number_of_threads),
         cmocka_unit_test(shrink_shortens_by_t_and_kills_what_is_shorter),
-        cmocka_unit_test(diff_is_the_forward_difference_and_its_adjoint),
+        cmocka_unit_test(magnitude_and_real_part_have_no_imaginary_part_also_in_place),
+        cmocka_unit_test(axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y),
     };
     RUN_TESTS(tests);
 }

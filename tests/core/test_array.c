@@ -56,9 +56,9 @@ static void shapes_are_made_appended_and_compared(void **state)
 static void types_have_names_and_sizes(void **state)
 {
     (void)state;
-    const char *const names[] = {"f32", "f64", "c64", "c128"};
-    const size_t sizes[] = {4, 8, 8, 16};
-    for (int t = LARMOR_F32; t <= LARMOR_C128; t++) {
+    const char *const names[] = {"f32", "f64", "c64", "c128", "i64"};
+    const size_t sizes[] = {4, 8, 8, 16, 8};
+    for (int t = LARMOR_F32; t <= LARMOR_I64; t++) {
         assert_string_equal(larmor_dtype_name((larmor_dtype)t), names[t]);
         assert_int_equal(larmor_dtype_size((larmor_dtype)t), sizes[t]);
     }
@@ -194,6 +194,143 @@ static void conversion_keeps_values_and_makes_real_parts(void **state)
     larmor_array_free(complex_x), larmor_array_free(wide), larmor_array_free(x);
 }
 
+static void a_part_is_a_slice_in_another_shape(void **state)
+{
+    (void)state;
+    const float v[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 4), v), *part;
+    assert_ok(larmor_array_part(x, 1, 2, LARMOR_SHAPE(4, 1), &part));
+    larmor_array_free(x);
+    assert_true(larmor_shape_equal(larmor_array_shape(part), LARMOR_SHAPE(4, 1)));
+    assert_values(part, v + 2, 16);
+    assert_refused(larmor_array_part(part, 0, 1, LARMOR_SHAPE(3), &x), LARMOR_ERR_SHAPE, "cannot become f32 [3]");
+    assert_refused(larmor_array_part(part, 1, 1, LARMOR_SHAPE(4), &x), LARMOR_ERR_SHAPE, "1 indices from 1 on");
+    assert_null(x);
+    larmor_array_free(part);
+}
+
+static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(void **state)
+{
+    (void)state;
+    const double v[3] = {1.5, -2, 0.25};
+    larmor_array *x;
+    double *back;
+    float _Complex *narrow;
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
+    assert_values(x, (float[]){1.5F, 0, -2, 0, 0.25F, 0}, 24);
+    assert_ok(larmor_array_download(x, LARMOR_C64, &narrow));
+    for (int i = 0; i < 3; i++) assert_true(crealf(narrow[i]) == (float)v[i] && cimagf(narrow[i]) == 0);
+    back = (double *)&back;
+    assert_refused(larmor_array_download(x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c64 [3]");
+    assert_null(back);
+    free(narrow), larmor_array_free(x);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
+    assert_ok(larmor_array_download(x, LARMOR_F64, &back));
+    assert_memory_equal(back, v, sizeof v);
+    free(back), larmor_array_free(x);
+    assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_C64, v, &x), LARMOR_ERR_ARG,
+                   "to f32");
+    assert_null(x);
+    assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F64, NULL, &x), LARMOR_ERR_ARG,
+                   "NULL");
+    assert_null(x);
+}
+
+static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **state)
+{
+    (void)state;
+    const int64_t v[3] = {(INT64_C(1) << 53) + 1, -7, INT64_MIN};
+    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide;
+    assert_ok(larmor_copy(x, y));
+    assert_values(y, v, sizeof v);
+    assert_ok(larmor_fill(y, -3));
+    assert_values(y, (int64_t[]){-3, -3, -3}, sizeof v);
+    assert_refused(larmor_fill(y, 0.5), LARMOR_ERR_ARG, "0.5 is no whole number");
+    assert_refused(larmor_fill(y, 1e19), LARMOR_ERR_ARG, "no whole number of 64 bits");
+    assert_ok(larmor_array_convert(y, LARMOR_F64, &wide));
+    assert_values(wide, (double[]){-3, -3, -3}, 24);
+    assert_refused(larmor_array_convert(wide, LARMOR_I64, &x), LARMOR_ERR_ARG, "f64 [3]");
+    assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
+    larmor_array_free(wide), larmor_array_free(y);
+}
+
+/* ---- memory of the caller's ---- */
+
+typedef struct returned {
+    int times;
+    void *data;
+} returned;
+
+static void give_back(void *data, void *user)
+{
+    returned *r = user;
+    r->times++, r->data = data;
+}
+
+static int on_a_processor(void)
+{
+    return !strncmp(larmor_device_spec(dev), "cpu", 3);
+}
+
+static void wrapped_memory_is_used_where_it_lies_and_released_once_after_the_last_view(void **state)
+{
+    (void)state;
+    if (!on_a_processor()) skip();
+    float v[6] = {0, 1, 2, 3, 4, 5};
+    returned r = {0};
+    larmor_array *x, *view;
+    assert_ok(larmor_array_wrap(dev, LARMOR_F32, LARMOR_SHAPE(2, 3), v, give_back, &r, &x));
+    assert_ptr_equal(larmor_array_data(x), v);
+    assert_ok(larmor_array_slice(x, 1, 1, &view));
+    assert_ok(larmor_fill(view, 9));
+    assert_true(v[1] == 1 && v[2] == 9 && v[3] == 9 && v[4] == 4);
+    larmor_array_free(x);
+    assert_int_equal(r.times, 0);
+    larmor_array_free(view);
+    assert_int_equal(r.times, 1);
+    assert_ptr_equal(r.data, v);
+    assert_ok(larmor_array_wrap(dev, LARMOR_F32, LARMOR_SHAPE(6), v, NULL, NULL, &x));
+    larmor_array_free(x);
+    assert_true(v[2] == 9);
+}
+
+/* An array's own memory stands for CuPy's. */
+static void a_devices_own_memory_can_be_wrapped(void **state)
+{
+    (void)state;
+    const cx v[2] = {1, I};
+    larmor_array *own = make(LARMOR_C128, LARMOR_SHAPE(2), v), *x;
+    returned r = {0};
+    assert_ok(larmor_array_wrap(dev, LARMOR_C128, LARMOR_SHAPE(2), larmor_array_data(own), give_back, &r, &x));
+    assert_ok(larmor_axpby(2, x, 0, x));
+    larmor_array_free(x);
+    assert_int_equal(r.times, 1);
+    assert_values(own, (cx[]){2, 2 * I}, 32);
+    larmor_array_free(own);
+}
+
+static void memory_that_cannot_be_wrapped_is_refused_and_not_released(void **state)
+{
+    (void)state;
+    double v[2] = {0};
+    returned r = {0};
+    larmor_array *x;
+    assert_refused(larmor_array_wrap(dev, LARMOR_F64, LARMOR_SHAPE(2), NULL, give_back, &r, &x), LARMOR_ERR_ARG,
+                   "the memory is NULL");
+    assert_null(x);
+    assert_refused(larmor_array_wrap(dev, LARMOR_F64, LARMOR_SHAPE(1), (char *)v + 4, give_back, &r, &x),
+                   LARMOR_ERR_ARG, "aligned to 8 bytes");
+    assert_refused(larmor_array_wrap(dev, LARMOR_F64, LARMOR_SHAPE(-1), v, give_back, &r, &x), LARMOR_ERR_SHAPE,
+                   "not a possible shape");
+    if (!on_a_processor())
+        assert_refused(larmor_array_wrap(dev, LARMOR_F64, LARMOR_SHAPE(2), v, give_back, &r, &x), LARMOR_ERR_ARG,
+                       "the memory is not on");
+    assert_int_equal(r.times, 0);
+    assert_ok(larmor_array_wrap(dev, LARMOR_F64, LARMOR_SHAPE(0), NULL, give_back, &r, &x));
+    larmor_array_free(x);
+    assert_int_equal(r.times, 1);
+}
+
 /* ---- algebra ---- */
 
 static void the_algebra_computes_what_it_says(void **state)
@@ -214,6 +351,37 @@ static void the_algebra_computes_what_it_says(void **state)
     assert_ok(larmor_copy(x, y));
     assert_values(y, xv, 32);
     larmor_array_free(d), larmor_array_free(y), larmor_array_free(x);
+}
+
+static void complex_factors_multiply_both_arrays(void **state)
+{
+    (void)state;
+    const cx xv[2] = {1 + 2 * I, -3 + I}, yv[2] = {I, 2 - I};
+    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv);
+    assert_ok(larmor_axpby_complex((double[]){0, 1}, x, (double[]){2, -1}, y)); /* i x + (2 - i) y */
+    assert_values(y, (cx[]){-1 + 3 * I, 2 - 7 * I}, 32);
+    assert_ok(larmor_axpby_complex((double[]){0, 1}, x, (double[]){0, 0}, x));
+    assert_values(x, (cx[]){-2 + I, -1 - 3 * I}, 32);
+    larmor_array_free(y), larmor_array_free(x);
+}
+
+/* The proximal map of t |x|_1 among numbers >= 0 is max(0, Re x - t), written as a user of the library would. */
+static void a_proximal_map_of_ones_own_runs_on_the_device(void **state)
+{
+    (void)state;
+    const double t = 1;
+    const cx v[4] = {3 + 5 * I, 0.5, -2 + I, 1.5 - I};
+    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(4), v), *positive = make(LARMOR_C128, LARMOR_SHAPE(4), NULL);
+    assert_ok(larmor_real(x, x));
+    assert_values(x, (cx[]){3, 0.5, -2, 1.5}, 64);
+    assert_ok(larmor_abs(x, positive));
+    assert_values(positive, (cx[]){3, 0.5, 2, 1.5}, 64);
+    assert_ok(larmor_axpby(0.5, x, 0.5, positive));
+    assert_ok(larmor_shrink(t, positive, x));
+    assert_values(x, (cx[]){2, 0, 0, 0.5}, 64);
+    assert_refused(larmor_shrink(-1, x, x), LARMOR_ERR_ARG, "t is -1");
+    assert_refused(larmor_shrink(NAN, x, x), LARMOR_ERR_ARG, "expected at least 0");
+    larmor_array_free(positive), larmor_array_free(x);
 }
 
 static void mul_repeats_d_along_the_trailing_dimensions(void **state)
@@ -276,7 +444,15 @@ int main(void)
         cmocka_unit_test(a_reshape_keeps_the_order_and_the_count),
         cmocka_unit_test(the_same_device_or_type_gives_the_array_itself),
         cmocka_unit_test(conversion_keeps_values_and_makes_real_parts),
+        cmocka_unit_test(a_part_is_a_slice_in_another_shape),
+        cmocka_unit_test(upload_and_download_convert_between_the_hosts_type_and_the_arrays),
+        cmocka_unit_test(whole_numbers_are_stored_exactly_and_never_made_of_others),
+        cmocka_unit_test(wrapped_memory_is_used_where_it_lies_and_released_once_after_the_last_view),
+        cmocka_unit_test(a_devices_own_memory_can_be_wrapped),
+        cmocka_unit_test(memory_that_cannot_be_wrapped_is_refused_and_not_released),
         cmocka_unit_test(the_algebra_computes_what_it_says),
+        cmocka_unit_test(complex_factors_multiply_both_arrays),
+        cmocka_unit_test(a_proximal_map_of_ones_own_runs_on_the_device),
         cmocka_unit_test(mul_repeats_d_along_the_trailing_dimensions),
         cmocka_unit_test(mismatched_shapes_are_named_in_the_message),
         cmocka_unit_test(real_arrays_other_types_and_other_devices_do_not_mix),

@@ -4,6 +4,7 @@
 #include <complex.h>
 #include <math.h>
 
+#include "core/device.h"
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
@@ -151,6 +152,72 @@ static void arrays_of_another_shape_never_reach_the_operator(void **state)
     assert_refused(larmor_op_normal(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [3] on");
     assert_int_equal(m.forwards + m.adjoints, 0);
     larmor_array_free(y), larmor_array_free(x), larmor_op_free(A);
+}
+
+static void every_map_refuses_arrays_that_share_memory(void **state)
+{
+    (void)state;
+    matrix a, b;
+    larmor_op *A = make(&a, 4, 4, 1), *B = make(&b, 4, 4, 2), *all[6] = {A};
+    larmor_array *d = vector(4, 3), *room = vector(8, 4), *part[3];
+    assert_ok(larmor_op_chain(A, B, &all[1]));
+    assert_ok(larmor_op_sum(A, B, &all[2]));
+    assert_ok(larmor_op_stack(&A, 1, &all[3]));
+    assert_ok(larmor_op_diag(d, &all[4]));
+    assert_ok(larmor_op_with_normal(A, B, &all[5]));
+    for (int i = 0; i < 3; i++) assert_ok(larmor_array_slice(room, 2 * i, 4, &part[i]));
+    map *const maps[] = {larmor_op_forward, larmor_op_adjoint, larmor_op_normal};
+    for (int i = 0; i < 6; i++)
+        for (int m = 0; m < 3; m++) {
+            assert_refused(maps[m](all[i], d, d), LARMOR_ERR_ARG, "input and output share memory");
+            assert_refused(maps[m](all[i], part[0], part[1]), LARMOR_ERR_ARG, "share memory");
+            assert_refused(maps[m](all[i], part[2], part[1]), LARMOR_ERR_ARG, "share memory");
+            assert_ok(maps[m](all[i], part[0], part[2]));
+        }
+    for (int i = 0; i < 3; i++) larmor_array_free(part[i]);
+    larmor_array_free(room), larmor_array_free(d);
+    for (int i = 5; i > 0; i--) larmor_op_free(all[i]);
+    larmor_op_free(B), larmor_op_free(A);
+}
+
+static larmor_status copy_map(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    return larmor_copy(x, y);
+}
+
+static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
+{
+    (void)ctx, (void)bytes;
+    *ptr = NULL;
+    return larmor_fail(LARMOR_ERR_MEMORY, "there is no memory left");
+}
+
+static void maps_that_ran_once_need_no_more_memory(void **state)
+{
+    (void)state;
+    const larmor_op_impl identity = {"identity", copy_map, copy_map, NULL, NULL};
+    larmor_op *A, *all[4];
+    assert_ok(larmor_op_create(dev, &identity, NULL, LARMOR_C128, LARMOR_SHAPE(3), LARMOR_SHAPE(3), &A));
+    assert_ok(larmor_op_chain(A, A, &all[0]));
+    assert_ok(larmor_op_sum(A, A, &all[1]));
+    assert_ok(larmor_op_stack((larmor_op *[]){A, A}, 2, &all[2]));
+    all[3] = larmor_op_ref(A);
+    const lmr_backend *real = dev->be;
+    lmr_backend full = *real;
+    full.alloc = no_memory_left;
+    for (int i = 0; i < 4; i++) {
+        larmor_array *x = vector(3, 1), *y = vector(i == 2 ? 6 : 3, 1), *z = vector(3, 2);
+        for (int call = 0; call < 2; call++) {
+            if (call) dev->be = &full;
+            assert_ok(larmor_op_forward(all[i], x, y));
+            assert_ok(larmor_op_adjoint(all[i], y, x));
+            assert_ok(larmor_op_normal(all[i], x, z));
+        }
+        dev->be = real;
+        larmor_array_free(z), larmor_array_free(y), larmor_array_free(x), larmor_op_free(all[i]);
+    }
+    larmor_op_free(A);
 }
 
 static void an_incomplete_operator_is_refused_and_self_stays_the_callers(void **state)
@@ -317,6 +384,8 @@ int main(void)
         cmocka_unit_test(an_operator_maps_and_its_normal_is_adjoint_after_forward),
         cmocka_unit_test(the_adjoint_test_finds_a_wrong_adjoint),
         cmocka_unit_test(arrays_of_another_shape_never_reach_the_operator),
+        cmocka_unit_test(every_map_refuses_arrays_that_share_memory),
+        cmocka_unit_test(maps_that_ran_once_need_no_more_memory),
         cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
         cmocka_unit_test(a_chain_is_the_product),
         cmocka_unit_test(a_chain_uses_the_left_factors_own_normal),

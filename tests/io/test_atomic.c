@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "io/atomic.h"
+#include "core/atomic.h"
 
 static const char *const suffixes[] = {".h5", ".nii", ".nii.gz", ".png", ".cfl", ".npy"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])

@@ -5,7 +5,7 @@
 #include <locale.h>
 #include <math.h>
 
-static const larmor_dtype dtypes[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128};
+static const larmor_dtype dtypes[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128, LARMOR_I64};
 
 /* Same dtype, shape and bits. */
 static void assert_same(const larmor_array *x, const larmor_array *y)
@@ -30,7 +30,7 @@ static void npy_keeps_every_type_and_shape_bit_for_bit(void **state)
     (void)state;
     const larmor_shape shapes[] = {LARMOR_SHAPE(5, 4), LARMOR_SHAPE(7), LARMOR_SHAPE(3, 4, 1, 2),
                                    LARMOR_SHAPE(2, 1, 2, 1, 2, 1, 2, 3)};
-    for (size_t t = 0; t < 4; t++)
+    for (size_t t = 0; t < 5; t++)
         for (size_t s = 0; s < 4; s++) {
             larmor_array *x = random_array(dtypes[t], shapes[s], 3), *y;
             save(in_folder("x.npy"), x);

@@ -36,10 +36,43 @@ static void a_driver_lives_until_its_file_is_closed(void **state)
     lmr_source_close(&source);
 }
 
+/* A host program may load filters of its own. */
+static void plugins_are_off_while_a_file_is_open_and_then_as_they_were(void **state)
+{
+    (void)state;
+    lmr_source source;
+    unsigned before, now;
+    scan *s = radial_scan(4, 2);
+    write_scan(s);
+    free_scan(s);
+    assert_true(H5PLset_loading_state(H5PL_FILTER_PLUGIN) >= 0 && H5PLget_loading_state(&before) >= 0);
+    assert_true(before != 0);
+    assert_ok(lmr_source_open(path, "a file", &source));
+    const hid_t file = lmr_h5_open_descriptor(source.fd, 1), other = lmr_h5_open_descriptor(source.fd, 1);
+    lmr_h5_close_descriptor(other);
+    assert_true(H5PLget_loading_state(&now) >= 0);
+    assert_int_equal(now, 0);
+    lmr_h5_close_descriptor(file);
+    lmr_source_close(&source);
+    assert_true(H5PLget_loading_state(&now) >= 0);
+    assert_int_equal(now, before);
+    larmor_raw *raw;
+    assert_ok(larmor_raw_open(path, &(larmor_raw_opts){0}, &raw));
+    larmor_raw_free(raw);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 1000; i++) fputs("no HDF5", f);
+    fclose(f);
+    assert_true(larmor_raw_open(path, NULL, &raw) != LARMOR_OK);
+    assert_true(H5PLget_loading_state(&now) >= 0);
+    assert_int_equal(now, before);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(a_driver_lives_until_its_file_is_closed),
+        WITH_SCAN(plugins_are_off_while_a_file_is_open_and_then_as_they_were),
     };
     RUN_TESTS(tests);
 }

@@ -1,5 +1,6 @@
 /* NIfTI: geometry against corners worked out by hand, slices stacked by position, values unchanged.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "io/volume.h"
 #include "tests/io/files.h"
 
 #include <math.h>
@@ -271,6 +272,31 @@ static void integers_are_scaled_to_real_numbers(void **state)
     free(v), free(f), larmor_array_free(x), larmor_array_free(y);
 }
 
+/* Positions that are pairwise the same or not, as the tolerance has it, are no order: a before c before b by slice,
+ * b before a by position. */
+static void slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file(void **state)
+{
+    (void)state;
+    const double along[3] = {0, 0.0008, -0.0008};
+    const int slice[3] = {1, 0, 2}, file[2][3] = {{0, 1, 2}, {0, 2, 1}};
+    for (int c = 0; c < 2; c++) {
+        larmor_image images[3] = {0};
+        for (int i = 0; i < 3; i++)
+            images[i].meta = (larmor_image_meta){.fov_mm = {4, 4, 1},
+                                                 .position_mm = {0, 0, along[file[c][i]]},
+                                                 .read_dir = {1, 0, 0},
+                                                 .phase_dir = {0, 1, 0},
+                                                 .slice_dir = {0, 0, 1},
+                                                 .slice = slice[file[c][i]]};
+        const lmr_images set = {.image = images, .count = 3, .dim = {4, 4, 1}};
+        lmr_volumes v;
+        assert_ok(lmr_arrange("x.nii", &set, &v));
+        assert_int_equal(v.slices, 3);
+        for (int s = 0; s < 3; s++) assert_int_equal(images[v.order[s]].meta.slice, s);
+        free(v.order);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -284,6 +310,7 @@ int main(void)
         IN_FOLDER(slices_of_other_orientation_are_refused),
         IN_FOLDER(slices_without_positions_are_stacked_by_counter_with_their_thickness),
         IN_FOLDER(image_without_geometry_gets_voxels_of_one_mm),
+        cmocka_unit_test(slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file),
         IN_FOLDER(integers_are_scaled_to_real_numbers),
     };
     RUN_TESTS(tests);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <locale.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -336,6 +337,50 @@ static void more_entries_than_there_is_room_for_are_left_out(void **state)
     assert_int_equal(load().used, 4096);
 }
 
+enum { WRITERS = 4, ENTRIES = 25 };
+
+typedef struct writer {
+    pthread_t thread;
+    int first;
+    larmor_status st;
+} writer;
+
+/* As another process would: a device of its own, and the file alone in common. */
+static void *save_some(void *arg)
+{
+    writer *w = arg;
+    larmor_device *own;
+    w->st = larmor_device_open("cpu:1", &own);
+    for (int i = 0; i < ENTRIES && !w->st; i++) {
+        const lmr_wisdom_key key = key_of(w->first + i);
+        lmr_wisdom_add(own, &key, &found);
+        w->st = larmor_wisdom_save(own, file);
+        larmor_wisdom_forget(own);
+    }
+    larmor_device_free(own);
+    return NULL;
+}
+
+static void nothing_is_lost_where_several_save_at_a_time(void **state)
+{
+    (void)state;
+    writer w[WRITERS];
+    larmor_device *own;
+    larmor_wisdom_report report;
+    for (int i = 0; i < WRITERS; i++) {
+        w[i].first = 10 + i * ENTRIES;
+        assert_int_equal(pthread_create(&w[i].thread, NULL, save_some, &w[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(w[i].thread, NULL);
+        assert_int_equal(w[i].st, LARMOR_OK);
+    }
+    assert_ok(larmor_device_open("cpu:1", &own));
+    assert_ok(larmor_wisdom_load(own, file, &report));
+    assert_int_equal(report.used, WRITERS * ENTRIES);
+    larmor_device_free(own);
+}
+
 static void what_is_no_file_is_refused(void **state)
 {
     (void)state;
@@ -347,7 +392,7 @@ static void what_is_no_file_is_refused(void **state)
     unlink(path);
     assert_refused(larmor_wisdom_load(dev, path, NULL), LARMOR_ERR_IO, "No such file");
     snprintf(path, sizeof path, "%s/no/such/folder", folder);
-    assert_refused(larmor_wisdom_save(dev, path), LARMOR_ERR_IO, "No such file");
+    assert_refused(larmor_wisdom_save(dev, path), LARMOR_ERR_IO, "no such folder");
     assert_refused(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO, folder);
 }
 
@@ -380,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     WISDOM_TEST(words_that_are_out_of_range_spoil_their_line_alone),
     WISDOM_TEST(binary_and_endless_files_do_no_harm),
     WISDOM_TEST(more_entries_than_there_is_room_for_are_left_out),
+    WISDOM_TEST(nothing_is_lost_where_several_save_at_a_time),
     WISDOM_TEST(what_is_no_file_is_refused),
     WISDOM_TEST(nothing_is_left_beside_the_file),
 };

@@ -71,6 +71,9 @@ static inline cplx *values_of(const larmor_array *x)
         case LARMOR_C128:
             values[i] = ((cplx *)host)[i];
             break;
+        case LARMOR_I64:
+            values[i] = (double)((int64_t *)host)[i];
+            break;
         }
     free(host);
     return values;

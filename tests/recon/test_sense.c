@@ -406,6 +406,14 @@ static void unusable_inputs_are_named(void **state)
                    LARMOR_ERR_ARG, "sense: iters is -1");
     const larmor_sense_opts backwards = {.traj = s.traj, .block = -1};
     assert_refused(larmor_op_sense(s.maps_array, &backwards, &A), LARMOR_ERR_ARG, "sense: block is -1 coils");
+    larmor_array *image; /* maps without coils */
+    assert_ok(larmor_array_reshape(s.maps_array, LARMOR_SHAPE(10, larmor_array_count(s.maps_array) / 10), &image));
+    for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
+        const larmor_sense_opts opts = {.traj = s.traj, .toeplitz = toeplitz};
+        assert_refused(larmor_op_sense(image, &opts, &A), LARMOR_ERR_SHAPE, "sense: maps are c64 [10, ");
+        assert_null(A);
+    }
+    larmor_array_free(image);
     s.weights[11] = -2;
     larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
     const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};

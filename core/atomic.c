@@ -1,7 +1,7 @@
 /* An output file that appears under its name only when it is complete: a locked temporary file beside the target,
  * synced, renamed, and the folder synced. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "io/atomic.h"
+#include "core/atomic.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,10 +15,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "io/formats.h"
+#include "core/clock.h"
 
 #define RANDOM_CHARACTERS 6
 #define MEBIBYTE 1048576.0
@@ -52,7 +51,7 @@ static larmor_status cannot(const larmor_output *out, const char *what, int erro
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */
-static larmor_status locate(larmor_output *out)
+static larmor_status locate(larmor_output *out, const char *suffix, const char *second)
 {
     const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
     const int length = slash ? (int)(slash - out->path) : 0;
@@ -67,17 +66,16 @@ static larmor_status locate(larmor_output *out)
     free(folder);
     if (st) return st;
 
-    const size_t stem = strlen(name) - strlen(out->format->suffix);
+    const size_t stem = strlen(name) - strlen(suffix);
     const size_t extra = strlen("..part.") + 3 * sizeof(pid_t) + 1 + RANDOM_CHARACTERS;
     const size_t most = NAME_MAX - extra;
     if (strlen(name) > most)
         return LMR_FAIL(LARMOR_ERR_IO,
                         "%s: the name has %zu characters, at most %zu are possible; choose a shorter one.", out->path,
                         strlen(name), most);
-    out->parts = out->format->second ? 2 : 1;
+    out->parts = second ? 2 : 1;
     snprintf(out->part[0].name, sizeof out->part[0].name, "%s", name);
-    if (out->format->second)
-        snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, out->format->second);
+    if (second) snprintf(out->part[1].name, sizeof out->part[1].name, "%.*s%s", (int)stem, name, second);
     return LARMOR_OK;
 }
 
@@ -126,7 +124,7 @@ static long writer_of(const char *entry, const char *name)
 }
 
 /* Refuse if another run writes this part, remove what dead runs left. */
-static larmor_status sweep(const larmor_output *out, const lmr_part *part)
+static larmor_status sweep(larmor_output *out, const lmr_part *part)
 {
     const int fd = openat(out->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -142,7 +140,8 @@ static larmor_status sweep(const larmor_output *out, const lmr_part *part)
         const int other = openat(out->folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (other < 0) continue;
         const int ours = lock(other);
-        if (ours == 0)
+        out->taken = ours == 0;
+        if (out->taken)
             st =
                 LMR_FAIL(LARMOR_ERR_IO, "%s: output is being written by pid %ld; wait for it or choose another name.",
                          out->path, pid);
@@ -181,6 +180,11 @@ static larmor_status create_temporary(larmor_output *out, lmr_part *part)
     return LARMOR_OK;
 }
 
+static void pause_a_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
 /* Looking and creating must be one step for two runs that start together, so the folder is locked meanwhile; where
  * that is not possible, or somebody sits on it, go on: the rename still decides. */
 static larmor_status occupy(larmor_output *out)
@@ -189,7 +193,7 @@ static larmor_status occupy(larmor_output *out)
     for (int attempt = 0; attempt < 100 && !locked; attempt++) {
         locked = !flock(out->folder, LOCK_EX | LOCK_NB);
         if (!locked && errno != EWOULDBLOCK && errno != EINTR) break;
-        if (!locked) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        if (!locked) pause_a_moment();
     }
     larmor_status st = LARMOR_OK;
     for (int p = 0; p < out->parts && !st; p++) st = sweep(out, &out->part[p]);
@@ -198,15 +202,13 @@ static larmor_status occupy(larmor_output *out)
     return st;
 }
 
-larmor_status larmor_output_open(const char *path, int force, larmor_output **result)
+larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
+                              larmor_output **result)
 {
-    if (!result) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
     *result = NULL;
-    const lmr_format *format;
-    LMR_TRY(lmr_format_to_write(path, &format));
     larmor_output *out = calloc(1, sizeof *out);
     if (!out) return LMR_NO_MEMORY();
-    out->folder = -1, out->force = force, out->format = format;
+    out->folder = -1, out->force = force;
     for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
     larmor_status st;
     out->path = strdup(path);
@@ -214,9 +216,11 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **re
         st = LMR_NO_MEMORY();
         goto fail;
     }
-    LMR_OR(fail, locate(out));
+    LMR_OR(fail, locate(out, suffix, second));
     LMR_OR(fail, check_targets(out));
-    LMR_OR(fail, occupy(out));
+    const double until = lmr_seconds() + patience;
+    while ((st = occupy(out)) && out->taken && lmr_seconds() < until) pause_a_moment();
+    if (st) goto fail;
     *result = out;
     return LARMOR_OK;
 fail:
@@ -226,7 +230,7 @@ fail:
 
 const char *larmor_output_path(const larmor_output *out)
 {
-    return out->path;
+    return out ? out->path : "";
 }
 
 larmor_status lmr_output_ready(const larmor_output *out)

@@ -11,7 +11,7 @@
 
 #define LMR_MAX_PARTS 2
 
-struct lmr_format;
+struct lmr_format; /* known to the layer that writes */
 
 typedef struct lmr_part { /* one file of an output: a .cfl has two */
     char name[NAME_MAX + 1], temp[NAME_MAX + 1];
@@ -22,14 +22,23 @@ typedef struct lmr_part { /* one file of an output: a .cfl has two */
 } lmr_part;
 
 struct larmor_output {
-    char *path; /* as given, for messages */
-    const struct lmr_format *format;
-    int folder; /* descriptor */
+    char *path;                      /* as given, for messages */
+    const struct lmr_format *format; /* of whoever opened it */
+    int folder;                      /* descriptor */
     int force;
-    int over; /* 1: committed or given up */
+    int taken; /* 1: another writes it */
+    int over;  /* 1: committed or given up */
     int parts;
     lmr_part part[LMR_MAX_PARTS];
 };
+
+/* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until it is
+ * freed nobody else opens it: others are refused, or wait so many seconds for their turn.
+ *
+ * force   1: replace what is there by then.
+ * Errors  LARMOR_ERR_IO, which says what is in the way. */
+larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
+                              larmor_output **out);
 
 /* OK if nothing has been written or given up yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);

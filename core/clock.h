@@ -1,0 +1,15 @@
+/* The one clock. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CLOCK_H
+#define LMR_CLOCK_H
+
+#include <time.h>
+
+/* Seconds of the monotonic clock: for differences. */
+static inline double lmr_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#endif
