@@ -24,7 +24,7 @@ allowed nufft    "(core|nufft)/.*|$public"
 allowed recon    "(core|nufft|recon)/.*|$public"
 allowed io       "(core|io)/.*|$public"
 allowed phantoms "(core|phantoms)/.*|$public"
-allowed pipeline "(core|recon|pipeline)/.*|$public"
+allowed pipeline "(core|pipeline)/.*|$public"
 allowed apps     "$public"
 allowed include  "$public"
 
