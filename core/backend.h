@@ -8,7 +8,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 8
+#define LMR_BACKEND_ABI 9
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -46,6 +46,8 @@ typedef struct lmr_fft {
      * does not read there; inward 1: only the band's numbers come out, anything elsewhere. */
     larmor_status (*band)(void *ctx, void *plan, int sign, int inward, const int64_t keep[3], void *data);
     void (*destroy)(void *ctx, void *plan); /* NULL is fine */
+    /* what a plan takes at most beside the data */
+    double (*bytes)(void *ctx, int ndim, const int64_t dim[3], int64_t batch);
 } lmr_fft;
 
 /* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with

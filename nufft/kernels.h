@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 4
+#define LMR_NUFFT_ABI 5
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -19,6 +19,9 @@ typedef enum lmr_nufft_method {
 
 /* Shapes of tiles that a plan may be timed with; where they stand: cpu/tiles.h, cuda/bins.cuh. */
 enum { LMR_NUFFT_SHAPES = 3 };
+
+/* Whose rates the planner's model of cost has. */
+typedef enum lmr_nufft_model { LMR_NUFFT_PROCESSOR, LMR_NUFFT_GPU, LMR_NUFFT_MODELS } lmr_nufft_model;
 
 /* The part of a plan that kernels see. `real` is the table's precision; complex data are pairs of it. The arrays
  * cells [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
@@ -46,6 +49,19 @@ typedef struct lmr_nufft_waves {
  * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l.
  */
 typedef struct lmr_nufft_kernels {
+    /* ---- what there is to choose from ---- */
+
+    lmr_nufft_model model;
+    int has_methods;              /* 1: every lmr_nufft_method, and points unsorted; 0: AUTO alone */
+    lmr_nufft_method line_interp; /* what AUTO is to be where lines are interpolated and never spread */
+    /* Whether the shapes of tiles differ in speed. */
+    int (*has_shapes)(int ndim, lmr_nufft_method method);
+    /* Bytes at most of m sorted points with g's tiles, and of what sorting takes for a moment; of the pointers in g
+     * none is read. */
+    double (*points_bytes)(void *ctx, const lmr_nufft_geometry *g, double m);
+
+    /* ---- points ---- */
+
     /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
      *
      * points   device, [ndim, m], cycles per field of view; wide: 1 double, 0 float, whatever the table's precision.

@@ -1,6 +1,7 @@
 /* The NUFFT as an operator from an image to k-space. SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "larmor/nufft.h"
+#include "nufft/options.h"
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
@@ -26,7 +27,8 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
     *A = NULL;
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
-    larmor_nufft_opts o = *opts;
+    larmor_nufft_opts o;
+    LMR_TRY(lmr_nufft_read_options(opts, &o));
     o.type = 2, o.both_directions = 1;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;

@@ -1,7 +1,13 @@
 /* The options of a plan: their defaults, and what is refused. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/plan.h"
+#include "nufft/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "nufft/device.h"
 
 /* Coordinates have 53 bits: the fraction of a point's cell is lost on a larger grid. */
+enum { LARGEST = 1 << 16 }; /* a struct of options: no version has more */
 static const int64_t most_modes = INT64_C(1) << 40;
 
 static const char *const method_names[] = {"auto", "GM", "GM-sort", "SM", "owner"};
@@ -107,7 +113,7 @@ static larmor_status check_grid(const larmor_nufft_opts *o)
     return LARMOR_OK;
 }
 
-larmor_status lmr_nufft_check_choices(const larmor_nufft_opts *o)
+static larmor_status check_choices(const larmor_nufft_opts *o)
 {
     if (o->width != 0 && (o->width < LMR_WINDOW_MIN || o->width > LMR_WINDOW_MAX))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: width: got %d, expected %d .. %d, or 0 for automatic", o->width,
@@ -139,20 +145,21 @@ static larmor_status check_pairs(const larmor_nufft_opts *o)
     return LARMOR_OK;
 }
 
-/* What depends on the device: a processor has threads and one method, a GPU methods and no threads. */
 static larmor_status check_device(const larmor_device *dev, const larmor_nufft_opts *o)
 {
     const int threads = dev->be->threads(dev->ctx);
+    const lmr_nufft_kernels *kernels = lmr_nufft_kernels_of(dev, lmr_precision(o->dtype));
+    if (!kernels) return LARMOR_ERR_UNSUPPORTED;
     if (o->threads < 0 || (threads && o->threads > threads))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: threads: got %d, expected 1 .. %d of %s, or 0 for all", o->threads,
                         threads, larmor_device_spec(dev));
     if (!threads && o->threads)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: threads: got %d, but %s is no processor; leave it 0",
                         o->threads, larmor_device_spec(dev));
-    if (threads && o->method != LARMOR_NUFFT_AUTO)
+    if (!kernels->has_methods && o->method != LARMOR_NUFFT_AUTO)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: method: got %s, but %s has one way only; leave it 0",
                         method_names[o->method], larmor_device_spec(dev));
-    if (threads && o->sort == LARMOR_NUFFT_SORT_OFF)
+    if (!kernels->has_methods && o->sort == LARMOR_NUFFT_SORT_OFF)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "nufft: sort: got off, but %s orders points as it needs them; use auto or on",
                         larmor_device_spec(dev));
@@ -174,12 +181,47 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
     return o;
 }
 
-larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
+larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nufft_opts *opts)
+{
+    const size_t size = given->size ? given->size : sizeof *opts, known = size < sizeof *opts ? size : sizeof *opts;
+    *opts = (larmor_nufft_opts){.type = 0};
+    if (size < offsetof(larmor_nufft_opts, type) || size > LARGEST)
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: size: got %zu, expected sizeof(larmor_nufft_opts), %zu here, or 0",
+                        size, sizeof *opts);
+    for (size_t i = sizeof *opts; i < size; i++)
+        if (((const char *)given)[i])
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft: byte %zu of the options is not 0, and this version knows the first %zu; use a newer "
+                "larmor",
+                i, sizeof *opts);
+    memcpy(opts, given, known);
+    opts->size = sizeof *opts;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *given,
                                      larmor_nufft_opts *filled)
 {
-    *filled = with_defaults(*opts);
+    larmor_nufft_opts opts;
+    LMR_TRY(lmr_nufft_read_options(given, &opts));
+    *filled = with_defaults(opts);
     LMR_TRY(check_range(filled));
-    LMR_TRY(check_pairs(opts));
-    LMR_TRY(lmr_nufft_check_choices(opts));
-    return check_device(dev, opts);
+    LMR_TRY(check_pairs(&opts));
+    LMR_TRY(check_choices(&opts));
+    return check_device(dev, &opts);
+}
+
+lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *o, double points, const lmr_nufft_rates *rates)
+{
+    return (lmr_nufft_request){.ndim = o->ndim,
+                               .single = lmr_precision(o->dtype) == LMR_F32,
+                               .tol = o->tol,
+                               .upsample = o->upsample,
+                               .cells = {o->grid[0], o->grid[1], o->grid[2]},
+                               .width = o->width,
+                               .points = points,
+                               .batch = (double)o->batch,
+                               .types = o->both_directions || o->type == 3 ? 0 : o->type,
+                               .rates = rates};
 }

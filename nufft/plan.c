@@ -1,4 +1,4 @@
-/* NUFFT plans: what create, set_points and execute do around the device's kernels.
+/* A transform of type 1 or 2 on one grid: its memory, its points, and its passes through the device's kernels.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/plan.h"
 
@@ -6,36 +6,98 @@
 #include <stdlib.h>
 
 #include "core/parallel.h"
-#include "nufft/precompute.h"
-#include "nufft/tune.h"
 
-/* ---- create ---- */
+/* ---- sizes ---- */
 
-/* count doubles to the device, in the plan's precision. */
-static larmor_status upload(const larmor_nufft *plan, int64_t count, double *values, void **out)
+lmr_nufft_way lmr_nufft_way_of(const lmr_nufft_kernels *kernels, const larmor_nufft_opts *o)
 {
-    const size_t bytes = (size_t)count * (plan->precision == LMR_F64 ? sizeof(double) : sizeof(float));
-    if (plan->precision == LMR_F32) {
-        float *narrow = (float *)values; /* from the front, each value lands before those still to be read */
-        for (int64_t i = 0; i < count; i++) {
-            const float value = (float)values[i];
-            __builtin_memcpy(narrow + i, &value, sizeof value);
-        }
-    }
-    LMR_TRY(plan->dev->be->alloc(plan->ctx, bytes, out));
-    return plan->dev->be->copy(plan->ctx, LMR_TO_DEVICE, *out, values, bytes);
+    const int open = o->method == LARMOR_NUFFT_AUTO && o->sort == LARMOR_NUFFT_SORT_AUTO;
+    const int line = o->type == 2 && o->ndim == 1 && !o->both_directions;
+    return (lmr_nufft_way){.method = open && line ? kernels->line_interp : (lmr_nufft_method)o->method,
+                           .tiles = o->tiles > 0 ? o->tiles - 1 : 0,
+                           .max_batch = o->max_batch,
+                           .precompute = o->precompute ? o->precompute : LARMOR_PRECOMPUTE_NONE};
 }
 
-larmor_status lmr_nufft_upload_window(const larmor_nufft *plan, const lmr_nufft_choice *choice, lmr_nufft_geometry *g,
-                                      void **out)
+static int product(const int64_t sides[3], int64_t *count)
+{
+    return lmr_mul(sides[0], sides[1], count) && lmr_mul(*count, sides[2], count);
+}
+
+/* Without FFT the caller holds the grid: one that the device cannot hold would be sorted into for hours. */
+static larmor_status expect_room(const lmr_nufft_device *on, const int64_t n[3], double bytes)
+{
+    int64_t available, total;
+    LMR_TRY(on->dev->be->memory(on->ctx, &available, &total));
+    if (total <= 0 || bytes <= (double)total) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY,
+                    "nufft: spread_only: the grid of %lld x %lld x %lld cells takes %.3g GB, and %s has %.3g in all",
+                    (long long)n[0], (long long)n[1], (long long)n[2], bytes * 1e-9, larmor_device_spec(on->dev),
+                    (double)total * 1e-9);
+}
+
+larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_nufft_geometry *g)
+{
+    const int64_t size = (int64_t)larmor_dtype_size(o->dtype);
+    int64_t cells, modes, grid, bytes;
+    *g = (lmr_nufft_geometry){.ndim = o->ndim,
+                              .width = choice->window.width,
+                              .method = way->method,
+                              .tiles = way->tiles,
+                              .fft_order = o->mode_order == LARMOR_MODES_FFT};
+    for (int d = 0; d < 3; d++) g->cells[d] = choice->cells[d], g->modes[d] = d < o->ndim ? o->modes[d] : 1;
+    if (!product(g->cells, &cells) || !product(g->modes, &modes) || !lmr_mul(cells, size, &grid) ||
+        !lmr_mul(modes, o->batch, &bytes) || !lmr_mul(bytes, size, &bytes))
+        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld x %lld x %lld modes are too many",
+                        (long long)o->batch, (long long)g->modes[0], (long long)g->modes[1], (long long)g->modes[2]);
+    g->batch = lmr_nufft_together(o->batch, grid, way->max_batch);
+    if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
+    return o->spread_only ? expect_room(on, g->cells, (double)grid * (double)o->batch) : LARMOR_OK;
+}
+
+/* A precomputed form, and what making it takes for a moment. */
+static double form_bytes(const lmr_nufft_device *on, const lmr_nufft_geometry *g, larmor_precompute form,
+                         double points)
+{
+    const lmr_precompute_kernels *kernels = lmr_precompute_kernels_of(on->dev, on->precision);
+    const lmr_precompute_size s = lmr_precompute_size_of(on, g, (int64_t)points);
+    if (!kernels) return 0;
+    return (double)lmr_precompute_bytes(kernels, &s, form) + (double)lmr_precompute_scratch(kernels, &s, form);
+}
+
+larmor_status lmr_nufft_plan_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                   const lmr_nufft_choice *choice, const lmr_nufft_way *way, double points,
+                                   double *bytes)
+{
+    lmr_nufft_geometry g;
+    double factors = 0, grids = (double)larmor_dtype_size(o->dtype);
+    const double real = 0.5 * grids;
+    LMR_TRY(lmr_nufft_plan_sizes(on, o, choice, way, &g));
+    *bytes = on->kernels->points_bytes(on->ctx, &g, points) + form_bytes(on, &g, way->precompute, points);
+    if (o->spread_only) {
+        *bytes += 8.0 * g.ndim * points; /* moved, while they are sorted */
+        return LARMOR_OK;
+    }
+    const lmr_fft *fft = on->dev->be->fft[on->precision];
+    for (int d = 0; d < g.ndim; d++) grids *= (double)g.cells[d], factors += (double)g.modes[d];
+    *bytes += grids * (double)g.batch + factors * real + fft->bytes(on->ctx, g.ndim, g.cells, g.batch) +
+              (o->batch % g.batch ? fft->bytes(on->ctx, g.ndim, g.cells, o->batch % g.batch) : 0);
+    return LARMOR_OK;
+}
+
+/* ---- make ---- */
+
+larmor_status lmr_nufft_plan_upload_window(const lmr_nufft_device *on, const lmr_nufft_choice *choice,
+                                           lmr_nufft_geometry *g, void **out)
 {
     double piece[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)], table[LMR_WINDOW_MAX * (LMR_WINDOW_DEGREE + 1)];
-    const double unit = plan->precision == LMR_F64 ? 0x1p-53 : 0x1p-25;
+    const double unit = on->precision == LMR_F64 ? 0x1p-53 : 0x1p-25;
     g->width = choice->window.width;
     g->degree = lmr_window_fit(&choice->window, fmax(0.03 * choice->alias / g->width, unit), piece);
     for (int l = 0; l < g->width; l++)
         for (int k = 0; k <= g->degree; k++) table[k * g->width + l] = piece[l * (g->degree + 1) + k];
-    LMR_TRY(upload(plan, g->width * (g->degree + 1), table, out));
+    LMR_TRY(lmr_nufft_upload(on, g->width * (g->degree + 1), table, out));
     g->window = *out;
     return LARMOR_OK;
 }
@@ -54,11 +116,11 @@ static void invert_piece(void *self, int64_t i)
 }
 
 /* 1 / transform at the modes, which are even; factor has room for one more than there are. */
-static void invert_window(const larmor_nufft *plan, const lmr_window *window, int d, double *factor)
+static void invert_window(const lmr_nufft_plan *plan, int d, double *factor)
 {
     const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
-    lmr_parallel(half > 2048 ? lmr_device_threads(plan->dev) : 1, half / piece + 1, invert_piece,
-                 &(inversion){window, cells, half, piece, factor});
+    lmr_parallel(half > 2048 ? lmr_device_threads(plan->on->dev) : 1, half / piece + 1, invert_piece,
+                 &(inversion){&plan->choice.window, cells, half, piece, factor});
     for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
 }
 
@@ -70,7 +132,7 @@ static int same_factors(const lmr_nufft_geometry *g, int d)
     return same;
 }
 
-static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window)
+static larmor_status upload_factors(lmr_nufft_plan *plan)
 {
     lmr_nufft_geometry *g = &plan->geometry;
     for (int d = 0; d < g->ndim; d++) {
@@ -78,8 +140,8 @@ static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window
         if (same == d) {
             double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
             if (!factor) return LMR_NO_MEMORY();
-            invert_window(plan, window, d, factor);
-            const larmor_status st = upload(plan, g->modes[d], factor, &plan->factor[d]);
+            invert_window(plan, d, factor);
+            const larmor_status st = lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]);
             free(factor);
             if (st) return st;
         }
@@ -88,382 +150,196 @@ static larmor_status upload_factors(larmor_nufft *plan, const lmr_window *window
     return LARMOR_OK;
 }
 
-static larmor_status plan_fft(const larmor_nufft *plan, int64_t batch, void **fft)
+static larmor_status plan_fft(const lmr_nufft_plan *plan, int64_t batch, void **fft)
 {
-    const lmr_fft *table = plan->dev->be->fft[plan->precision];
+    const lmr_fft *table = plan->on->dev->be->fft[plan->on->precision];
     const lmr_nufft_geometry *g = &plan->geometry;
-    return table->plan(plan->ctx, g->ndim, g->cells, batch, fft);
+    return table->plan(plan->on->ctx, g->ndim, g->cells, batch, fft);
 }
 
-/* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. Without FFT the
- * modes are the grid. */
-static larmor_status make_workspace(larmor_nufft *plan)
+/* Fine grids for as many transforms as share a pass, their FFT, and that of a last, smaller pass. */
+static larmor_status make_grids(lmr_nufft_plan *plan)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
     const int64_t rest = plan->opts.batch % g->batch;
-    if (plan->opts.spread_only) return LARMOR_OK;
-    const size_t bytes = (size_t)(plan->cell_count * g->batch) * larmor_dtype_size(plan->opts.dtype);
-    LMR_TRY(plan->dev->be->alloc(plan->ctx, bytes, &plan->cells));
+    const size_t bytes =
+        (size_t)(g->cells[0] * g->cells[1] * g->cells[2] * g->batch) * larmor_dtype_size(plan->opts.dtype);
+    LMR_TRY(plan->on->dev->be->alloc(plan->on->ctx, bytes, &plan->cells));
     LMR_TRY(plan_fft(plan, g->batch, &plan->fft[0]));
     return rest ? plan_fft(plan, rest, &plan->fft[1]) : LARMOR_OK;
 }
 
-/* The grid that was asked for, with a window as if it had room for the band. */
-static larmor_status choose_spreading(const larmor_nufft *plan, const lmr_nufft_request *request,
-                                      lmr_nufft_choice *choice)
+/* Without FFT the modes are the grid. */
+static larmor_status allocate(lmr_nufft_plan *plan)
 {
-    LMR_TRY(lmr_nufft_choose_window(request, choice));
-    const int width = choice->window.width;
-    for (int d = 0; d < 3; d++) {
-        choice->cells[d] = d < request->ndim ? plan->opts.modes[d] : 1;
-        if (d < request->ndim && choice->cells[d] < 2 * width)
-            return LMR_FAIL(
-                LARMOR_ERR_ARG,
-                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
-                "a %s",
-                d, (long long)choice->cells[d], 2 * width, plan->opts.width ? "smaller width" : "larger tol");
-    }
-    return LARMOR_OK;
+    LMR_TRY(lmr_nufft_plan_upload_window(plan->on, &plan->choice, &plan->geometry, &plan->window));
+    if (plan->opts.spread_only) return LARMOR_OK;
+    LMR_TRY(upload_factors(plan));
+    return make_grids(plan);
 }
 
-lmr_nufft_request lmr_nufft_request_of(const larmor_nufft *plan, double points)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    return (lmr_nufft_request){.ndim = o->ndim,
-                               .single = plan->precision == LMR_F32,
-                               .tol = o->tol,
-                               .upsample = o->upsample,
-                               .cells = {o->grid[0], o->grid[1], o->grid[2]},
-                               .width = o->width,
-                               .points = points,
-                               .terms = plan->terms,
-                               .batch = (double)o->batch,
-                               .types = o->both_directions || o->type == 3 ? 0 : o->type,
-                               .rates = &plan->rates};
-}
-
-static larmor_status choose_grid(const larmor_nufft *plan, double points, lmr_nufft_choice *choice)
-{
-    const lmr_nufft_request request = lmr_nufft_request_of(plan, points);
-    return plan->opts.spread_only ? choose_spreading(plan, &request, choice)
-                                  : lmr_nufft_choose(&request, plan->opts.modes, choice);
-}
-
-/* The sizes that come with the choice; nothing is allocated. */
-static larmor_status set_geometry(larmor_nufft *plan)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    const lmr_nufft_request request = lmr_nufft_request_of(plan, plan->chosen_for);
-    lmr_nufft_geometry *g = &plan->geometry;
-    int64_t grid, bytes;
-    plan->info.width = plan->choice.window.width, plan->info.error = plan->choice.error;
-    plan->info.upsample = INFINITY;
-    plan->info.seconds = o->spread_only ? 0 : lmr_nufft_predict(&request, o->modes, &plan->choice);
-    for (int d = 0; d < 3; d++) {
-        g->cells[d] = plan->info.grid[d] = plan->choice.cells[d], g->modes[d] = d < g->ndim ? o->modes[d] : 1;
-        if (d < g->ndim) plan->info.upsample = fmin(plan->info.upsample, (double)g->cells[d] / (double)g->modes[d]);
-    }
-    plan->cell_count = g->cells[0] * g->cells[1] * g->cells[2];
-    plan->mode_count = g->modes[0] * g->modes[1] * g->modes[2];
-    if (!lmr_mul(plan->cell_count, (int64_t)larmor_dtype_size(o->dtype), &grid) ||
-        !lmr_mul(plan->mode_count, o->batch, &bytes))
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld modes are too many", (long long)o->batch,
-                        (long long)plan->mode_count);
-    g->batch = plan->info.together = lmr_nufft_together(o->batch, grid, plan->max_batch);
-    if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
-    return LARMOR_OK;
-}
-
-/* What execute needs. */
-static larmor_status make_ready(larmor_nufft *plan)
-{
-    LMR_TRY(lmr_nufft_upload_window(plan, &plan->choice, &plan->geometry, &plan->window));
-    if (!plan->opts.spread_only) LMR_TRY(upload_factors(plan, &plan->choice.window));
-    LMR_TRY(make_workspace(plan));
-    plan->ready = 1;
-    return LARMOR_OK;
-}
-
-/* Type 3 makes its grids when it knows the points; that the tolerance is within reach can be said before. */
-static larmor_status check_reach(const larmor_nufft *plan)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    const lmr_nufft_request request = {
-        .ndim = o->ndim, .single = plan->precision == LMR_F32, .tol = o->tol, .upsample = o->upsample, .points = 1e6};
-    const double product[3] = {16, 16, 16};
-    lmr_type3_choice choice;
-    return lmr_type3_choose(&request, product, 1e6, &choice);
-}
-
-/* Interpolation of a line is quickest in the caller's order, in which values are written, for the grid's cells are in
- * the cache anyway (a GPU's, by tests/bench/rates.c). Spreading wants its points sorted. */
-static lmr_nufft_method method_of(const larmor_nufft *plan)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    const int open = o->method == LARMOR_NUFFT_AUTO && o->sort == LARMOR_NUFFT_SORT_AUTO && !plan->info.threads;
-    return open && o->type == 2 && o->ndim == 1 && !o->both_directions ? LMR_NUFFT_GM : (lmr_nufft_method)o->method;
-}
-
-/* The device's part: kernels and threads. */
-static larmor_status attach(larmor_nufft *plan)
-{
-    const larmor_nufft_opts *o = &plan->opts;
-    larmor_device *dev = plan->dev;
-    plan->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, plan->precision);
-    if (!plan->kernels)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "nufft: %s has no NUFFT kernels; use cpu", larmor_device_spec(dev));
-    if (o->threads && o->threads < dev->be->threads(dev->ctx)) LMR_TRY(dev->be->open(0, o->threads, &plan->ctx));
-    plan->info.threads = dev->be->threads(plan->ctx);
-    plan->rates = lmr_nufft_rates_of(dev, plan->precision, plan->info.threads);
-    plan->geometry.ndim = o->ndim, plan->geometry.method = method_of(plan);
-    plan->geometry.tiles = lmr_nufft_shape(o);
-    plan->geometry.fft_order = o->mode_order == LARMOR_MODES_FFT;
-    return LARMOR_OK;
-}
-
-static larmor_nufft *new_plan(larmor_device *dev, const larmor_nufft_opts *filled, double terms)
-{
-    larmor_nufft *plan = calloc(1, sizeof *plan);
-    if (!plan) return NULL;
-    plan->dev = lmr_device_ref(dev), plan->ctx = dev->ctx;
-    plan->opts = *filled, plan->precision = lmr_precision(filled->dtype);
-    plan->terms = terms, plan->max_batch = filled->max_batch, plan->points = -1;
-    plan->info.precompute = filled->precompute ? filled->precompute : LARMOR_PRECOMPUTE_NONE;
-    return plan;
-}
-
-larmor_status lmr_nufft_make(larmor_device *dev, const larmor_nufft_opts *filled, double terms, double points,
-                             larmor_nufft **out)
+larmor_status lmr_nufft_plan_make(const lmr_nufft_device *on, const larmor_nufft_opts *filled,
+                                  const lmr_nufft_choice *choice, const lmr_nufft_way *way, lmr_nufft_plan **out)
 {
     *out = NULL;
-    larmor_nufft *plan = new_plan(dev, filled, terms);
+    lmr_nufft_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return LMR_NO_MEMORY();
-    larmor_status st = attach(plan);
-    plan->chosen_for = points;
-    if (!st) st = filled->type == 3 ? check_reach(plan) : choose_grid(plan, points, &plan->choice);
-    if (!st && filled->type != 3) st = set_geometry(plan);
-    if (st) {
-        larmor_nufft_free(plan);
-        return st;
-    }
-    *out = plan;
-    return LARMOR_OK;
+    plan->on = on, plan->opts = *filled, plan->choice = *choice, plan->way = *way, plan->points = -1;
+    larmor_status st = lmr_nufft_plan_sizes(on, filled, choice, way, &plan->geometry);
+    plan->mode_count = plan->geometry.modes[0] * plan->geometry.modes[1] * plan->geometry.modes[2];
+    if (!st) st = allocate(plan);
+    if (st)
+        lmr_nufft_plan_free(plan);
+    else
+        *out = plan;
+    return st;
 }
 
-larmor_status lmr_nufft_make_beside(const larmor_nufft *plan, const lmr_nufft_choice *choice,
-                                    const lmr_nufft_way *way, larmor_nufft **out)
-{
-    *out = NULL;
-    larmor_nufft *beside = new_plan(plan->dev, &plan->opts, plan->terms);
-    if (!beside) return LMR_NO_MEMORY();
-    larmor_status st = attach(beside);
-    beside->choice = *choice, beside->chosen_for = plan->chosen_for, beside->max_batch = way->max_batch;
-    beside->geometry.method = way->method, beside->geometry.tiles = way->tiles;
-    beside->info.precompute = way->precompute;
-    if (!st) st = set_geometry(beside);
-    if (!st) st = make_ready(beside);
-    if (st) {
-        larmor_nufft_free(beside);
-        return st;
-    }
-    *out = beside;
-    return LARMOR_OK;
-}
-
-larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **out)
-{
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: plan is NULL");
-    *out = NULL;
-    if (!dev || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_create: a device and options are needed");
-    larmor_nufft_opts filled;
-    LMR_TRY(lmr_nufft_fill_options(dev, opts, &filled));
-    return lmr_nufft_make(dev, &filled, 0, 0, out);
-}
-
-void larmor_nufft_free(larmor_nufft *plan)
+void lmr_nufft_plan_free(lmr_nufft_plan *plan)
 {
     if (!plan) return;
-    const lmr_backend *be = plan->dev->be;
-    lmr_type3_free(plan, plan->type3);
-    lmr_precompute_free(plan, plan->precompute);
-    if (plan->kernels) plan->kernels->release(plan->ctx, plan->sorted);
-    for (int i = 0; i < 2; i++) be->fft[plan->precision]->destroy(plan->ctx, plan->fft[i]);
-    be->release(plan->ctx, plan->cells);
-    be->release(plan->ctx, plan->window);
-    for (int d = 0; d < 3; d++) be->release(plan->ctx, plan->factor[d]);
-    if (plan->ctx && plan->ctx != plan->dev->ctx) be->close(plan->ctx);
-    larmor_device_free(plan->dev);
+    const lmr_nufft_device *on = plan->on;
+    const lmr_backend *be = on->dev->be;
+    lmr_precompute_free(on, plan->precompute);
+    on->kernels->release(on->ctx, plan->sorted);
+    for (int i = 0; i < 2; i++) be->fft[on->precision]->destroy(on->ctx, plan->fft[i]);
+    be->release(on->ctx, plan->cells);
+    be->release(on->ctx, plan->window);
+    for (int d = 0; d < 3; d++) be->release(on->ctx, plan->factor[d]);
     free(plan);
-}
-
-larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan)
-{
-    if (!plan) return (larmor_nufft_info){0};
-    larmor_nufft_info info = plan->info;
-    info.tiles = plan->geometry.tiles + 1;
-    return info;
 }
 
 /* ---- points ---- */
 
-larmor_status lmr_nufft_expect_points(const larmor_nufft *plan, const char *what, const larmor_array *x,
-                                      int64_t *count)
-{
-    int64_t values;
-    if (x->dev != plan->dev || !lmr_is_real(x->dtype) || x->shape.ndim < 1 || x->shape.dim[0] != plan->opts.ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected f32 or f64 [%d, ...] on %s", what,
-                        lmr_describe(x).s, plan->opts.ndim, larmor_device_spec(plan->dev));
-    *count = larmor_array_count(x) / plan->opts.ndim;
-    if (!lmr_mul(*count, plan->opts.batch * 2, &values))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld %s are too many", (long long)*count, what);
-    return LARMOR_OK;
-}
-
 /* Points as the kernels want them for a grid without FFT, whose first cell lies at -modes / 2: moved; else as they
  * are. *moved is to be released. */
-static larmor_status move_points(const larmor_nufft *plan, const larmor_array *points, int64_t m, void **moved)
+static larmor_status move_points(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, void **moved)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
+    const lmr_nufft_device *on = plan->on;
     double from[3], scale[3] = {1, 1, 1};
     *moved = NULL;
     if (!plan->opts.spread_only || g->fft_order) return LARMOR_OK;
     for (int d = 0; d < 3; d++) from[d] = -(double)(g->modes[d] / 2);
-    LMR_TRY(plan->dev->be->alloc(plan->ctx, (size_t)(m * g->ndim) * sizeof(double), moved));
-    return plan->kernels->rescale(plan->ctx, g->ndim, m, points->dtype == LARMOR_F64, points->data, from, scale,
-                                  *moved);
+    LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)(m * g->ndim) * sizeof(double), moved));
+    return on->kernels->rescale(on->ctx, g->ndim, m, points->dtype == LARMOR_F64, points->data, from, scale, *moved);
 }
 
-larmor_status lmr_nufft_sort_points(larmor_nufft *plan, const larmor_array *points, int64_t m)
+static larmor_status sort(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, void **sorted)
 {
+    const lmr_nufft_device *on = plan->on;
     int64_t bad = -1;
-    void *sorted = NULL, *moved;
+    void *moved;
+    *sorted = NULL;
     larmor_status st = move_points(plan, points, m, &moved);
     if (!st)
-        st = plan->kernels->sort(plan->ctx, &plan->geometry, m, moved || points->dtype == LARMOR_F64,
-                                 moved ? moved : points->data, &bad, &sorted);
-    plan->dev->be->release(plan->ctx, moved);
-    if (st) return st;
-    if (bad >= 0)
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
-                        (long long)bad);
+        st = on->kernels->sort(on->ctx, &plan->geometry, m, moved || points->dtype == LARMOR_F64,
+                               moved ? moved : points->data, &bad, sorted);
+    on->dev->be->release(on->ctx, moved);
+    if (st || bad < 0) return st;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value", (long long)bad);
+}
+
+larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array *points, int64_t m)
+{
+    const lmr_nufft_device *on = plan->on;
     lmr_precompute *precompute;
-    st = lmr_precompute_make(plan, m, sorted, &precompute);
+    void *sorted;
+    LMR_TRY(sort(plan, points, m, &sorted));
+    const lmr_precompute_job job = {.on = on,
+                                    .geometry = &plan->geometry,
+                                    .batch = plan->opts.batch,
+                                    .limit = plan->opts.precompute_memory,
+                                    .points = m,
+                                    .sorted = sorted};
+    const larmor_status st = lmr_precompute_make(&job, plan->way.precompute, &precompute);
     if (st) {
-        plan->kernels->release(plan->ctx, sorted);
+        on->kernels->release(on->ctx, sorted);
         return st;
     }
-    lmr_nufft_method spread, interp;
-    plan->kernels->methods(sorted, &spread, &interp);
-    plan->info.spread_method = (larmor_nufft_method)spread, plan->info.interp_method = (larmor_nufft_method)interp;
-    lmr_precompute_free(plan, plan->precompute);
-    plan->kernels->release(plan->ctx, plan->sorted);
-    plan->sorted = sorted, plan->points = m;
-    plan->precompute = precompute, plan->info.precompute_bytes = precompute ? precompute->bytes : 0;
+    lmr_precompute_free(on, plan->precompute);
+    on->kernels->release(on->ctx, plan->sorted);
+    plan->sorted = sorted, plan->points = m, plan->precompute = precompute;
     return LARMOR_OK;
-}
-
-static int same_grid(const lmr_nufft_choice *a, const lmr_nufft_choice *b)
-{
-    for (int d = 0; d < 3; d++)
-        if (a->cells[d] != b->cells[d]) return 0;
-    return a->window.width == b->window.width;
-}
-
-/* *next: a plan with a better grid for m points, or NULL if there is hardly one; a ready plan is kept for less than a
- * tenth of its time. */
-static larmor_status estimate(larmor_nufft *plan, int64_t m, larmor_nufft **next)
-{
-    const double points = m > 0 ? (double)m : 1;
-    lmr_nufft_choice choice;
-    const lmr_nufft_way way = {plan->geometry.method, plan->geometry.tiles, plan->max_batch, plan->info.precompute};
-    if (points == plan->chosen_for || plan->opts.upsample > 0 || plan->opts.spread_only) {
-        return plan->ready ? LARMOR_OK : lmr_nufft_make_beside(plan, &plan->choice, &way, next);
-    }
-    LMR_TRY(choose_grid(plan, points, &choice));
-    const lmr_nufft_request request = lmr_nufft_request_of(plan, points);
-    const double now = lmr_nufft_predict(&request, plan->opts.modes, &plan->choice),
-                 then = lmr_nufft_predict(&request, plan->opts.modes, &choice);
-    if (plan->ready && (same_grid(&choice, &plan->choice) || now < 1.1 * then)) return LARMOR_OK;
-    LMR_TRY(lmr_nufft_make_beside(plan, &choice, &way, next));
-    (*next)->chosen_for = points, (*next)->info.seconds = then;
-    return LARMOR_OK;
-}
-
-larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points, const larmor_array *targets)
-{
-    if (!plan || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
-    if (plan->opts.type == 3) return lmr_type3_set_points(plan, points, targets);
-    if (targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
-    int64_t m;
-    larmor_nufft *next = NULL;
-    LMR_TRY(lmr_nufft_expect_points(plan, "points", points, &m));
-    const int timed = plan->opts.effort && !plan->opts.spread_only && m > 0;
-    larmor_status st = timed ? lmr_nufft_tune(plan, points, m, &next) : estimate(plan, m, &next);
-    if (!st && !timed) st = lmr_nufft_sort_points(next ? next : plan, points, m);
-    if (!st && next) {
-        const larmor_nufft before = *plan;
-        *plan = *next, *next = before;
-    }
-    larmor_nufft_free(next);
-    return st;
 }
 
 /* ---- execute ---- */
 
-larmor_status lmr_nufft_expect(const larmor_nufft *plan, const char *what, const larmor_array *x, int64_t each)
+static larmor_status spread(const lmr_nufft_plan *plan, int64_t now, const void *values, void *cells)
 {
-    if (x && x->dev == plan->dev && x->dtype == plan->opts.dtype && larmor_array_count(x) == each * plan->opts.batch)
-        return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %s are %s, expected %s of %lld x %lld elements on %s", what,
-                    x ? lmr_describe(x).s : "NULL", larmor_dtype_name(plan->opts.dtype), (long long)each,
-                    (long long)plan->opts.batch, larmor_device_spec(plan->dev));
+    const lmr_precompute *p = plan->precompute;
+    return p ? p->kernels->spread(plan->on->ctx, &plan->geometry, p->made, now, values, cells)
+             : plan->on->kernels->spread(plan->on->ctx, &plan->geometry, plan->sorted, now, values, cells);
 }
 
-larmor_status lmr_nufft_pass(const larmor_nufft *plan, int type, int sign, int64_t now, void *values, void *modes)
+static larmor_status interp(const lmr_nufft_plan *plan, int64_t now, const void *cells, void *values)
+{
+    const lmr_precompute *p = plan->precompute;
+    return p ? p->kernels->interp(plan->on->ctx, &plan->geometry, p->made, now, cells, values)
+             : plan->on->kernels->interp(plan->on->ctx, &plan->geometry, plan->sorted, now, cells, values);
+}
+
+larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign, int64_t now, void *values,
+                                  void *modes)
 {
     const lmr_nufft_geometry *g = &plan->geometry;
-    const lmr_nufft_kernels *k = plan->kernels;
-    const lmr_fft *fft = plan->dev->be->fft[plan->precision];
-    void *ctx = plan->ctx, *fft_plan = plan->fft[now < g->batch];
+    const lmr_nufft_kernels *k = plan->on->kernels;
+    const lmr_fft *fft = plan->on->dev->be->fft[plan->on->precision];
+    void *ctx = plan->on->ctx, *fft_plan = plan->fft[now < g->batch];
     if (plan->opts.spread_only)
-        return type == 1 ? lmr_precompute_spread(plan, now, values, modes)
-                         : lmr_precompute_interp(plan, now, modes, values);
+        return type == 1 ? spread(plan, now, values, modes) : interp(plan, now, modes, values);
     if (type == 1) {
-        LMR_TRY(lmr_precompute_spread(plan, now, values, plan->cells));
+        LMR_TRY(spread(plan, now, values, plan->cells));
         LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));
         return k->crop(ctx, g, now, plan->cells, modes);
     }
     LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
     LMR_TRY(fft->band(ctx, fft_plan, sign, 0, g->modes, plan->cells));
-    return lmr_precompute_interp(plan, now, plan->cells, values);
+    return interp(plan, now, plan->cells, values);
 }
 
-static larmor_status run(const larmor_nufft *plan, int adjoint, const larmor_array *in, larmor_array *out)
+larmor_status lmr_nufft_plan_execute(const lmr_nufft_plan *plan, int adjoint, const larmor_array *in,
+                                     larmor_array *out)
 {
-    if (!plan) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
-    if (plan->points < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
-    if (plan->opts.type == 3) return lmr_type3_run(plan, adjoint, in, out);
-    const int type = adjoint ? 3 - plan->opts.type : plan->opts.type;
-    const int sign = adjoint ? -plan->opts.sign : plan->opts.sign;
+    const larmor_nufft_opts *o = &plan->opts;
+    const int type = adjoint ? 3 - o->type : o->type, sign = adjoint ? -o->sign : o->sign;
     const larmor_array *values = type == 1 ? in : out, *modes = type == 1 ? out : in;
-    LMR_TRY(lmr_nufft_expect(plan, "values", values, plan->points));
-    LMR_TRY(lmr_nufft_expect(plan, "modes", modes, plan->mode_count));
-    const size_t size = larmor_dtype_size(plan->opts.dtype);
-    const int64_t batch = plan->opts.batch, together = plan->geometry.batch;
-    for (int64_t b = 0; b < batch; b += together)
-        LMR_TRY(lmr_nufft_pass(plan, type, sign, batch - b < together ? batch - b : together,
-                               (char *)values->data + size * (size_t)(b * plan->points),
-                               (char *)modes->data + size * (size_t)(b * plan->mode_count)));
+    LMR_TRY(lmr_nufft_expect(plan->on, o, "values", values, plan->points));
+    LMR_TRY(lmr_nufft_expect(plan->on, o, "modes", modes, plan->mode_count));
+    const size_t size = larmor_dtype_size(o->dtype);
+    const int64_t together = plan->geometry.batch;
+    for (int64_t b = 0; b < o->batch; b += together)
+        LMR_TRY(lmr_nufft_plan_pass(plan, type, sign, o->batch - b < together ? o->batch - b : together,
+                                    (char *)values->data + size * (size_t)(b * plan->points),
+                                    (char *)modes->data + size * (size_t)(b * plan->mode_count)));
     return LARMOR_OK;
 }
 
-larmor_status larmor_nufft_execute(larmor_nufft *plan, const larmor_array *in, larmor_array *out)
+/* ---- describe ---- */
+
+larmor_nufft_info lmr_nufft_plan_outline(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                         const lmr_nufft_choice *choice, const lmr_nufft_way *way,
+                                         const lmr_nufft_geometry *g)
 {
-    return run(plan, 0, in, out);
+    larmor_nufft_info info = {.width = choice->window.width,
+                              .error = choice->error,
+                              .upsample = INFINITY,
+                              .together = g->batch,
+                              .threads = on->threads,
+                              .tiles = way->tiles + 1,
+                              .precompute = way->precompute};
+    for (int d = 0; d < 3; d++) info.grid[d] = g->cells[d];
+    for (int d = 0; d < o->ndim; d++) info.upsample = fmin(info.upsample, (double)g->cells[d] / (double)g->modes[d]);
+    return info;
 }
 
-larmor_status larmor_nufft_execute_adjoint(larmor_nufft *plan, const larmor_array *in, larmor_array *out)
+larmor_nufft_info lmr_nufft_plan_describe(const lmr_nufft_plan *plan)
 {
-    return run(plan, 1, in, out);
+    larmor_nufft_info info =
+        lmr_nufft_plan_outline(plan->on, &plan->opts, &plan->choice, &plan->way, &plan->geometry);
+    lmr_nufft_method spread, interp;
+    plan->on->kernels->methods(plan->sorted, &spread, &interp);
+    info.spread_method = (larmor_nufft_method)spread, info.interp_method = (larmor_nufft_method)interp;
+    info.precompute_bytes = plan->precompute ? plan->precompute->bytes : 0;
+    return info;
 }

@@ -5,19 +5,19 @@
 
 #include "nufft/kernels.h"
 
-#define LMR_PRECOMPUTE_ABI 1
+#define LMR_PRECOMPUTE_ABI 2
 
 typedef enum lmr_precompute_form {
     LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point, in the device's own order */
     LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
 } lmr_precompute_form;
 
-/* What partial's values take besides: on a processor bytes at their end, so that whole vectors may be read; on a GPU
- * points up to a multiple of a group, whose values lie side by side. */
-enum { LMR_PRECOMPUTE_MARGIN = 64, LMR_PRECOMPUTE_GROUP = 32 };
-
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */
 typedef struct lmr_precompute_kernels {
+    /* Beside the values themselves partial takes the points up to a multiple of `group`, and `margin` bytes at the
+     * end. sorts_entries 1: while full is made, its entries' keys and places are there twice, and each point's bin. */
+    int group, margin, sorts_entries;
+
     /* sorted   from lmr_nufft_kernels.sort with the same geometry; must outlive *made.
      * wide     indices of the matrices in 64 bits; else 32, in which cells and entries fit.
      * rest     besides g->batch the only number of transforms in a call of spread or interp; 0: there is none.

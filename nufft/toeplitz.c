@@ -6,9 +6,10 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "nufft/choose.h"
-#include "nufft/kernels.h"
-#include "nufft/race.h"
+#include "nufft/choose/choose.h"
+#include "nufft/device.h"
+#include "nufft/options.h"
+#include "nufft/tune/race.h"
 
 typedef struct toeplitz {
     larmor_device *dev;
@@ -46,7 +47,8 @@ static larmor_status choose_psf(design *d)
 
 static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
 {
-    *d = (design){.opts = *opts, .lags = 1, .cells = 1};
+    *d = (design){.lags = 1, .cells = 1};
+    LMR_TRY(lmr_nufft_read_options(opts, &d->opts));
     larmor_nufft_opts *o = &d->opts;
     if (o->ndim < 1 || o->ndim > 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: ndim: got %d, expected 1 .. 3", o->ndim);
@@ -260,10 +262,10 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
     larmor_timer *timer;
     double seconds[2];
     LMR_TRY(larmor_timer_create(x->dev, &timer));
-    larmor_status st = lmr_race_screen(timer, runs[0], INFINITY, &seconds[0]);
-    if (!st) st = lmr_race_screen(timer, runs[1], seconds[0], &seconds[1]);
+    larmor_status st = lmr_race_time(timer, runs[0], INFINITY, &seconds[0]);
+    if (!st) st = lmr_race_time(timer, runs[1], seconds[0], &seconds[1]);
     if (!st && fmax(seconds[0], seconds[1]) < lmr_race_close * fmin(seconds[0], seconds[1]))
-        st = lmr_race_duel(timer, runs, seconds);
+        st = lmr_race_compare(timer, runs, seconds);
     *quicker = !st && seconds[0] < seconds[1];
     larmor_timer_free(timer);
     return st;
@@ -281,7 +283,7 @@ larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_op
     const double size = (double)larmor_dtype_size(d.psf.dtype), own = (double)larmor_dtype_size(d.opts.dtype);
     const double lags = size * (double)d.lags, cells = size * (double)d.cells;
     const double values = (8.0 * d.opts.ndim + size) * ((double)points + 1);
-    const double work = dev->be->threads(dev->ctx) ? 0 : cells; /* of a GPU's FFT */
+    const double work = dev->be->fft[lmr_precision(d.psf.dtype)]->bytes(dev->ctx, d.psf.ndim, d.wrap.cells, 1);
     const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
     const double ones = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
     const int64_t batch = d.opts.batch ? d.opts.batch : 1;

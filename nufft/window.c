@@ -122,6 +122,8 @@ enum { NEAR = 2, EDGE = 8, ANGLES = 24, SAMPLES = EDGE + ANGLES, ALIASES = 2 * N
  * xi + m and xi - m of sample s. */
 typedef struct sampling {
     int width, samples;
+    int64_t
+        period; /* of the aliases at whole numbers of cycles: modes over what they have in common with the cells */
     double f[SAMPLES], share[SAMPLES]; /* pi width xi; share of the mean over the modes */
     double bessel[LMR_WINDOW_TERMS][ALIASES];
 } sampling;
@@ -169,23 +171,43 @@ static void sample_aliases(int terms, sampling *s)
 
 static void sample(int width, int terms, int64_t modes, int64_t cells, sampling *s)
 {
-    s->width = width;
+    int64_t common = modes;
+    for (int64_t rest = cells; rest;) {
+        const int64_t next = common % rest;
+        common = rest, rest = next;
+    }
+    s->width = width, s->period = modes / common;
     sample_modes(modes, cells, s);
     sample_aliases(terms, s);
 }
 
-/* Sums of the squared transform over 0 < |m| <= NEAR. */
-static void near_aliases(const lmr_window *window, const sampling *s, double *sums)
+/* The transform at the aliases of all samples. */
+static void near_aliases(const lmr_window *window, const sampling *s, double transform[ALIASES])
 {
-    double transform[ALIASES] = {0};
+    for (int a = 0; a < 2 * NEAR * s->samples; a++) transform[a] = 0;
     for (int j = 0; j < window->terms; j++) {
         const double c = (j % 2 ? -1 : 1) * (double)window->legendre[j] * window->width;
         for (int a = 0; a < 2 * NEAR * s->samples; a++) transform[a] += c * s->bessel[j][a];
     }
-    for (int i = 0; i < s->samples; i++) {
-        sums[i] = 0;
-        for (int a = 2 * NEAR * i; a < 2 * NEAR * (i + 1); a++) sums[i] += transform[a] * transform[a];
+}
+
+/* The sum of the squares of a sample's aliases; and that where aliases m and m' that differ by a multiple of the
+ * period are one frequency, as they are at points of a lattice, and add up before they are squared: *own of them are
+ * the mode itself. */
+static double sum_aliases(const double *transform, int64_t period, double *lattice, double *own)
+{
+    double each = 0;
+    *lattice = *own = 0;
+    for (int a = 0; a < 2 * NEAR; a++) {
+        const int64_t m = a % 2 ? -(a / 2 + 1) : a / 2 + 1;
+        each += transform[a] * transform[a];
+        if (m % period == 0) *own += transform[a];
+        for (int b = 0; b < 2 * NEAR; b++) {
+            const int64_t other = b % 2 ? -(b / 2 + 1) : b / 2 + 1;
+            if ((m - other) % period == 0) *lattice += transform[a] * transform[b];
+        }
     }
+    return each;
 }
 
 /* The transform at the modes, as lmr_window_transform, but not to its last digits. */
@@ -211,16 +233,21 @@ static void wanted_modes(const lmr_window *window, const sampling *s, double *tr
 
 static lmr_window_error predict(const lmr_window *window, const sampling *s)
 {
-    double near[SAMPLES], wanted[SAMPLES];
+    double near[ALIASES], wanted[SAMPLES];
     near_aliases(window, s, near);
     wanted_modes(window, s, wanted);
     /* past the near aliases the transform is that of the jump at the window's edges, sin(pi w xi) / (pi xi) */
-    const double edge = (double)series(window, 1) / pi, far = edge * edge / (NEAR + 0.5);
+    const double jump = (double)series(window, 1), edge = jump / pi, far = edge * edge / (NEAR + 0.5);
     lmr_window_error e = {0};
     for (int i = 0; i < s->samples; i++) {
-        const double relative = 1 / (wanted[i] * wanted[i]), leaked = relative * (far + near[i]);
+        double lattice, own;
+        const double sum = sum_aliases(near + 2 * NEAR * i, s->period, &lattice, &own);
+        const double relative = 1 / (wanted[i] * wanted[i]), leaked = relative * (far + sum);
         e.alias2 += s->share[i] * leaked, e.alias4 += s->share[i] * leaked * leaked;
         e.gain2 += s->share[i] * window->energy * relative;
+        /* a point of a lattice may lie just where the window begins: only one of its two jumps is in the sum then */
+        const double begun = jump * jump * sin(s->f[i]) * sin(s->f[i]) / (double)s->period;
+        e.lattice2 += s->share[i] * relative * (far + lattice + begun), e.own += s->share[i] * own / wanted[i];
         e.edge2 = leaked;
     }
     return e;

@@ -40,6 +40,8 @@ void lmr_window_invert(const lmr_window *window, int64_t first, int64_t count, i
  * edge2: the first of them at the outermost mode alone. */
 typedef struct lmr_window_error {
     double alias2, alias4, gain2, edge2;
+    double lattice2, own; /* as alias2 for points at whole numbers of cycles, or all half a cycle from these, where
+                             aliases may add up; and the mean of what they add to the mode itself, with its sign */
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 

@@ -1,13 +1,13 @@
-/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier: Apache-2.0
- */
+/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "pipeline/events.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/clock.h"
 #include "core/status.h"
-#include "recon/solve/solve.h"
 
 /* All series are taken to be equally long. */
 static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)

@@ -1,5 +1,5 @@
-/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is wider
- * than the field of view. SPDX-License-Identifier: Apache-2.0 */
+/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is
+ * wider than the field of view. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/grid.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/solve.h"
+#include "pipeline/group.h"
 
 /* ---- what was asked for ---- */
 

@@ -1,15 +1,15 @@
-/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is wider
- * than the field of view. SPDX-License-Identifier: Apache-2.0 */
+/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is
+ * wider than the field of view. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_GRID_H
 #define LMR_PIPELINE_GRID_H
 
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
 /* The grids of all groups into r->job.grid, by header and options. */
 larmor_status lmr_grids_choose(larmor_recon *r);
 
-/* Adapt them to maps of this size, [x, y, z, coils]: the same, or larger ones with the same voxels. Returns 0 and leaves
- * them if the size is neither. */
+/* Adapt them to maps of this size, [x, y, z, coils]: the same, or larger ones with the same voxels. Returns 0 and
+ * leaves them if the size is neither. */
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4]);
 
 /* Enlarge them where the data say that the object is wider. With given maps that is only said. */

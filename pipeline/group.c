@@ -9,12 +9,6 @@
 #include "core/status.h"
 #include "pipeline/solve.h"
 
-larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
-{
-    const larmor_shape shape = larmor_array_shape(x);
-    return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
-}
-
 /* ---- trajectory ---- */
 
 /* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
@@ -299,18 +293,4 @@ done:
     free(frame);
     larmor_array_free(x);
     return st;
-}
-
-int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
-{
-    return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
-}
-
-void lmr_job_clear(lmr_job *job)
-{
-    larmor_array_free(job->maps), larmor_array_free(job->weights);
-    larmor_array_free(job->given), larmor_array_free(job->whitening);
-    larmor_source_free(job->source), larmor_device_free(job->dev);
-    free(job->grid);
-    *job = (lmr_job){.method = LMR_METHOD_CG};
 }

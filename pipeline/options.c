@@ -1,5 +1,5 @@
-/* The options of a reconstruction: checked once, so that what follows can rely on them. SPDX-License-Identifier: Apache-2.0
- */
+/* The options of a reconstruction: checked once, so that what follows can rely on them. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "pipeline/options.h"
 
 #include <math.h>

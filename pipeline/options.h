@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_OPTIONS_H
 #define LMR_PIPELINE_OPTIONS_H
 
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
 /* The caller's options into r, checked, and what the job takes of them.
  *

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/solve.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -115,8 +114,8 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     return LARMOR_OK;
 }
 
-/* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a frame,
- * solutions from them, and the residuals of the others. */
+/* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a
+ * frame, solutions from them, and the residuals of the others. */
 static double choice_bytes(const sizes *s, larmor_dtype dtype, double estimate)
 {
     enum { IMAGES = 4, RESIDUALS = 2, MASKS = 4 };

@@ -7,7 +7,6 @@
 #include "core/status.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
-#include "pipeline/solve.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)

@@ -2,9 +2,10 @@
 #ifndef LMR_PIPELINE_PREPARE_H
 #define LMR_PIPELINE_PREPARE_H
 
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
-/* Whitening, grids, series, given maps, field of view, and the plan of memory, of a job that has its source and device.
+/* Whitening, grids, series, given maps, field of view, and the plan of memory, of a job that has its source and
+ * device.
  *
  * Errors  as of larmor_recon_create. */
 larmor_status lmr_prepare(larmor_recon *r);

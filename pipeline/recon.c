@@ -1,18 +1,18 @@
 /* A reconstruction as its caller has it: made of a source and options, run series by series. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "pipeline/recon.h"
+#include "pipeline/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/device.h"
 #include "core/status.h"
+#include "pipeline/group.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
-#include "pipeline/solve.h"
-#include "recon/solve/solve.h"
 
 void larmor_recon_free(larmor_recon *recon)
 {

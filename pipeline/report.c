@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/solve.h"
 
 typedef long long ll;
 

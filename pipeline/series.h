@@ -2,9 +2,10 @@
 #ifndef LMR_PIPELINE_SERIES_H
 #define LMR_PIPELINE_SERIES_H
 
-#include "pipeline/group.h"
+#include "pipeline/job.h"
 
-/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1]. */
+/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1].
+ * */
 typedef struct lmr_series {
     int *group, *first;
     int groups, series;

@@ -79,29 +79,8 @@ static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noi
     return s->noise ? copy_of(s->noise, LARMOR_C64, dev, noise) : LARMOR_OK;
 }
 
-/* x's values as dtype on the host; free() them. */
-static larmor_status values_of(larmor_array *x, larmor_dtype dtype, void **values)
-{
-    larmor_array *converted = NULL;
-    larmor_status st = larmor_array_convert(x, dtype, &converted);
-    *values = NULL;
-    if (!st) {
-        *values = malloc(larmor_array_bytes(converted) + 1);
-        st = *values ? larmor_array_read(converted, *values, larmor_array_bytes(converted)) : LMR_NO_MEMORY();
-    }
-    larmor_array_free(converted);
-    return st;
-}
-
-static larmor_status upload(const void *values, larmor_dtype dtype, larmor_shape shape, larmor_device *dev,
-                            larmor_array **x)
-{
-    LMR_TRY(larmor_array_create(dev, dtype, shape, x));
-    return larmor_array_write(*x, values, larmor_array_bytes(*x));
-}
-
-/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space, and
- * which those are. Half a sample beyond its edge is within. */
+/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space,
+ * and which those are. Half a sample beyond its edge is within. */
 static larmor_status place(const scan *s, const larmor_grid *grid, double *k, int64_t points, unsigned char *inside,
                            int64_t *kept)
 {
@@ -142,10 +121,10 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
     const int64_t points = shape.dim[0] * shape.dim[1], batch = shape.ndim > 2 ? shape.dim[2] : 1;
     if (kept == points) return copy_of(x, dtype, dev, out);
     void *values;
-    larmor_status st = values_of(x, dtype, &values);
+    larmor_status st = larmor_array_download(x, dtype, &values);
     if (!st) drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
     shape.dim[0] = kept, shape.dim[1] = 1;
-    if (!st) st = upload(values, dtype, shape, dev, out);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, values, out);
     free(values);
     return st;
 }
@@ -161,13 +140,12 @@ static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_
     int64_t kept = points;
     larmor_status st;
     if (!inside) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, values_of(traj, LARMOR_F64, &k));
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
     LMR_OR(done, place(s, grid, k, points, inside, &kept));
     out->outside = points - kept;
     const int whole = kept == points;
-    LMR_OR(done,
-           upload(k, LARMOR_F64, LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1), dev,
-                  &out->traj));
+    const larmor_shape placed = LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1);
+    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
     LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
     if (density) st = take(density, LARMOR_F64, inside, kept, dev, &out->density);
 done:

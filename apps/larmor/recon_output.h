@@ -5,8 +5,8 @@
 
 #include "recon.h"
 
-/* Begin all files, so that what can be refused is refused before the work. This and the others return an exit code, having
- * said what is wrong. */
+/* Begin all files, so that what can be refused is refused before the work. This and the others return an exit code,
+ * having said what is wrong. */
 int recon_open_outputs(recon_run *r);
 
 /* Refuse to save maps of several slices and weights of several images. */

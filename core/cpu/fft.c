@@ -490,7 +490,24 @@ static larmor_status exec(void *ctx, void *plan, int sign, void *data)
     return band(ctx, plan, sign, 1, ((const transform *)plan)->dim, data);
 }
 
-const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy};
+/* As arrange() has it. */
+static double bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)
+{
+    int64_t longest = 1, side[2] = {0, 0}, team = ((const lmr_cpu *)ctx)->threads;
+    for (int a = 0; a < ndim; a++) longest = dim[a] > longest ? dim[a] : longest;
+    double sum = 0;
+    if (ndim == 1 && longest > (batch > 1 ? MOST_BYTES / (int64_t)sizeof(pair) : LONGEST)) find_sides(longest, side);
+    if (side[0]) {
+        sum = (double)longest * (double)sizeof(pair) + 16 * (2 + 3 * sqrt((double)longest));
+        longest = side[1];
+    } else if (ndim == 1 && longest <= LONGEST && (batch + TOGETHER - 1) / TOGETHER < team) {
+        team = (batch + TOGETHER - 1) / TOGETHER;
+    }
+    const double pitch = (double)(longest / TOGETHER * TOGETHER + 2 * TOGETHER);
+    return side[0] || longest <= LONGEST ? sum + 2.0 * TOGETHER * pitch * (double)team * (double)sizeof(pair) : sum;
+}
+
+const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};
 
 /* ---- single lines ---- */
 

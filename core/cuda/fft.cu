@@ -132,7 +132,15 @@ void destroy(void *ctx, void *plan)
     if (plan && !cudaSetDevice(c->ordinal)) delete static_cast<transform *>(plan);
 }
 
-template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, band<T>, destroy};
+/* cuFFT's work area: as large as the data for the sizes of grids. */
+template <typename T> double bytes(void *, int ndim, const int64_t dim[3], int64_t batch)
+{
+    double cells = (double)batch;
+    for (int d = 0; d < ndim; d++) cells *= (double)dim[d];
+    return cells * sizeof(cx<T>);
+}
+
+template <typename T> constexpr lmr_fft table = {plan<T>, exec<T>, band<T>, destroy, bytes<T>};
 
 } // namespace
 

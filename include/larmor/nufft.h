@@ -52,8 +52,11 @@ typedef enum larmor_precompute {
                                   transpose: no sums are shared by threads, and all transforms of a pass share them */
 } larmor_precompute;
 
-/* Zero means default in every field but type, ndim and modes. */
+/* Zero means default in every field but type, ndim and modes. Larger than this version's struct, it is refused if it
+ * says what this version does not know. */
 typedef struct larmor_nufft_opts {
+    size_t size;      /* sizeof(larmor_nufft_opts) where the caller was compiled: what a later version adds is then its
+                         default; 0: that of this version */
     int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
     int ndim;         /* 1, 2 or 3 */
     int64_t modes[3]; /* N in each dimension; N >= 1; not looked at for type 3 */
@@ -102,6 +105,14 @@ typedef struct larmor_nufft_opts {
  *         Comput. 41, C479 (2019); window: Slepian and Pollak, Bell Syst. Tech. J. 40, 43 (1961); type 3: Lee and
  *         Greengard, J. Comput. Phys. 206, 1 (2005). */
 LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **plan);
+
+/* The least tol that larmor_nufft_create takes with otherwise these options, on a grid or with a width if these are
+ * asked for. Of type 3 it is that for points and targets whose widths multiply to 16, and larger widths have a larger
+ * one.
+ *
+ * Errors  LARMOR_ERR_ARG and LARMOR_ERR_UNSUPPORTED, those of larmor_nufft_create; LARMOR_ERR_NUMERIC if there is no
+ *         such tol below 1. */
+LARMOR_API larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nufft_opts *opts, double *tol);
 
 /* Choose the grid for so many points (see larmor_plan_effort) and set them: they are copied and sorted, so the array
  * may be freed. May be called again with others. A call that
@@ -157,7 +168,7 @@ typedef struct larmor_nufft_info {
     double seconds; /* of an execute: as predicted by the model, or as timed; 0 for type 3 that was not timed */
     int tried;      /* plans that were timed */
 } larmor_nufft_info;
-LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan);
+LARMOR_API larmor_nufft_info larmor_nufft_describe(const larmor_nufft *plan); /* of NULL: all 0 */
 
 /* Bytes of device memory that a plan with so many points takes at most, from create to free, without its inputs and
  * outputs. An estimate from above, before anything is made; opts as for create.

@@ -1,6 +1,6 @@
-/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It reads
- * no file and prints nothing: data come from a source, what happens is told by events, images are given to the caller.
- * Messages name options as the program spells them; --save-maps is of the program, the others are members of
+/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It
+ * reads no file and prints nothing: data come from a source, what happens is told by events, images are given to the
+ * caller. Messages name options as the program spells them; --save-maps is of the program, the others are members of
  * larmor_recon_opts. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_PIPELINE_H
 #define LARMOR_PIPELINE_H
@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct larmor_source larmor_source; /* refcounted; one thread at a time */
 
-/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h say
- * what each gives; all may be asked for again. */
+/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h
+ * say what each gives; all may be asked for again. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
@@ -95,18 +95,19 @@ typedef struct larmor_event {
     double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
 } larmor_event;
 
-/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid during
- * the call. */
+/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid
+ * during the call. */
 typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* ---- what to do ---- */
 
-typedef enum larmor_density {                      /* where weights of samples come from */
-                              LARMOR_DENSITY_AUTO, /* RAMP for straight readouts, else PIPE */
-                              LARMOR_DENSITY_RAMP,
-                              LARMOR_DENSITY_PIPE,
-                              LARMOR_DENSITY_STORED, /* in the source */
-                              LARMOR_DENSITY_NONE
+/* Where weights of samples come from. */
+typedef enum larmor_density {
+    LARMOR_DENSITY_AUTO, /* RAMP for straight readouts, else PIPE */
+    LARMOR_DENSITY_RAMP,
+    LARMOR_DENSITY_PIPE,
+    LARMOR_DENSITY_STORED, /* in the source */
+    LARMOR_DENSITY_NONE
 } larmor_density;
 
 typedef enum larmor_lambda {
@@ -124,23 +125,21 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
     int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr always */
     int iters;  /* the most; default 100, and fewer where the image follows its noise */
-    double tol; /* residual at which to stop; default: where the error is small beside the image's noise; negative: at
-                   rounding */
+    double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
     double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
-    int64_t
-        matrix[3]; /* voxels of the image; x alone: of all axes that are as long as x in the source's header; default:
-                          the header's */
-    double fov_mm[3]; /* of the image, likewise */
-    double
-        oversample[3]; /* as in larmor_grid_opts, one alone is for all axes; default: 1, or what the object needs */
+    /* Voxels and field of view of the image, by default the header's; a value for x alone is for all axes that are
+     * as long as x in the header. oversample: as in larmor_grid_opts, one value alone is for all axes; default: 1,
+     * or what the object needs. */
+    int64_t matrix[3];
+    double fov_mm[3], oversample[3];
 
-    larmor_array
-        *maps; /* complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's
-                           grid or around it; NULL: from the data's own centre */
+    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid or
+     * around it; NULL: from the data's own centre. */
+    larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
@@ -150,8 +149,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int weighted;           /* 1: iterative methods weight the data by density, too */
     int keep_density;       /* 1: larmor_recon_density will be asked for */
 
-    double
-        eps; /* accuracy of the NUFFT; below 1e-6 all is done in double precision; default 1e-5, with a penalty 1e-3 */
+    double eps; /* of the NUFFT; below 1e-6 all is done in double precision; default 1e-5, with a penalty 1e-3 */
     larmor_plan_effort effort; /* of the NUFFT's planner */
     int toeplitz;              /* 1 on, -1 off; default: where it is quicker and fits */
     int precondition;          /* 1: with the circulant, -1: without; default: where it fits */
@@ -166,9 +164,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
-/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images make a
- * series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view, unless
- * opts->oversample or "grid" is asked for.
+/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images
+ * make a series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view,
+ * unless opts->oversample or "grid" is asked for.
  *
  * source, dev  references are kept. Everything is computed on dev.
  * opts         copied; may be NULL.
@@ -202,11 +200,12 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
 LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
 
-typedef enum larmor_lambda_from { /* where the weight of the penalty comes from */
-                                  LARMOR_LAMBDA_FROM_CALLER,
-                                  LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
-                                  LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
-                                  LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
+/* Where the weight of the penalty comes from. */
+typedef enum larmor_lambda_from {
+    LARMOR_LAMBDA_FROM_CALLER,
+    LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
+    LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
+    LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
 } larmor_lambda_from;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
@@ -229,8 +228,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double seconds;               /* from the samples to the images */
 } larmor_recon_report;
 
-/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt it is,
- * a number that stays the same, or 0 past the last.
+/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt
+ * it is, a number that stays the same, or 0 past the last.
  *
  * line  gets the text, of at most room bytes, its end included. */
 LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
@@ -247,8 +246,8 @@ typedef struct larmor_recon_result {
     larmor_recon_report report;
 } larmor_recon_result;
 
-/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the others that
- * come later, as long as they have about as many samples.
+/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the
+ * others that come later, as long as they have about as many samples.
  *
  * result  to be freed by larmor_recon_result_free, also after an error.
  * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener said so before there was an

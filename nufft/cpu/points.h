@@ -34,7 +34,7 @@ static inline const lmr_point *lmr_point_of(const void *points, size_t size, int
 /* How a dimension of the grid is cut into tiles of nearly equal size: tile k begins at floor(cells k / tiles). All in
  * doubles, which hold these integers exactly: vectors of them are fast. */
 typedef struct lmr_axis {
-    double scale, scale_rest; /* cells per cycle, and what double precision leaves of it */
+    double scale, scale_rest; /* cells per cycle, in two parts: to twice the precision */
     double half_modes, half_width;
     double cells, tiles;
     double stride, tile_stride; /* of the padded tile, in cells, and of the tiles */

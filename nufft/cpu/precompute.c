@@ -9,6 +9,7 @@
 #include "nufft/precompute_kernels.h"
 
 enum { PIECES = 16, PIECE_ROWS = 256 }; /* that rows are cut into for each thread, and the least rows of one */
+enum { MARGIN = 64 };                   /* bytes after the stored values: whole vectors are read */
 
 typedef struct made {
     lmr_points points; /* a view of the sorted ones, with the stored values */
@@ -58,13 +59,13 @@ static void window_values(const lmr_nufft_geometry *g, const lmr_points *p, cons
 static larmor_status store_values(const lmr_nufft_geometry *g, made *m)
 {
     const lmr_points *p = &m->points;
-    const int64_t each = g->ndim * g->width, margin = LMR_PRECOMPUTE_MARGIN / (int64_t)sizeof(real);
+    const int64_t each = g->ndim * g->width, margin = MARGIN / (int64_t)sizeof(real);
     int64_t count;
     void *block;
     if (!lmr_mul(p->m, each, &count)) return LMR_NO_MEMORY();
     LMR_TRY(allocate(m, count + margin, sizeof(real), &block));
     m->points.stored = m->stored = block;
-    memset(m->stored + count, 0, LMR_PRECOMPUTE_MARGIN);
+    memset(m->stored + count, 0, MARGIN);
 #pragma omp parallel for num_threads(p->threads) schedule(static)
     for (int64_t j = 0; j < p->m; j++)
         window_values(g, p, lmr_point_of(p->points, p->point_size, j), m->stored + j * each);
@@ -347,4 +348,4 @@ static larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, in
 }
 
 const lmr_precompute_kernels R(lmr_cpu_precompute) = {
-    .build = build, .release = release, .spread = spread, .interp = interp};
+    .group = 1, .margin = MARGIN, .build = build, .release = release, .spread = spread, .interp = interp};

@@ -289,6 +289,16 @@ DIMENSIONS(interp)
 
 /* ---- where points go ---- */
 
+#if LMR_REAL == 64 && !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
+/* a b - x where x is the product rounded (Dekker, Numer. Math. 18, 224 (1971)): halves of 26 bits multiply exactly. */
+INLINE double product_rest(double a, double b, double x)
+{
+    const double split = 0x1p27 + 1, a_top = a * split - (a * split - a), b_top = b * split - (b * split - b),
+                 a_end = a - a_top, b_end = b - b_top;
+    return ((a_top * b_top - x) + a_top * b_end + a_end * b_top) + a_end * b_end;
+}
+#endif
+
 /* x = k scale, split into a double and a small rest, so that the position within a cell keeps all bits of `real`. */
 INLINE double cells_of(const lmr_axis *a, double k, double *rest)
 {
@@ -298,7 +308,7 @@ INLINE double cells_of(const lmr_axis *a, double k, double *rest)
 #elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     *rest = __builtin_fma(k, a->scale, -x) + k * a->scale_rest;
 #else
-    *rest = (double)((long double)k * ((long double)a->scale + (long double)a->scale_rest) - (long double)x);
+    *rest = product_rest(k, a->scale, x) + k * a->scale_rest;
 #endif
     return x;
 }

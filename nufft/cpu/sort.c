@@ -35,12 +35,12 @@ static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, 
     /* in two dimensions the cells of a point are few, and only in double were batches found to gain */
     p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
     for (int d = 0; d < g->ndim; d++) {
-        const long double scale = (long double)g->cells[d] / (long double)g->modes[d];
-        s.job.axis[d] = (lmr_axis){.scale = (double)scale,
-                                   .scale_rest = (double)(scale - (long double)(double)scale),
-                                   .half_modes = 0.5 * (double)g->modes[d],
+        const double modes = (double)g->modes[d], cells = (double)g->cells[d], scale = cells / modes;
+        s.job.axis[d] = (lmr_axis){.scale = scale,
+                                   .scale_rest = fma(-scale, modes, cells) / modes,
+                                   .half_modes = 0.5 * modes,
                                    .half_width = 0.5 * g->width,
-                                   .cells = (double)g->cells[d],
+                                   .cells = cells,
                                    .tiles = (double)p->tiles[d],
                                    .stride = (double)stride,
                                    .tile_stride = (double)tile_stride};
@@ -375,7 +375,52 @@ done:
     return st;
 }
 
+/* ---- what it takes ---- */
+
+static int has_shapes(int ndim, lmr_nufft_method method)
+{
+    (void)ndim, (void)method;
+    return 1;
+}
+
+/* The tiles that threads spread into: one buffer for each thread, or for each chunk of crowded points. */
+static double buffers_bytes(int threads, const lmr_nufft_geometry *g, double points)
+{
+    const double element = 2 * sizeof(real);
+    double tile = element, tile_count = 1;
+    for (int d = 0; d < g->ndim; d++) {
+        const int64_t cells = g->cells[d], side = tile_sides[g->tiles][g->ndim - 1][d],
+                      tiles = cells > side ? cells / side : 1;
+        tile_count *= (double)tiles;
+        tile *= (double)((cells + tiles - 1) / tiles + g->width) + (d == 0 ? ROW_BYTES / element : 0);
+    }
+    if (lmr_whole_line(g->ndim, g->tiles, g->cells[0], g->batch, (int64_t)points, 2 * (int64_t)sizeof(real)))
+        return WHOLE_BUFFERS * threads * (double)g->batch *
+               (element * (double)(g->cells[0] + g->width) + 512 + ROW_BYTES);
+    tile += 512; /* rounded up to whole vectors */
+    const double all = tile * (double)g->batch, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
+    /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more, unless all are */
+    const double size = fmax(CHUNK_POINTS, floor(points / MOST_CHUNKS)),
+                 chunks = points / size +
+                          fmin(tile_count, g->ndim == 3 && tile_count <= FEW_TILES ? points : points / (2 * size)),
+                 crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
+    return held * (crowded > threads ? crowded : threads);
+}
+
+/* An index, a cell and the window's arguments of each point, tables of tiles, buffers. */
+static double points_bytes(void *ctx, const lmr_nufft_geometry *g, double points)
+{
+    const int threads = lmr_cpu_backend.threads(ctx);
+    const double cells = (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2];
+    const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14 +
+                          0x1p17 * threads; /* the last: while bins are sorted */
+    return (16 + (double)g->ndim * sizeof(real)) * points + tables + buffers_bytes(threads, g, points);
+}
+
 const lmr_nufft_kernels R(lmr_cpu_nufft) = {
+    .model = LMR_NUFFT_PROCESSOR,
+    .has_shapes = has_shapes,
+    .points_bytes = points_bytes,
     .sort = sort,
     .release = release,
     .spread = R(lmr_cpu_nufft_spread),

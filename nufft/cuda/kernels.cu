@@ -53,7 +53,27 @@ template <typename T> larmor_status interp(void *ctx, const lmr_nufft_geometry *
     return lmr_cuda_interp_points<T>(c, g, static_cast<const lmr_cuda_points *>(sorted), batch, cells, values);
 }
 
+/* Tiles there are none in the caller's own order, and in 1D the owners' are all alike. */
+int has_shapes(int ndim, lmr_nufft_method method)
+{
+    return ndim == 1 ? method == LMR_NUFFT_SM : method != LMR_NUFFT_GM;
+}
+
+/* Keys and loads are sorted in two buffers, and there is at most a bin for twelve cells. */
+template <typename T> double points_bytes(void *, const lmr_nufft_geometry *g, double m)
+{
+    return (40.0 + (double)(g->ndim * sizeof(T))) * m +
+           (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2] + 0x1p20;
+}
+
+/* Interpolation of a line is quickest in the caller's order, in which values are written, for the grid's cells are in
+ * the cache anyway (tests/bench/rates.c). Spreading wants its points sorted. */
 template <typename T> constexpr lmr_nufft_kernels kernels = {
+    .model = LMR_NUFFT_GPU,
+    .has_methods = 1,
+    .line_interp = LMR_NUFFT_GM,
+    .has_shapes = has_shapes,
+    .points_bytes = points_bytes<T>,
     .sort = lmr_cuda_sort<T>,
     .release = lmr_cuda_release_points,
     .spread = spread<T>,

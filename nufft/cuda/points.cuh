@@ -90,7 +90,7 @@ constexpr int owner_bin(int ndim, int width)
 }
 
 /* Points whose stored values lie side by side. */
-constexpr uint32_t stored_group = LMR_PRECOMPUTE_GROUP;
+constexpr uint32_t stored_group = 32;
 
 /* Most points of a piece. */
 constexpr int most_points = 2048;

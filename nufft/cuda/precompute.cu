@@ -454,7 +454,7 @@ larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t b
 }
 
 template <typename T> constexpr lmr_precompute_kernels kernels = {
-    .build = build<T>, .release = release, .spread = spread<T>, .interp = interp<T>};
+    .group = stored_group, .margin = 0, .sorts_entries = 1, .build = build<T>, .release = release, .spread = spread<T>, .interp = interp<T>};
 
 const lmr_cuda_table table("precompute", LMR_PRECOMPUTE_ABI, &kernels<float>, &kernels<double>);
 

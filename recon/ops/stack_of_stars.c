@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "larmor/operators.h"
+#include "nufft/options.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
@@ -330,7 +331,7 @@ static larmor_status check(const larmor_device *dev, const larmor_nufft_opts *op
 {
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "stack of stars: a device, options and a trajectory are needed");
-    *o = *opts;
+    LMR_TRY(lmr_nufft_read_options(opts, o));
     o->sign = o->sign ? o->sign : -1;
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
     if (o->ndim != 3 || o->modes[0] < 1 || o->modes[1] < 1 || o->modes[2] < 1 || o->batch < 0 ||

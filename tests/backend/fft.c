@@ -55,6 +55,68 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
     dev->be->fft[0]->destroy(dev->ctx, NULL);
 }
 
+/* Of three numbers that are not zero the transform is known at any length. */
+static void fft_of_a_long_line_is_the_dft(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {65536, 65537, 65539 * 2, 75000, 80000, 98304, 110592, 131072, 262144 + 4096};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int i = 0; i < 2 * (int)(sizeof lengths / sizeof *lengths); i++) {
+            const int64_t n = lengths[i / 2], at[3] = {0, n / 3 + 1, n - 1};
+            const int sign = i % 2 ? 1 : -1;
+            const cx value[3] = {1, 0.5 - 2 * I, -1.5 * I};
+            cx *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+            for (int j = 0; j < 3; j++) {
+                x[at[j]] = value[j];
+                for (int64_t k = 0; k < n; k++)
+                    y[k] += value[j] * cexp(sign * 2 * PI * I * (double)(at[j] * k % n) / (double)n);
+            }
+            void *dx = upload(p, x, n), *plan;
+            assert_ok(dev->be->fft[p]->plan(dev->ctx, 1, (int64_t[]){n}, 1, &plan));
+            assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
+            assert_close(p, dx, y, n, 30);
+            dev->be->fft[p]->destroy(dev->ctx, plan);
+            release(dx), free(x), free(y);
+        }
+}
+
+static void *transform_with(int threads, int p, int ndim, const int64_t dim[3], int64_t batch, const cx *x, int64_t n)
+{
+    void *ctx, *plan, *data = upload(p, x, n);
+    assert_ok(dev->be->open(0, threads, &ctx));
+    assert_ok(dev->be->fft[p]->plan(ctx, ndim, dim, batch, &plan));
+    assert_ok(dev->be->fft[p]->exec(ctx, plan, -1, data));
+    dev->be->fft[p]->destroy(ctx, plan);
+    dev->be->close(ctx);
+    return data;
+}
+
+static void fft_is_the_same_to_the_bit_with_any_number_of_threads(void **state)
+{
+    (void)state;
+    static const struct {
+        int ndim;
+        int64_t dim[3], batch;
+    } cases[] = {{1, {1000}, 1},   {1, {1000}, 7},   {1, {4096}, 8},      {1, {5001}, 5},      {1, {30000}, 3},
+                 {1, {40000}, 1},  {1, {50000}, 4},  {1, {65537}, 1},     {1, {75000}, 1},     {1, {80000}, 3},
+                 {1, {131072}, 1}, {1, {196608}, 2}, {2, {131200, 3}, 1}, {2, {2, 140000}, 1}, {2, {300, 280}, 3}};
+    if (!dev->be->threads(dev->ctx)) skip(); /* a GPU has none */
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+            const size_t size = p == LMR_F64 ? 16 : 8;
+            int64_t n = cases[i].batch;
+            for (int d = 0; d < cases[i].ndim; d++) n *= cases[i].dim[d];
+            cx *x = random_values(n, 19);
+            void *one = transform_with(1, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
+            for (int threads = 2; threads <= 3; threads++) {
+                void *more = transform_with(threads, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
+                assert_memory_equal(one, more, (size_t)n * size);
+                release(more);
+            }
+            release(one), free(x);
+        }
+}
+
 /* Whether cell i of an array lies in the band of the lowest keep frequencies. */
 static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t i)
 {
@@ -85,11 +147,12 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
         int ndim;
         int64_t dim[3], keep[3], batch;
     } cases[] = {
-        {1, {1, 0, 0}, {1, 0, 0}, 2},    {1, {12, 0, 0}, {5, 0, 0}, 3},   {1, {40, 0, 0}, {39, 0, 0}, 1},
-        {2, {8, 6, 0}, {8, 6, 0}, 2},    {2, {20, 12, 0}, {9, 7, 0}, 1},  {2, {18, 40, 0}, {10, 20, 0}, 3},
-        {2, {11, 9, 0}, {1, 2, 0}, 9},   {2, {37, 30, 0}, {18, 1, 0}, 0}, {2, {1, 12, 0}, {1, 7, 0}, 1},
-        {3, {8, 10, 6}, {4, 5, 3}, 1},   {3, {9, 1, 14}, {3, 1, 7}, 2},   {3, {6, 10, 12}, {6, 10, 12}, 1},
-        {3, {16, 12, 10}, {8, 6, 1}, 3}, {3, {5, 22, 18}, {2, 11, 9}, 9}, {3, {24, 20, 18}, {16, 13, 12}, 1},
+        {1, {1, 0, 0}, {1, 0, 0}, 2},     {1, {12, 0, 0}, {5, 0, 0}, 3},        {1, {40, 0, 0}, {39, 0, 0}, 1},
+        {2, {8, 6, 0}, {8, 6, 0}, 2},     {2, {20, 12, 0}, {9, 7, 0}, 1},       {2, {18, 40, 0}, {10, 20, 0}, 3},
+        {2, {11, 9, 0}, {1, 2, 0}, 9},    {2, {37, 30, 0}, {18, 1, 0}, 0},      {2, {1, 12, 0}, {1, 7, 0}, 1},
+        {3, {8, 10, 6}, {4, 5, 3}, 1},    {3, {9, 1, 14}, {3, 1, 7}, 2},        {3, {6, 10, 12}, {6, 10, 12}, 1},
+        {3, {16, 12, 10}, {8, 6, 1}, 3},  {3, {5, 22, 18}, {2, 11, 9}, 9},      {3, {24, 20, 18}, {16, 13, 12}, 1},
+        {1, {65540, 0, 0}, {3, 0, 0}, 1}, {1, {80000, 0, 0}, {53333, 0, 0}, 2}, {1, {98304, 0, 0}, {98303, 0, 0}, 1},
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 4; s++) {
@@ -279,6 +342,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
+        cmocka_unit_test(fft_of_a_long_line_is_the_dft),
+        cmocka_unit_test(fft_is_the_same_to_the_bit_with_any_number_of_threads),
         cmocka_unit_test(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result),
         cmocka_unit_test(fft_of_long_lines_puts_a_frequency_into_its_cell_and_back),
         cmocka_unit_test(fft_does_not_depend_on_the_number_of_threads),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The tables of nufft/cost_table.c from what nufft_rates printed.
+"""The tables of nufft/choose/cost_table.c from what nufft_rates printed.
 
-    rates.py processor.txt gpu.txt > nufft/cost_table.c
+    rates.py processor.txt gpu.txt > nufft/choose/cost_table.c
 
 Needs numpy. Least squares of relative errors; what a fit would make negative is zero. A width that a precision does
 not reach costs as much more than the last as it does in double precision. SPDX-License-Identifier: Apache-2.0"""
@@ -155,14 +155,16 @@ def table(path, threads):
         grids = [grid(lines, precision, ndim) for ndim in (1, 2, 3)]
         print(f"        .start = {text([x[0] for x in grids])},")
         print(f"        .cell = {text([x[1] for x in grids])},")
-        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "},")
-        print(f"        .tiles = {int(device == 'cpu')}}},")
+        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "}" + (",\n" + TILING if device == "cpu" else "") + "},")
     print("};")
 
 
+# of nufft/cpu/tiles.h
+TILING = "        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_chunks = 64, .few = 27}"
+
 print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
  * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 /* clang-format off */
 """)

@@ -4,7 +4,7 @@
 #define LARMOR_TESTS_NUFFT_PLANNER_H
 
 #include "nufft/plan.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 #include "tests/nufft/direct.h"
 
 /* A problem, its points on the device, and what the direct sum gives for it. */

@@ -1,5 +1,5 @@
 /* From a tolerance to a grid and a window: good sizes, and what may be asked for. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 
 #include <stdlib.h>
 

@@ -232,6 +232,8 @@ static void sizes_that_make_no_sense_are_refused(void **state)
         {{.type = 1, .ndim = 1, .modes = {INT64_MAX}}, "nufft: modes[0]: got 9223372036854775807"},
         {{.type = 2, .ndim = 3, .modes = {1 << 30, 1 << 30, 1 << 30}}, "too many"},
         {{.type = 2, .ndim = 1, .modes = {1 << 20}, .batch = INT64_C(1) << 60}, "too many"},
+        {{.type = 1, .ndim = 2, .modes = {INT64_C(1) << 33, INT64_C(1) << 31}, .spread_only = 1}, "too many"},
+        {{.type = 1, .ndim = 3, .modes = {1 << 30, 1 << 30, 1 << 30}, .spread_only = 1}, "too many"},
         {{.type = 1, .ndim = 0, .modes = {4}}, "nufft: ndim: got 0, expected 1 .. 3"},
         {{.type = 3, .ndim = -2}, "nufft: ndim: got -2"},
         {{.type = -1, .ndim = 1, .modes = {4}}, "nufft: type: got -1, expected 1, 2 or 3"},
@@ -247,8 +249,28 @@ static void sizes_that_make_no_sense_are_refused(void **state)
     }
 }
 
+/* Tiles of it would be sorted into for hours. */
+static void a_grid_for_spreading_that_the_device_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    const larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {1 << 20, 1 << 20}, .spread_only = 1};
+    larmor_nufft *plan;
+    assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_MEMORY,
+                   "nufft: spread_only: the grid of 1048576 x 1048576 x 1 cells takes 8.8e+03 GB");
+}
+
 static void nulls_are_refused_and_freed(void **state)
 {
+    int64_t bytes;
+    double tol;
+    const larmor_nufft_opts some = {.type = 1, .ndim = 1, .modes = {8}};
+    assert_refused(larmor_nufft_memory(dev, &some, 1, NULL), LARMOR_ERR_ARG, "bytes is NULL");
+    assert_refused(larmor_nufft_memory(dev, NULL, 1, &bytes), LARMOR_ERR_ARG, "a device, options and a number");
+    assert_refused(larmor_nufft_least_tol(dev, &some, NULL), LARMOR_ERR_ARG, "tol is NULL");
+    assert_refused(larmor_nufft_least_tol(NULL, &some, &tol), LARMOR_ERR_ARG, "a device and options are needed");
+    assert_int_equal(larmor_nufft_describe(NULL).width, 0);
+    larmor_wisdom_forget(NULL);
+
     (void)state;
     larmor_nufft *plan = (larmor_nufft *)&plan;
     larmor_array *x;
@@ -281,6 +303,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_that_are_not_finite_go_through),
     cmocka_unit_test(tolerances_from_zero_to_one),
     cmocka_unit_test(sizes_that_make_no_sense_are_refused),
+    cmocka_unit_test(a_grid_for_spreading_that_the_device_cannot_hold_is_refused),
     cmocka_unit_test(nulls_are_refused_and_freed),
 };
 

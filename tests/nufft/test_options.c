@@ -435,7 +435,9 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
         {{.type = 1, .tol = 1e-6, .width = 3},
          "nufft: width: got 3, which keeps 4e-03 at best, and tol is 1e-06; use 7, or leave it 0"},
         {{.type = 1, .tol = 1e-6, .width = 7, .upsample = 1.25},
-         "nufft: tolerance 1e-06 is out of reach in single precision; 7e-06 is the least, or use c128"},
+         "nufft: tolerance 1e-06 is out of reach in single precision; 3e-05 is the least with this width, 7e-06 "
+         "without "
+         "it, or use c128"},
         {{.type = 2,
           .tol = 1e-12,
           .grid = {48, 36},
@@ -444,9 +446,15 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
         {{.type = 2, .tol = 1e-6, .grid = {48, 36}, .width = 5, .dtype = LARMOR_C128},
          "nufft: width: got 5, which keeps 3e-03 at best, and tol is 1e-06; use 11, or leave it 0"},
         {{.type = 1, .tol = 1e-9, .width = 8},
-         "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least, or use c128"},
+         "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least with this width, 3e-07 "
+         "without it, or use c128"},
         {{.type = 1, .tol = 1e-9, .grid = {80, 60}},
-         "nufft: tolerance 1e-09 is out of reach in single precision; 3e-07 is the least, or use c128"},
+         "nufft: tolerance 1e-09 is out of reach in single precision; 4e-07 is the least with this grid, 3e-07 "
+         "without "
+         "it, or use c128"},
+        {{.type = 1, .tol = 1e-9, .grid = {80, 60}, .width = 6},
+         "nufft: tolerance 1e-09 is out of reach in single precision; 7e-06 is the least with this grid and width, "
+         "3e-07 without it, or use c128"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_nufft_opts o = cases[i].opts;
@@ -455,6 +463,72 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
         expect_refusal(o, LARMOR_ERR_NUMERIC, cases[i].text);
         assert_refused(larmor_nufft_memory(dev, &o, M, &bytes), LARMOR_ERR_NUMERIC, cases[i].text);
     }
+}
+
+/* Types 1 and 2: what is asked for beside the tolerance, in 1 to 3 dimensions. */
+static void the_least_tolerance_is_taken_and_less_is_not(void **state)
+{
+    (void)state;
+    static const larmor_nufft_opts cases[] = {
+        {.type = 1, .ndim = 3, .modes = {12, 11, 10}, .upsample = 1.25},
+        {.type = 2, .ndim = 3, .modes = {12, 11, 10}},
+        {.type = 1, .ndim = 3, .modes = {12, 11, 10}, .width = 5},
+        {.type = 1, .ndim = 1, .modes = {50}, .upsample = 1.15},
+        {.type = 2, .ndim = 2, .modes = {40, 30}, .upsample = 1.3},
+        {.type = 2, .ndim = 2, .modes = {40, 30}, .grid = {48, 36}},
+        {.type = 1, .ndim = 2, .modes = {40, 30}, .grid = {80, 60}, .width = 7},
+        {.type = 1, .ndim = 2, .modes = {300, 7}, .upsample = 2},
+        {.type = 1, .ndim = 1, .modes = {5000}, .width = 3},
+        {.type = 2, .ndim = 1, .modes = {1}},
+        {.type = 1, .ndim = 2, .modes = {64, 64}, .spread_only = 1},
+        {.type = 1, .ndim = 2, .modes = {64, 64}, .spread_only = 1, .width = 4, .upsample = 1.5},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        larmor_nufft_opts o = cases[i / 2];
+        larmor_nufft *plan;
+        double least;
+        o.dtype = i % 2 ? LARMOR_C128 : LARMOR_C64;
+        assert_ok(larmor_nufft_least_tol(dev, &o, &least));
+        o.tol = least;
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        larmor_nufft_free(plan);
+        o.tol = 0.95 * least;
+        assert_int_equal(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC);
+        o.tol = 1e-30; /* and what the message says is its first digit, rounded up */
+        assert_int_equal(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC);
+        const char *keeps = strstr(larmor_last_error(), "which keeps "),
+                   *said = strstr(larmor_last_error(), "double precision; ");
+        if (!said) said = strstr(larmor_last_error(), "single precision; ");
+        o.tol = strtod(keeps ? keeps + strlen("which keeps ") : said + strlen("double precision; "), NULL);
+        assert_true(o.tol >= least && o.tol <= 2 * least);
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        larmor_nufft_free(plan);
+    }
+    larmor_nufft_opts o = {.type = 3, .ndim = 2};
+    double least;
+    assert_ok(larmor_nufft_least_tol(dev, &o, &least));
+    assert_in_range((int)(1e9 * least), 200, 2000);
+}
+
+/* As a program was compiled with fewer members, or with more. */
+static void options_of_other_versions_are_understood(void **state)
+{
+    (void)state;
+    struct {
+        larmor_nufft_opts known;
+        char more[24];
+    } o = {.known = {.type = 1, .ndim = 1, .modes = {64}, .both_directions = 7, .effort = (larmor_plan_effort)9}};
+    larmor_nufft *plan;
+    o.known.size = offsetof(larmor_nufft_opts, effort);
+    assert_ok(larmor_nufft_create(dev, &o.known, &plan)); /* what comes after is not looked at */
+    larmor_nufft_free(plan);
+    o.known.both_directions = 0, o.known.effort = LARMOR_PLAN_ESTIMATE, o.known.size = sizeof o;
+    assert_ok(larmor_nufft_create(dev, &o.known, &plan));
+    larmor_nufft_free(plan);
+    o.more[5] = 1;
+    assert_refused(larmor_nufft_create(dev, &o.known, &plan), LARMOR_ERR_ARG, "of the options is not 0");
+    o.known.size = 3;
+    expect_refusal(o.known, LARMOR_ERR_ARG, "nufft: size: got 3, expected sizeof(larmor_nufft_opts)");
 }
 
 static void what_a_message_offers_is_taken(void **state)
@@ -561,6 +635,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(shapes_of_tiles_differ_in_rounding_only),
     cmocka_unit_test(spreading_alone_takes_the_width_that_is_asked_for),
     cmocka_unit_test(what_cannot_keep_the_tolerance_is_refused_with_what_would),
+    cmocka_unit_test(the_least_tolerance_is_taken_and_less_is_not),
+    cmocka_unit_test(options_of_other_versions_are_understood),
     cmocka_unit_test(what_a_message_offers_is_taken),
     cmocka_unit_test(options_out_of_range_are_named),
 };

@@ -311,6 +311,64 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
         }
 }
 
+/* At whole and at half numbers of cycles aliases add up, and points lie where the window begins. */
+static void points_of_a_lattice_keep_the_tolerance(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][4] = {{1, 64}, {2, 24, 20}, {2, 48, 50}, {3, 10, 12, 9}};
+    for (int i = 0; i < 4; i++)
+        for (int half = 0; half < 2; half++) {
+            const int ndim = (int)sizes[i][0];
+            const int64_t *modes = sizes[i] + 1, n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1),
+                          m = n;
+            uint64_t seed = 55;
+            double *points = random_points(ndim, modes, m, &seed);
+            for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);
+            double _Complex *in = random_values(n, LARMOR_C128, &seed), *out = random_values(n, LARMOR_C128, &seed);
+            double _Complex *truth = random_values(n, LARMOR_C128, &seed);
+            for (int type = 1; type <= 2; type++) {
+                direct_nufft(type, type == 1 ? 1 : -1, ndim, modes, m, points, in, truth);
+                for (double tol = 1e-5; tol > 1e-12; tol /= 10) {
+                    apply(dev, options(type, ndim, modes, tol, LARMOR_C128), m, points, 0, in, out);
+                    assert_at_most(relative_l2(n, out, truth), tol);
+                }
+            }
+            free(points), free(in), free(out), free(truth);
+        }
+}
+
+/* A few modes of a long line: positions in cells of the grid need more than 64 bits there. */
+static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
+{
+    (void)state;
+    enum { M = 100, MODES = 40 };
+    const int64_t n = 4000000;
+    const larmor_nufft_opts o = {.type = 2, .ndim = 1, .modes = {n}, .tol = 1e-14, .dtype = LARMOR_C128};
+    uint64_t seed = 91;
+    double *points = random_points(1, &n, M, &seed);
+    double _Complex *in = calloc((size_t)n, sizeof *in), out[M], truth[M] = {0};
+    for (int i = 0; i < MODES; i++) {
+        const int64_t mode = (int64_t)((test_random(&seed) + 1) / 2 * (double)n);
+        const double _Complex value = test_random(&seed) + I * test_random(&seed);
+        in[mode] += value;
+        for (int j = 0; j < M; j++) {
+            const __float128 turns = (__float128)points[j] * (__float128)(mode - n / 2) / (__float128)n;
+            const double part = (double)(turns - (__float128)(int64_t)turns);
+            truth[j] += value * cexp(-2 * 3.14159265358979323846 * I * part);
+        }
+    }
+    larmor_nufft *plan;
+    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    larmor_array *k = points_on_device(1, M, points), *x = to_device(LARMOR_C128, n, in), *y;
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(M), &y));
+    assert_ok(larmor_nufft_set_points(plan, k, NULL));
+    assert_ok(larmor_nufft_execute(plan, x, y));
+    to_host(y, out);
+    assert_at_most(relative_l2(M, out, truth), o.tol);
+    larmor_array_free(k), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
+    free(points), free(in);
+}
+
 /* ---- refusals ---- */
 
 static void tolerances_out_of_reach_are_refused_with_the_least_one(void **state)
@@ -411,6 +469,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was),
     cmocka_unit_test(a_batch_is_the_single_transforms),
     cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
+    cmocka_unit_test(points_of_a_lattice_keep_the_tolerance),
+    cmocka_unit_test(the_error_on_a_long_line_is_that_on_a_short_one),
     cmocka_unit_test(tolerances_out_of_reach_are_refused_with_the_least_one),
     cmocka_unit_test(values_out_of_range_are_refused),
     cmocka_unit_test(arrays_that_do_not_fit_are_refused),

@@ -1,5 +1,5 @@
 /* The planner: what estimates and measurements choose, and what they leave alone. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/tune.h"
+#include "nufft/tune/tune.h"
 #include "tests/nufft/planner.h"
 
 static int64_t cells_of(const larmor_nufft *plan)

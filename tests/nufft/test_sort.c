@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "core/device.h"
+#include "nufft/choose/cost.h"
 #include "nufft/cpu/points.h"
 #include "nufft/cpu/tiles.h"
 #include "tests/support/test.h"
@@ -228,7 +229,19 @@ static void the_work_covers_every_point_once(void **state)
     }
 }
 
+static void the_model_of_cost_has_the_tiles_of_the_kernels(void **state)
+{
+    (void)state;
+    for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
+        const lmr_nufft_tiling t = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, precision, 1).tiling;
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (int d = 0; d < ndim; d++) assert_true(t.side[ndim - 1] == (double)tile_sides[0][ndim - 1][d]);
+        assert_true(t.chunk == CHUNK_POINTS && t.most_chunks == MOST_CHUNKS && t.few == FEW_TILES);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_model_of_cost_has_the_tiles_of_the_kernels),
     cmocka_unit_test(tiles_of_one_colour_touch_no_cell_twice),
     cmocka_unit_test(every_point_is_in_its_tile_and_at_its_place),
     cmocka_unit_test(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order),

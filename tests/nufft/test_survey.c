@@ -1,5 +1,5 @@
 /* How points are spread: what the survey tells apart. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/survey.h"
+#include "nufft/tune/survey.h"
 
 #include "tests/nufft/direct.h"
 

@@ -397,6 +397,12 @@ static void grids_without_room_are_refused_with_their_sizes(void **state)
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_ARG, "their product overflows");
     larmor_array_free(x), larmor_array_free(s), problem_free(&p), larmor_nufft_free(plan);
+    assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1}, &plan));
+    p = problem_create(1, 5, 0, 1e7, 6, 0, 1e7);
+    x = points_on_device(1, p.m, p.points), s = points_on_device(1, p.n, p.targets);
+    assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_MEMORY,
+                   "points and targets are too far apart: type 3 needs a grid of ");
+    larmor_array_free(x), larmor_array_free(s), problem_free(&p), larmor_nufft_free(plan);
 }
 
 static void what_does_not_fit_is_refused(void **state)

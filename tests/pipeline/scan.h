@@ -1,5 +1,5 @@
-/* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier: Apache-2.0
- */
+/* A scan in memory whose image is known: golden-angle spokes of the Shepp-Logan phantom. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LARMOR_TESTS_PIPELINE_SCAN_H
 #define LARMOR_TESTS_PIPELINE_SCAN_H
 
@@ -134,6 +134,8 @@ static inline int take_note(void *user, const larmor_event *e)
     notes *n = user;
     const size_t used = strlen(n->text);
     n->series = e->series;
+    if (e->fraction > 0 ? !(e->remaining >= 0) : e->remaining >= 0)
+        fail_msg("%g s remain after %g", e->remaining, e->fraction);
     if (e->kind == LARMOR_EVENT_STEP) {
         n->steps++;
         if (e->fraction < n->fraction || e->fraction > 1) fail_msg("fraction %g after %g", e->fraction, n->fraction);

@@ -85,6 +85,27 @@ static void every_density_gives_the_image(void **state)
     free_scan(&s);
 }
 
+/* Readouts that are not straight have no ramp, which is no error unless it was asked for. */
+static void a_spiral_has_a_density_of_its_own(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    const larmor_traj_opts spiral = {.matrix = {N, N}};
+    larmor_readouts *r = &s.image[0];
+    larmor_array_free(r->traj), larmor_array_free(r->kspace);
+    assert_ok(larmor_traj_create(dev, "spiral", &spiral, &r->traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
+    s.arrays.trajectory = "spiral";
+    const larmor_recon_opts by_itself = OPTS(.maps = s.maps, .method = "grid"),
+                            ramp = OPTS(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP);
+    assert_at_most(error_of(&s, &by_itself), 0.25);
+    larmor_recon *recon = recon_of(&s, &ramp);
+    larmor_recon_result result;
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_ARG, "arrays: ");
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
 static void density_weights_are_given_to_who_asks(void **state)
 {
     (void)state;
@@ -350,6 +371,7 @@ int main(void)
         cmocka_unit_test(counters_number_uniform_spokes),
         cmocka_unit_test(counters_do_not_define_other_trajectories),
         cmocka_unit_test(every_density_gives_the_image),
+        cmocka_unit_test(a_spiral_has_a_density_of_its_own),
         cmocka_unit_test(density_weights_are_given_to_who_asks),
         cmocka_unit_test(stored_density_that_is_not_there_is_an_error),
         cmocka_unit_test(a_single_coil_needs_no_maps),

@@ -1,6 +1,6 @@
 /* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
  * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 /* clang-format off */
 
@@ -33,7 +33,7 @@ const lmr_nufft_rates lmr_nufft_processor_rates[LMR_PRECISIONS] = {
         .start = {1.87e+03, 4.87e+03, 8.82e+04},
         .cell = {0.728, 5.75, 3.37},
         .fft = {{0.426, 0.976, 1.14, 1.88}, {0, 0.475, 0.465, 1.09}, {0, 0.438, 0.897, 1.85}},
-        .tiles = 1},
+        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_chunks = 64, .few = 27}},
     [LMR_F64] = {.points = {
         {
          {.point = 6.87,
@@ -61,7 +61,7 @@ const lmr_nufft_rates lmr_nufft_processor_rates[LMR_PRECISIONS] = {
         .start = {718, 4.7e+03, 1.21e+05},
         .cell = {6.98, 8, 2.96},
         .fft = {{0.308, 0.837, 0.984, 1.12}, {0, 0.581, 0, 0}, {0.43, 1.45, 1.31, 1.78}},
-        .tiles = 1},
+        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_chunks = 64, .few = 27}},
 };
 
 /* cuda: cuda:0 (NVIDIA H200) */
@@ -96,8 +96,7 @@ const lmr_nufft_rates lmr_nufft_gpu_rates[LMR_PRECISIONS] = {
         },
         .start = {1.62e+04, 1.61e+04, 1.86e+04},
         .cell = {0.0368, 0, 0},
-        .fft = {{0.000438, 0.00105, 0.0019, 0.00294}, {0.00173, 0.00335, 0.00503, 0.00609}, {0.00274, 0.00469, 0.00792, 0.00988}},
-        .tiles = 0},
+        .fft = {{0.000438, 0.00105, 0.0019, 0.00294}, {0.00173, 0.00335, 0.00503, 0.00609}, {0.00274, 0.00469, 0.00792, 0.00988}}},
     [LMR_F64] = {.points = {
         {
          {.point = 0.0105,
@@ -128,6 +127,5 @@ const lmr_nufft_rates lmr_nufft_gpu_rates[LMR_PRECISIONS] = {
         },
         .start = {1.65e+04, 1.5e+04, 1.82e+04},
         .cell = {0, 0, 0},
-        .fft = {{0.0032, 0.00524, 0.00789, 0.0104}, {0.00316, 0.0066, 0.0096, 0.0126}, {0.00449, 0.00802, 0.0143, 0.016}},
-        .tiles = 0},
+        .fft = {{0.0032, 0.00524, 0.00789, 0.0104}, {0.00316, 0.0066, 0.0096, 0.0126}, {0.00449, 0.00802, 0.0143, 0.016}}},
 };

@@ -3,7 +3,7 @@
 #define LMR_NUFFT_CHOOSE_H
 
 #include "larmor/status.h"
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 #include "nufft/window.h"
 
 /* What is asked of a transform. */
@@ -16,6 +16,7 @@ typedef struct lmr_nufft_request {
     double points;                /* 0: as many as modes */
     double terms;                 /* random terms over which errors average; 0: as many as modes */
     double batch;                 /* 0: 1 */
+    int lattice;                  /* 1: points lie at whole or at half numbers of cycles */
     int types;                    /* what is to be quick, as in lmr_nufft_work */
     const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
 } lmr_nufft_request;
@@ -25,10 +26,12 @@ typedef struct lmr_nufft_choice {
     int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
     double error;     /* relative l2 error to expect: aliasing and rounding together */
     double alias, rounding;
-    double bound; /* what the error keeps for all but the rarest data: error and its scatter */
+    double bound;         /* what the error keeps for all but the rarest data: error and its scatter */
+    double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
 } lmr_nufft_choice;
 
-/* The cheapest grid and width whose error keeps tol.
+/* The cheapest grid and width whose error keeps tol; for a lattice of points with a window one cell wider where that
+ * one keeps it there as well.
  *
  * Errors  LARMOR_ERR_NUMERIC if none keeps tol; the message names the least tolerance that is kept, and a width or a
  * grid that would do if one is asked for that does not. LARMOR_ERR_ARG if the grid is too large for the address
@@ -63,6 +66,16 @@ double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3
  * 1 / upsample of what the grid can hold; upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
 
+/* The least tolerance that lmr_nufft_choose keeps for such a request, whatever its own; 1 or more if it keeps none. The
+ * second one is for lmr_nufft_choose_window. Errors: LARMOR_ERR_ARG. */
+larmor_status lmr_nufft_least(const lmr_nufft_request *request, const int64_t modes[3], double *least);
+larmor_status lmr_nufft_least_spreading(const lmr_nufft_request *request, double *least);
+
+/* The grid that is asked for by `modes`, for spreading without FFT, with the window of lmr_nufft_choose_window.
+ * Errors  LARMOR_ERR_NUMERIC; LARMOR_ERR_ARG if it has no room for two windows. */
+larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *request, const int64_t modes[3],
+                                         lmr_nufft_choice *choice);
+
 /* Type 3: points onto the outer grid, from there by a type 2 with the inner one. */
 typedef struct lmr_type3_choice {
     lmr_nufft_choice outer, inner;
@@ -76,6 +89,11 @@ typedef struct lmr_type3_choice {
  * Errors   LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY if the grids are too large for any machine. */
 larmor_status lmr_type3_choose(const lmr_nufft_request *request, const double product[3], double targets,
                                lmr_type3_choice *choice);
+
+/* The least tolerance that lmr_type3_choose keeps, within a quarter of it, whatever its own. Errors:
+ * LARMOR_ERR_MEMORY. */
+larmor_status lmr_type3_least(const lmr_nufft_request *request, const double product[3], double targets,
+                              double *least);
 
 /* All of them that keep the tolerance, the one above first; *count is 0 if there are none. */
 larmor_status lmr_type3_list(const lmr_nufft_request *request, const double product[3], double targets,

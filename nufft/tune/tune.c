@@ -1,23 +1,23 @@
 /* Timing plans against each other: a table of candidates, each run a few times, is filled one axis after the other
- * (grids, methods, batches, tiles, forms of precomputation), always from its best entries on; its upper part is run
- * again, and the best few meet in duels. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/tune.h"
+ * (grids, methods, batches, tiles, forms of precomputation), always from its best entries on. The upper part of the
+ * table is run again, and the best few are compared with the best one. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/tune/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "nufft/precompute.h"
-#include "nufft/race.h"
-#include "nufft/survey.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/race.h"
+#include "nufft/tune/survey.h"
+#include "nufft/tune/wisdom.h"
 
 /* MEASURE: grids that the model puts within this factor of the best, so many of them. */
 static const double promising = 2;
 enum { PROMISING = 24 };
 static const double step = 1.05; /* EXHAUSTIVE: between the upsampling factors of wider windows */
-/* By effort: entries from which an axis is varied, and duels of the best at the end. */
-static const int seeds_of[] = {0, 3, 6}, duels_of[] = {0, 4, 8};
-enum { MOST_SEEDS = 6, MOST_DUELS = 8, MOST_VARIANTS = 8, MOST_CANDIDATES = 512 };
+/* By effort: entries from which an axis is varied, and those that are compared with the best at the end. */
+static const int seeds_of[] = {0, 3, 6}, compared_of[] = {0, 4, 8};
+enum { MOST_BATCH = 32 }; /* transforms that share a pass */
+enum { MOST_SEEDS = 6, MOST_COMPARED = 8, MOST_VARIANTS = 8, MOST_CANDIDATES = 512 };
 
 /* ---- grids ---- */
 
@@ -82,7 +82,8 @@ typedef struct candidate {
 } candidate;
 
 typedef struct trial {
-    const larmor_nufft *plan; /* whose options count */
+    const lmr_nufft_device *on;
+    const larmor_nufft_opts *opts;
     const larmor_array *points;
     int64_t m;
     int effort, grid_count, count;
@@ -90,41 +91,50 @@ typedef struct trial {
     candidate *table;          /* what was timed, the quickest first */
     larmor_array *in, *out;
     larmor_timer *timer, *clock; /* of a run, and of the whole search */
-    double dearest;              /* seconds of the longest screening so far */
-    larmor_nufft *best;          /* of champion, with the points */
-    candidate champion;
+    double longest;              /* seconds that a candidate took so far, with making it */
+    lmr_nufft_plan *plan;        /* of the best candidate, with the points; NULL before */
+    candidate best;
     larmor_status left_out; /* why something was: it does not matter if anything else is in */
 } trial;
 
-static int is_processor(const larmor_nufft *plan)
+/* An execute of a plan, and its adjoint where both are to be quick. */
+typedef struct runner {
+    const trial *t;
+    const lmr_nufft_plan *plan;
+} runner;
+
+static larmor_status execute(void *self)
 {
-    return plan->info.threads > 0;
+    const runner *r = self;
+    LMR_TRY(lmr_nufft_plan_execute(r->plan, 0, r->t->in, r->t->out));
+    return r->t->opts->both_directions ? lmr_nufft_plan_execute(r->plan, 1, r->t->out, r->t->in) : LARMOR_OK;
 }
 
 static larmor_status make_grids(trial *t, const lmr_nufft_request *r)
 {
     lmr_tune_grid grids[LMR_TUNE_GRIDS];
-    const int count = lmr_tune_grids(r, t->plan->opts.modes, t->effort, grids);
+    const int count = lmr_tune_grids(r, t->opts->modes, t->effort, grids);
     for (int i = 0; i < count; i++)
         t->grid_count +=
-            lmr_nufft_choose_at(r, t->plan->opts.modes, grids[i].cells, grids[i].width, &t->choices[t->grid_count]);
+            lmr_nufft_choose_at(r, t->opts->modes, grids[i].cells, grids[i].width, &t->choices[t->grid_count]);
     return t->grid_count ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: no grid keeps tolerance %.3g", r->tol);
 }
 
 static larmor_status begin(trial *t, const lmr_nufft_request *r)
 {
-    const larmor_nufft *plan = t->plan;
-    const larmor_nufft_opts *o = &plan->opts;
-    const lmr_vec *vec = plan->dev->be->vec[plan->precision];
-    const int64_t from = o->type == 1 ? t->m : plan->mode_count, to = o->type == 1 ? plan->mode_count : t->m;
+    const larmor_nufft_opts *o = t->opts;
+    larmor_device *dev = t->on->dev;
+    int64_t modes = 1;
+    for (int d = 0; d < o->ndim; d++) modes *= o->modes[d];
+    const int64_t from = o->type == 1 ? t->m : modes, to = o->type == 1 ? modes : t->m;
     t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices), t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
     if (!t->choices || !t->table) return LMR_NO_MEMORY();
     LMR_TRY(make_grids(t, r));
-    LMR_TRY(larmor_timer_create(plan->dev, &t->timer));
-    LMR_TRY(larmor_timer_create(plan->dev, &t->clock));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(from, o->batch), &t->in));
-    LMR_TRY(larmor_array_create(plan->dev, o->dtype, LARMOR_SHAPE(to, o->batch), &t->out));
-    LMR_TRY(vec->random(plan->dev->ctx, from * o->batch, 1, t->in->data));
+    LMR_TRY(larmor_timer_create(dev, &t->timer));
+    LMR_TRY(larmor_timer_create(dev, &t->clock));
+    LMR_TRY(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(from, o->batch), &t->in));
+    LMR_TRY(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to, o->batch), &t->out));
+    LMR_TRY(dev->be->vec[t->on->precision]->random(dev->ctx, from * o->batch, 1, t->in->data));
     return larmor_timer_start(t->clock);
 }
 
@@ -132,18 +142,18 @@ static void end(trial *t)
 {
     larmor_timer_free(t->timer), larmor_timer_free(t->clock);
     larmor_array_free(t->in), larmor_array_free(t->out);
-    larmor_nufft_free(t->best);
+    lmr_nufft_plan_free(t->plan);
     free(t->choices), free(t->table);
 }
 
 /* ---- timing ---- */
 
-static larmor_status make(const trial *t, const candidate *c, larmor_nufft **plan)
+static larmor_status make(const trial *t, const candidate *c, lmr_nufft_plan **plan)
 {
-    LMR_TRY(lmr_nufft_make_beside(t->plan, &t->choices[c->grid], &c->way, plan));
-    const larmor_status st = lmr_nufft_sort_points(*plan, t->points, t->m);
+    LMR_TRY(lmr_nufft_plan_make(t->on, t->opts, &t->choices[c->grid], &c->way, plan));
+    const larmor_status st = lmr_nufft_plan_set_points(*plan, t->points, t->m);
     if (!st) return LARMOR_OK;
-    larmor_nufft_free(*plan);
+    lmr_nufft_plan_free(*plan);
     *plan = NULL;
     return st;
 }
@@ -165,10 +175,10 @@ static void insert_candidate(trial *t, const candidate *c)
 }
 
 /* The plan is the trial's from now on. */
-static void crown(trial *t, const candidate *c, larmor_nufft *plan)
+static void replace_best(trial *t, const candidate *c, lmr_nufft_plan *plan)
 {
-    larmor_nufft_free(t->best);
-    t->best = plan, t->champion = *c;
+    lmr_nufft_plan_free(t->plan);
+    t->plan = plan, t->best = *c;
 }
 
 static int is_known(const trial *t, const candidate *c)
@@ -190,33 +200,33 @@ static larmor_status is_late(const trial *t, double needed, double limit, int *l
     return LARMOR_OK;
 }
 
-/* The least of its times so far and of a new screening. */
+/* The least of its times so far and of a new one. */
 static larmor_status time_candidate(trial *t, candidate *c)
 {
-    larmor_nufft *plan;
+    lmr_nufft_plan *plan;
     double seconds;
     LMR_TRY(make(t, c, &plan));
-    lmr_race_plan self = {plan, t->in, t->out};
-    const larmor_status st = lmr_race_screen(t->timer, (lmr_run){lmr_race_execute, &self},
-                                             t->best ? t->champion.seconds : INFINITY, &seconds);
+    runner self = {t, plan};
+    const larmor_status st =
+        lmr_race_time(t->timer, (lmr_run){execute, &self}, t->plan ? t->best.seconds : INFINITY, &seconds);
     if (!st) c->seconds = fmin(c->seconds, seconds);
-    if (!st && (!t->best || seconds < t->champion.seconds))
-        crown(t, c, plan);
+    if (!st && (!t->plan || seconds < t->best.seconds))
+        replace_best(t, c, plan);
     else
-        larmor_nufft_free(plan);
+        lmr_nufft_plan_free(plan);
     return st;
 }
 
 /* Time it if it is new and there is time. */
-static larmor_status screen(trial *t, candidate c)
+static larmor_status try_candidate(trial *t, candidate c)
 {
     double before, after;
     int late = 0;
-    int64_t grid = (int64_t)larmor_dtype_size(t->plan->opts.dtype);
+    int64_t grid = (int64_t)larmor_dtype_size(t->opts->dtype);
     for (int d = 0; d < 3; d++) grid *= t->choices[c.grid].cells[d];
-    c.together = lmr_nufft_together(t->plan->opts.batch, grid, c.way.max_batch);
+    c.together = lmr_nufft_together(t->opts->batch, grid, c.way.max_batch);
     if (is_known(t, &c)) return LARMOR_OK;
-    if (t->best) LMR_TRY(is_late(t, t->dearest, lmr_race_screening(t->effort), &late));
+    if (t->plan) LMR_TRY(is_late(t, t->longest, lmr_race_budget_alone(t->effort), &late));
     if (late) return LARMOR_OK;
     LMR_TRY(larmor_timer_stop(t->clock, &before));
     c.seconds = INFINITY;
@@ -224,7 +234,7 @@ static larmor_status screen(trial *t, candidate c)
     if (st) return leave_out(t, st);
     insert_candidate(t, &c);
     LMR_TRY(larmor_timer_stop(t->clock, &after));
-    t->dearest = fmax(t->dearest, after - before);
+    t->longest = fmax(t->longest, after - before);
     return LARMOR_OK;
 }
 
@@ -232,34 +242,30 @@ static larmor_status screen(trial *t, candidate c)
 
 typedef int (*axis)(const trial *t, const candidate *from, candidate to[MOST_VARIANTS]);
 
-/* On a GPU, where the options leave it open. */
+/* Where the device has several and the options leave it open. */
 static int vary_method(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
-    const larmor_nufft_opts *o = &t->plan->opts;
     int count = 0;
-    for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER && !is_processor(t->plan) && !o->method; m++) {
-        if (m == LMR_NUFFT_GM && o->sort == LARMOR_NUFFT_SORT_ON) continue;
+    if (!t->on->kernels->has_methods || t->opts->method) return 0;
+    for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER; m++) {
+        if (m == LMR_NUFFT_GM && t->opts->sort == LARMOR_NUFFT_SORT_ON) continue;
         to[count] = *from, to[count++].way.method = m;
     }
     return count;
 }
 
-/* Where there are any: a GPU has none in the caller's own order, and in 1D only those of the method SM differ. */
 static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
-    const larmor_nufft_opts *o = &t->plan->opts;
-    const lmr_nufft_method method = from->way.method;
-    const int vain = o->ndim == 1 ? method != LMR_NUFFT_SM : method == LMR_NUFFT_GM;
-    if (o->tiles || (vain && !is_processor(t->plan))) return 0;
+    if (t->opts->tiles || !t->on->kernels->has_shapes(t->opts->ndim, from->way.method)) return 0;
     for (int i = 0; i < LMR_NUFFT_SHAPES; i++) to[i] = *from, to[i].way.tiles = i;
     return LMR_NUFFT_SHAPES;
 }
 
 static int vary_batch(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
-    const int64_t batch = t->plan->opts.batch;
+    const int64_t batch = t->opts->batch;
     int count = 0;
-    for (int64_t most = 1; most <= 32 && most < 2 * batch && !t->plan->opts.max_batch; most *= 2)
+    for (int64_t most = 1; most <= MOST_BATCH && most < 2 * batch && !t->opts->max_batch; most *= 2)
         to[count] = *from, to[count++].way.max_batch = most < batch ? most : batch;
     return count;
 }
@@ -269,11 +275,11 @@ static int vary_form(const trial *t, const candidate *from, candidate to[MOST_VA
 {
     int count = 0;
     for (larmor_precompute form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
-        if (t->plan->opts.precompute == LARMOR_PRECOMPUTE_AUTO) to[count] = *from, to[count++].way.precompute = form;
+        if (t->opts->precompute == LARMOR_PRECOMPUTE_AUTO) to[count] = *from, to[count++].way.precompute = form;
     return count;
 }
 
-/* Along the axis from the best entries that are not hopeless; apart: from the best one of each method. */
+/* Along the axis from the best entries that are not much slower; apart: from the best one of each method. */
 static larmor_status vary(trial *t, axis along, int most, int apart)
 {
     candidate seeds[MOST_SEEDS], variants[MOST_VARIANTS];
@@ -281,25 +287,24 @@ static larmor_status vary(trial *t, axis along, int most, int apart)
     unsigned seen = 0;
     for (int i = 0; i < t->count && count < most; i++) {
         const unsigned method = 1U << t->table[i].way.method;
-        if (t->table[i].seconds > lmr_race_hopeless * t->table[0].seconds) break;
+        if (t->table[i].seconds > lmr_race_slow * t->table[0].seconds) break;
         if (apart && seen & method) continue;
         seeds[count++] = t->table[i], seen |= method;
     }
     for (int i = 0; i < count; i++) {
         const int n = along(t, &seeds[i], variants);
-        for (int k = 0; k < n; k++) LMR_TRY(screen(t, variants[k]));
+        for (int k = 0; k < n; k++) LMR_TRY(try_candidate(t, variants[k]));
     }
     return LARMOR_OK;
 }
 
 /* ---- the search ---- */
 
-static larmor_status screen_grids(trial *t, lmr_nufft_method method)
+static larmor_status try_grids(trial *t, lmr_nufft_method method)
 {
-    const larmor_nufft_opts *o = &t->plan->opts;
-    const larmor_precompute form = o->precompute ? o->precompute : LARMOR_PRECOMPUTE_NONE;
-    for (int i = 0; i < t->grid_count; i++)
-        LMR_TRY(screen(t, (candidate){.grid = i, .way = {method, lmr_nufft_shape(o), o->max_batch, form}}));
+    lmr_nufft_way way = lmr_nufft_way_of(t->on->kernels, t->opts);
+    way.method = method;
+    for (int i = 0; i < t->grid_count; i++) LMR_TRY(try_candidate(t, (candidate){.grid = i, .way = way}));
     return LARMOR_OK;
 }
 
@@ -308,81 +313,81 @@ static larmor_status screen_grids(trial *t, lmr_nufft_method method)
 static larmor_status search(trial *t)
 {
     const int seeds = seeds_of[t->effort];
-    LMR_TRY(screen_grids(t, (lmr_nufft_method)t->plan->opts.method));
-    if (!t->best) return t->left_out;
+    LMR_TRY(try_grids(t, (lmr_nufft_method)t->opts->method));
+    if (!t->plan) return t->left_out;
     LMR_TRY(vary(t, vary_method, seeds, 0));
     candidate all[MOST_VARIANTS];
-    const int methods = t->effort == LARMOR_PLAN_EXHAUSTIVE ? vary_method(t, &t->champion, all) : 0;
-    for (int i = 0; i < methods; i++) LMR_TRY(screen_grids(t, all[i].way.method));
-    LMR_TRY(screen_grids(t, t->champion.way.method));
+    const int methods = t->effort == LARMOR_PLAN_EXHAUSTIVE ? vary_method(t, &t->best, all) : 0;
+    for (int i = 0; i < methods; i++) LMR_TRY(try_grids(t, all[i].way.method));
+    LMR_TRY(try_grids(t, t->best.way.method));
     LMR_TRY(vary(t, vary_batch, seeds, 1));
     LMR_TRY(vary(t, vary_tiles, seeds, 0));
     return vary(t, vary_form, 1, 0);
 }
 
-/* The upper part of the table once more: who met a moment when the machine was busy gets another chance. */
-static larmor_status screen_again(trial *t)
+/* The upper part of the table once more: what was timed while the machine was busy gets another chance. */
+static larmor_status time_again(trial *t)
 {
-    candidate upper[2 * MOST_DUELS];
+    candidate upper[2 * MOST_COMPARED];
     int count = 0, late = 0;
-    for (; count < t->count && count < 2 * duels_of[t->effort]; count++) {
-        if (t->table[count].seconds > lmr_race_hopeless * t->table[0].seconds) break;
+    for (; count < t->count && count < 2 * compared_of[t->effort]; count++) {
+        if (t->table[count].seconds > lmr_race_slow * t->table[0].seconds) break;
         upper[count] = t->table[count];
     }
     t->count -= count;
     for (int i = 0; i < t->count; i++) t->table[i] = t->table[i + count];
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < count; i++) {
-        if (!st && !late) st = is_late(t, t->dearest, lmr_race_screening(t->effort), &late);
+        if (!st && !late) st = is_late(t, t->longest, lmr_race_budget_alone(t->effort), &late);
         if (!st && !late) st = leave_out(t, time_candidate(t, &upper[i]));
         insert_candidate(t, &upper[i]);
     }
     return st;
 }
 
-/* The champion against another one, which takes its place if it is quicker. */
-static larmor_status duel(trial *t, candidate challenger)
+/* The best against another one, which takes its place if it is quicker. */
+static larmor_status compare(trial *t, candidate other)
 {
-    larmor_nufft *plan;
-    larmor_status st = make(t, &challenger, &plan);
+    lmr_nufft_plan *plan;
+    larmor_status st = make(t, &other, &plan);
     if (st) return leave_out(t, st);
-    lmr_race_plan mine = {t->best, t->in, t->out}, other = {plan, t->in, t->out};
-    const lmr_run runs[2] = {{lmr_race_execute, &mine}, {lmr_race_execute, &other}};
-    double seconds[2] = {t->champion.seconds, challenger.seconds};
-    st = lmr_race_execute(&other); /* cold */
-    if (!st) st = lmr_race_duel(t->timer, runs, seconds);
-    t->champion.seconds = seconds[0], challenger.seconds = seconds[1];
+    runner best = {t, t->plan}, mine = {t, plan};
+    const lmr_run runs[2] = {{execute, &best}, {execute, &mine}};
+    double seconds[2] = {t->best.seconds, other.seconds};
+    st = execute(&mine); /* cold */
+    if (!st) st = lmr_race_compare(t->timer, runs, seconds);
+    t->best.seconds = seconds[0], other.seconds = seconds[1];
     if (!st && seconds[1] < seconds[0])
-        crown(t, &challenger, plan);
+        replace_best(t, &other, plan);
     else
-        larmor_nufft_free(plan);
+        lmr_nufft_plan_free(plan);
     return st;
 }
 
-static larmor_status final_duels(trial *t)
+static larmor_status compare_best(trial *t)
 {
-    const candidate first = t->champion;
+    const candidate first = t->best;
     int late = 0;
-    for (int i = 1; i < t->count && i <= duels_of[t->effort]; i++) {
+    for (int i = 1; i < t->count && i <= compared_of[t->effort]; i++) {
         if (t->table[i].seconds > lmr_race_close * first.seconds) break;
-        LMR_TRY(is_late(t, t->dearest + 10 * first.seconds, lmr_race_budget(t->effort), &late));
+        LMR_TRY(is_late(t, t->longest + 10 * first.seconds, lmr_race_budget(t->effort), &late));
         if (late) break;
-        LMR_TRY(duel(t, t->table[i]));
+        LMR_TRY(compare(t, t->table[i]));
     }
     return LARMOR_OK;
 }
 
 /* ---- wisdom ---- */
 
-static larmor_status key_of(const larmor_nufft *plan, const larmor_array *points, int64_t m, lmr_wisdom_key *key)
+static larmor_status key_of(const lmr_nufft_device *on, const larmor_nufft_opts *o, const larmor_array *points,
+                            int64_t m, lmr_wisdom_key *key)
 {
-    const larmor_nufft_opts *o = &plan->opts;
     lmr_survey survey;
     LMR_TRY(lmr_survey_points(o->ndim, o->modes, points, m, &survey));
     *key = (lmr_wisdom_key){.types = o->both_directions ? 3 : o->type,
                             .ndim = o->ndim,
-                            .precision = plan->precision,
-                            .threads = plan->info.threads,
+                            .precision = on->precision,
+                            .threads = on->threads,
                             .modes = {1, 1, 1},
                             .batch = o->batch,
                             .max_batch = o->max_batch,
@@ -403,40 +408,44 @@ static larmor_status key_of(const larmor_nufft *plan, const larmor_array *points
 }
 
 /* A file may say anything: it is followed as far as the options and the device allow. */
-static int is_allowed(const larmor_nufft *plan, const lmr_wisdom_plan *known)
+static int is_allowed(const trial *t, const lmr_nufft_request *r, const lmr_wisdom_plan *known)
 {
-    const larmor_nufft_opts *o = &plan->opts;
-    if (is_processor(plan) && known->method != LMR_NUFFT_AUTO) return 0;
+    const larmor_nufft_opts *o = t->opts;
+    lmr_nufft_choice by_factor;
+    if (!t->on->kernels->has_methods && known->method != LMR_NUFFT_AUTO) return 0;
     if (o->tiles && known->tiles != o->tiles - 1) return 0;
     if (o->method && known->method != (int)o->method) return 0;
     if (o->sort == LARMOR_NUFFT_SORT_ON && known->method == LMR_NUFFT_GM) return 0;
     if (o->max_batch && known->max_batch != o->max_batch) return 0;
+    if (o->upsample > 0 && lmr_nufft_choose(r, o->modes, &by_factor)) return 0;
     for (int d = 0; d < 3 && o->upsample > 0; d++)
-        if (known->cells[d] != plan->choice.cells[d]) return 0;
+        if (known->cells[d] != by_factor.cells[d]) return 0;
     return o->precompute ? known->precompute == (int)o->precompute : known->precompute != LARMOR_PRECOMPUTE_AUTO;
 }
 
-/* *best NULL if nothing is known, or nothing that keeps the tolerance and, for these points, the memory. */
-static larmor_status from_wisdom(const larmor_nufft *plan, const lmr_nufft_request *r, const lmr_wisdom_key *key,
-                                 const larmor_array *points, int64_t m, larmor_nufft **best)
+/* best->plan NULL if nothing is known, or nothing that keeps the tolerance and, for these points, the memory. */
+static larmor_status from_wisdom(const trial *of, const lmr_nufft_request *r, const lmr_wisdom_key *key,
+                                 lmr_tuned *best)
 {
+    trial t = *of;
     lmr_nufft_choice choice;
-    *best = NULL;
-    const lmr_wisdom_plan *known = lmr_wisdom_find(plan->dev, key, (int)plan->opts.effort);
-    if (!known || !is_allowed(plan, known) ||
-        !lmr_nufft_choose_at(r, plan->opts.modes, known->cells, known->width, &choice))
+    const lmr_wisdom_plan *known = lmr_wisdom_find(t.on->dev, key, t.effort);
+    if (!known || !is_allowed(&t, r, known) ||
+        !lmr_nufft_choose_at(r, t.opts->modes, known->cells, known->width, &choice))
         return LARMOR_OK;
+    if (r->lattice && !r->width && choice.lattice_bound > r->tol) return LARMOR_OK; /* found for other points */
+    t.choices = &choice;
     const candidate c = {.way = {(lmr_nufft_method)known->method, known->tiles, known->max_batch,
                                  (larmor_precompute)known->precompute}};
-    const larmor_status st = make(&(trial){.plan = plan, .points = points, .m = m, .choices = &choice}, &c, best);
+    const larmor_status st = make(&t, &c, &best->plan);
     if (st) return st == LARMOR_ERR_MEMORY || st == LARMOR_ERR_UNSUPPORTED ? LARMOR_OK : st;
-    (*best)->info.source = LARMOR_PLAN_BY_WISDOM, (*best)->info.seconds = known->seconds;
+    best->source = LARMOR_PLAN_BY_WISDOM, best->seconds = known->seconds;
     return LARMOR_OK;
 }
 
 static void keep(const trial *t, const lmr_wisdom_key *key)
 {
-    const candidate *c = &t->champion;
+    const candidate *c = &t->best;
     lmr_wisdom_plan plan = {.effort = t->effort,
                             .width = t->choices[c->grid].window.width,
                             .method = (int)c->way.method,
@@ -445,28 +454,80 @@ static void keep(const trial *t, const lmr_wisdom_key *key)
                             .precompute = (int)c->way.precompute,
                             .seconds = c->seconds};
     for (int d = 0; d < 3; d++) plan.cells[d] = t->choices[c->grid].cells[d];
-    lmr_wisdom_add(t->plan->dev, key, &plan);
+    lmr_wisdom_add(t->on->dev, key, &plan);
 }
 
-larmor_status lmr_nufft_tune(const larmor_nufft *plan, const larmor_array *points, int64_t m, larmor_nufft **best)
+larmor_status lmr_tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *request,
+                       const larmor_array *points, int64_t m, lmr_tuned *best)
 {
-    const lmr_nufft_request request = lmr_nufft_request_of(plan, (double)m);
+    trial t = {.on = on, .opts = o, .points = points, .m = m, .effort = (int)o->effort};
     lmr_wisdom_key key;
-    *best = NULL;
-    LMR_TRY(key_of(plan, points, m, &key));
-    LMR_TRY(from_wisdom(plan, &request, &key, points, m, best));
-    if (*best) return LARMOR_OK;
-    trial t = {.plan = plan, .points = points, .m = m, .effort = (int)plan->opts.effort};
-    larmor_status st = begin(&t, &request);
+    *best = (lmr_tuned){.source = LARMOR_PLAN_BY_MEASUREMENT};
+    LMR_TRY(key_of(on, o, points, m, &key));
+    LMR_TRY(from_wisdom(&t, request, &key, best));
+    if (best->plan) return LARMOR_OK;
+    larmor_status st = begin(&t, request);
     if (!st) st = search(&t);
-    if (!st) st = screen_again(&t);
-    if (!st) st = final_duels(&t);
+    if (!st) st = time_again(&t);
+    if (!st) st = compare_best(&t);
     if (!st) {
         keep(&t, &key);
-        *best = t.best, t.best = NULL;
-        (*best)->info.source = LARMOR_PLAN_BY_MEASUREMENT, (*best)->info.seconds = t.champion.seconds;
-        (*best)->info.tried = t.count;
+        best->plan = t.plan, best->seconds = t.best.seconds, best->tried = t.count;
+        t.plan = NULL;
     }
     end(&t);
     return st;
+}
+
+/* ---- memory ---- */
+
+/* Whether the search tries a form of precomputation. */
+static int is_tried(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_geometry *g,
+                    larmor_precompute form, double points)
+{
+    const lmr_precompute_kernels *kernels = lmr_precompute_kernels_of(on->dev, on->precision);
+    const lmr_precompute_size s = lmr_precompute_size_of(on, g, (int64_t)points);
+    if (o->precompute) return form == o->precompute;
+    return form == LARMOR_PRECOMPUTE_NONE ||
+           (kernels && lmr_precompute_bytes(kernels, &s, form) <= o->precompute_memory);
+}
+
+/* Over the tiles and forms that are tried. */
+static larmor_status grid_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o,
+                                const lmr_nufft_choice *choice, lmr_nufft_way way, double points, double *most)
+{
+    lmr_nufft_geometry g;
+    const int shapes = o->tiles ? 1 : LMR_NUFFT_SHAPES;
+    LMR_TRY(lmr_nufft_plan_sizes(on, o, choice, &way, &g));
+    for (int shape = 0; shape < shapes; shape++)
+        for (larmor_precompute form = LARMOR_PRECOMPUTE_NONE; form <= LARMOR_PRECOMPUTE_FULL; form++) {
+            double bytes = 0;
+            if (shapes > 1) way.tiles = shape;
+            way.precompute = form;
+            if (is_tried(on, o, &g, form, points)) LMR_TRY(lmr_nufft_plan_bytes(on, o, choice, &way, points, &bytes));
+            *most = fmax(*most, bytes);
+        }
+    return LARMOR_OK;
+}
+
+/* Two plans are there at a time, with an input and an output of their own. */
+larmor_status lmr_tune_bytes(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *r,
+                             double *most)
+{
+    const lmr_nufft_way way = lmr_nufft_way_of(on->kernels, o);
+    lmr_nufft_way widest = way;
+    lmr_tune_grid grids[LMR_TUNE_GRIDS];
+    lmr_nufft_choice choice;
+    double modes = 1;
+    *most = 0;
+    const int found = lmr_tune_grids(r, o->modes, LARMOR_PLAN_EXHAUSTIVE, grids);
+    if (!o->max_batch) widest.max_batch = o->batch < MOST_BATCH ? o->batch : MOST_BATCH;
+    for (int i = 0; i < found; i++) {
+        if (!lmr_nufft_choose_at(r, o->modes, grids[i].cells, grids[i].width, &choice)) continue;
+        LMR_TRY(grid_bytes(on, o, &choice, way, r->points, most));
+        LMR_TRY(grid_bytes(on, o, &choice, widest, r->points, most));
+    }
+    for (int d = 0; d < o->ndim; d++) modes *= (double)o->modes[d];
+    *most = 2 * *most + (double)larmor_dtype_size(o->dtype) * (double)o->batch * (r->points + modes);
+    return LARMOR_OK;
 }

@@ -1,15 +1,14 @@
 /* What an execute costs. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/cost.h"
+#include "nufft/choose/cost.h"
 
 #include <math.h>
 
-#include "nufft/cpu/tiles.h"
-#include "nufft/wisdom.h"
-
-lmr_nufft_rates lmr_nufft_builtin_rates(int gpu, int precision, int threads)
+lmr_nufft_rates lmr_nufft_builtin_rates(lmr_nufft_model model, int precision, int threads)
 {
-    lmr_nufft_rates rates = gpu ? lmr_nufft_gpu_rates[precision] : lmr_nufft_processor_rates[precision];
-    rates.threads = gpu || threads < 1 ? 1 : threads;
+    const lmr_nufft_rates *const tables[LMR_NUFFT_MODELS] = {
+        [LMR_NUFFT_PROCESSOR] = lmr_nufft_processor_rates, [LMR_NUFFT_GPU] = lmr_nufft_gpu_rates};
+    lmr_nufft_rates rates = tables[model][precision];
+    rates.threads = threads < 1 ? 1 : threads;
     return rates;
 }
 
@@ -18,23 +17,19 @@ static void scale(double factor, int count, double *values)
     for (int i = 0; i < count; i++) values[i] *= factor;
 }
 
-lmr_nufft_rates lmr_nufft_rates_of(const larmor_device *dev, int precision, int threads)
+void lmr_nufft_scale_rates(lmr_nufft_rates *rates, const lmr_nufft_scales *scales)
 {
-    const int all = dev->be->threads(dev->ctx);
-    lmr_nufft_rates rates = lmr_nufft_builtin_rates(!all, precision, threads > 0 ? threads : all);
-    const lmr_nufft_scales *scales = lmr_wisdom_scales(dev, precision);
-    for (int d = 0; scales && d < 3; d++) {
+    for (int d = 0; d < 3; d++) {
         for (int t = 0; t < 2; t++) {
-            lmr_nufft_rate *r = &rates.points[t][d];
+            lmr_nufft_rate *r = &rates->points[t][d];
             const double factor = scales->points[t][d];
             r->point *= factor;
             scale(factor, LMR_NUFFT_WIDTHS, r->value), scale(factor, LMR_NUFFT_WIDTHS, r->pad);
             scale(factor, LMR_NUFFT_WIDTHS, r->sparse);
         }
-        rates.start[d] *= scales->grid[d], rates.cell[d] *= scales->grid[d];
-        scale(scales->grid[d], 4, rates.fft[d]);
+        rates->start[d] *= scales->grid[d], rates->cell[d] *= scales->grid[d];
+        scale(scales->grid[d], 4, rates->fft[d]);
     }
-    return rates;
 }
 
 static double cells_of(const lmr_nufft_work *w)
@@ -50,16 +45,16 @@ typedef struct portions {
 } portions;
 
 /* In spreading only crowded tiles are cut, or few ones, and then buffers for all chunks wait to be added. */
-static portions portions_of(const lmr_nufft_work *w, int type)
+static portions portions_of(const lmr_nufft_tiling *t, const lmr_nufft_work *w, int type)
 {
     double tiles = 1, volume = 1;
     for (int d = 0; d < w->ndim; d++) {
-        const double count = fmax(1, floor(w->cells[d] / (double)tile_sides[0][w->ndim - 1][d]));
+        const double count = fmax(1, floor(w->cells[d] / t->side[w->ndim - 1]));
         tiles *= count, volume *= w->cells[d] / count + w->width;
     }
     const double occupied = tiles * -expm1(-w->points / tiles), each = w->points / occupied,
-                 size = fmax(CHUNK_POINTS, w->points / MOST_CHUNKS), chunks = ceil(each / size);
-    const int cut = each > 2 * size || (w->ndim == 3 && tiles > 1 && tiles <= FEW_TILES);
+                 size = fmax(t->chunk, w->points / t->most_chunks), chunks = ceil(each / size);
+    const int cut = each > 2 * size || (w->ndim == 3 && tiles > 1 && tiles <= t->few);
     const double count = occupied * (type == 2 || cut ? chunks : 1);
     return (portions){count, volume * count * (type == 1 && cut ? 2 : 1)};
 }
@@ -87,8 +82,8 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
     const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
     const int at = wider < 0 ? 0 : wider > last ? last : wider;
     double touched = touched_cells(w), longer = 1;
-    if (rates->tiles) {
-        const portions parts = portions_of(w, type);
+    if (rates->tiling.side[0] > 0) {
+        const portions parts = portions_of(&rates->tiling, w, type);
         touched = parts.cells, longer = imbalance(parts.count);
     }
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;

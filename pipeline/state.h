@@ -1,8 +1,7 @@
-/* What a larmor_recon holds. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_PIPELINE_RECON_H
-#define LMR_PIPELINE_RECON_H
+/* What a larmor_recon holds; its calls are in pipeline/recon.c. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_STATE_H
+#define LMR_PIPELINE_STATE_H
 
-#include "pipeline/group.h"
 #include "pipeline/plan.h"
 #include "pipeline/series.h"
 

@@ -1,5 +1,5 @@
 /* From a tolerance to a fine grid and a window. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/choose.h"
+#include "nufft/choose/choose.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +10,9 @@
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
+
+/* What the mean over points of a lattice is passed by; measured. */
+static const double on_lattice = 1.3;
 
 /* What the model chooses from: it cannot tell neighbours apart, and of more of them it would the more often choose one
  * whose FFT is slower than it thinks. */
@@ -98,7 +101,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
                      lmr_nufft_choice *choice)
 {
     int tightest = 0;
-    double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0;
+    double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0, lattice = 0, own = 0;
     for (int d = 1; d < r->ndim; d++)
         if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
             tightest = d;
@@ -108,6 +111,7 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
         if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
         fourth += e.alias4 + 2 * square * e.alias2;
+        lattice += on_lattice * e.lattice2 + 2 * own * e.own, own += e.own;
         square += e.alias2, gain2 *= e.gain2, count *= (double)modes[d], edges += e.edge2;
     }
     if (r->terms > 0) count = r->terms;
@@ -117,6 +121,8 @@ static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const i
     choice->rounding = (r->single ? 0x1p-24 : 0x1p-53) * fmax(rounding * sqrt(gain2), least_rounding);
     choice->error = hypot(choice->alias, choice->rounding);
     choice->bound = hypot(sqrt(square * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
+    choice->lattice_bound =
+        hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
 }
 
 /* The width that the aliasing of a prolate window needs, by its leading order in the width; one less to be safe. */
@@ -161,15 +167,31 @@ static int same_cells(const int64_t a[3], const int64_t b[3])
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-/* Without a width that keeps tol, choice->bound is the least that any reaches. */
+/* One width more, if that keeps tol on lattices of points and this one does not. */
+static larmor_status widen(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                           lmr_nufft_choice *choice)
+{
+    const int width = choice->window.width + 1;
+    lmr_nufft_choice wider = *choice;
+    if (!r->lattice || choice->lattice_bound <= r->tol || r->width > 0 || width > LMR_WINDOW_MAX) return LARMOR_OK;
+    LMR_TRY(set_cells(r, modes, upsample, width, wider.cells));
+    for (int d = 0; d < r->ndim; d++)
+        if (wider.cells[d] < 2 * width) return LARMOR_OK;
+    evaluate(r, modes, wider.cells, width, &wider);
+    if (wider.bound <= r->tol && wider.lattice_bound <= r->tol) *choice = wider;
+    return LARMOR_OK;
+}
+
+/* The first width is that of an estimate, which is too wide where a grid is larger than its factor says or where
+ * rounding, which grows with the width, is most of the error: then narrower ones may do. */
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept)
 {
-    double least = INFINITY;
-    int width, last;
+    static const double much_more = 8; /* error by aliasing at which narrower windows are in vain */
+    int first, last, width;
     int64_t before[3] = {0}; /* the grid of the width before, which did not keep tol there */
-    LMR_TRY(widths(r, modes, upsample, &width, &last));
-    for (*kept = 0; width <= last; width++) {
+    LMR_TRY(widths(r, modes, upsample, &first, &last));
+    for (*kept = 0, width = first; width <= last; width++) {
         LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
         evaluate(r, modes, choice->cells, width, choice);
         *kept = choice->bound <= r->tol;
@@ -178,13 +200,18 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
             while (!same_cells(before, choice->cells) &&
                    lmr_nufft_choose_at(r, modes, choice->cells, narrower.window.width - 1, &narrower))
                 *choice = narrower;
-            return LARMOR_OK;
+            return widen(r, modes, upsample, choice);
         }
         for (int d = 0; d < 3; d++) before[d] = choice->cells[d];
-        if (choice->bound < least) least = choice->bound;
         if (choice->rounding > choice->alias) break; /* which grows with the width */
     }
-    choice->bound = least;
+    for (width = first - 1; width >= LMR_WINDOW_MIN && r->width <= 0; width--) {
+        LMR_TRY(set_cells(r, modes, upsample, width, choice->cells));
+        evaluate(r, modes, choice->cells, width, choice);
+        *kept = choice->bound <= r->tol;
+        if (*kept) return widen(r, modes, upsample, choice);
+        if (choice->alias > much_more * r->tol) break;
+    }
     return LARMOR_OK;
 }
 
@@ -192,7 +219,7 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
 
 static lmr_nufft_rates rates_of(const lmr_nufft_request *r)
 {
-    return r->rates ? *r->rates : lmr_nufft_builtin_rates(0, r->single ? LMR_F32 : LMR_F64, 1);
+    return r->rates ? *r->rates : lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, r->single ? LMR_F32 : LMR_F64, 1);
 }
 
 /* What there is to do; cells and the width are left to the caller. */
@@ -268,6 +295,106 @@ int lmr_nufft_rank(const lmr_nufft_request *r, const int64_t modes[3], int finel
     return count;
 }
 
+enum { BAND = 1 << 16 }; /* so many modes are a continuum */
+
+/* The error of a window of this width for bands of 1 / upsample in each dimension; choice->cells stay. */
+static void evaluate_band(const lmr_nufft_request *r, const double upsample[3], int width, lmr_nufft_choice *choice)
+{
+    static const int64_t modes[3] = {BAND, BAND, BAND};
+    int64_t cells[3] = {1, 1, 1};
+    for (int d = 0; d < r->ndim; d++) cells[d] = (int64_t)(upsample[d] * BAND);
+    evaluate(r, modes, cells, width, choice);
+}
+
+/* What is asked for, or what a window alone is made for. */
+static double band_factor(const lmr_nufft_request *r)
+{
+    return r->upsample > 0 ? r->upsample : 2;
+}
+
+/* What lmr_nufft_choose_window looks for. */
+static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choice)
+{
+    const double factor = band_factor(r), all[3] = {factor, factor, factor};
+    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    for (int width = r->width > 0 ? r->width : first_width(r->tol, factor); width <= last; width++) {
+        evaluate_band(r, all, width, choice);
+        if (choice->bound <= r->tol) return 1;
+    }
+    return 0;
+}
+
+/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window.
+ *
+ * What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
+ * more than looking at them is worth. */
+static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept)
+{
+    static const double better = 0.97;
+    double quickest = INFINITY;
+    lmr_nufft_choice mine;
+    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
+    *kept = modes ? 0 : narrowest_on_band(r, choice);
+    const int count = modes ? lmr_nufft_rank(r, modes, 0, list) : 0;
+    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
+        int fine = 0;
+        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
+        const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
+        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
+    }
+    return LARMOR_OK;
+}
+
+/* ---- what is within reach ---- */
+
+/* The least bound of a factor's windows, from one that hardly does for anything on until rounding is most of it. */
+static larmor_status least_of_factor(const lmr_nufft_request *r, const int64_t *modes, double upsample, double *least)
+{
+    const double all[3] = {upsample, upsample, upsample};
+    const int first = r->width > 0 ? r->width : first_width(r->single ? 1e-3 : 1e-7, upsample),
+              last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    for (int width = first; width <= last; width++) {
+        lmr_nufft_choice choice = {.cells = {1, 1, 1}};
+        if (modes) LMR_TRY(set_cells(r, modes, upsample, width, choice.cells));
+        for (int d = 0; d < r->ndim && modes; d++)
+            if (choice.cells[d] < 2 * width) return LARMOR_OK; /* no room on the grid that is asked for */
+        if (modes)
+            evaluate(r, modes, choice.cells, width, &choice);
+        else
+            evaluate_band(r, all, width, &choice);
+        *least = fmin(*least, choice.bound);
+        if (choice.rounding > choice.alias) break;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status least_of(const lmr_nufft_request *r, const int64_t *modes, double *least)
+{
+    const int open = modes && r->upsample <= 0 && r->cells[0] <= 0;
+    *least = INFINITY;
+    for (int i = 0; i < (open ? FACTORS : 1); i++)
+        LMR_TRY(least_of_factor(r, modes, open ? factors[i] : band_factor(r), least));
+    for (;; *least *= 1.02) { /* of what the search for a grid finds */
+        lmr_nufft_request milder = *r;
+        lmr_nufft_choice choice;
+        int kept;
+        milder.tol = *least;
+        if (!(*least < 1)) return LARMOR_OK;
+        LMR_TRY(cheapest(&milder, modes, &choice, &kept));
+        if (kept) return LARMOR_OK;
+    }
+}
+
+larmor_status lmr_nufft_least(const lmr_nufft_request *r, const int64_t modes[3], double *least)
+{
+    return least_of(r, modes, least);
+}
+
+larmor_status lmr_nufft_least_spreading(const lmr_nufft_request *r, double *least)
+{
+    return least_of(r, NULL, least);
+}
+
 /* x rounded up to one digit. */
 static double round_up(double x)
 {
@@ -281,64 +408,16 @@ static larmor_status out_of_reach(const lmr_nufft_request *r, double least)
                     r->tol, r->single ? "single" : "double", round_up(least), r->single ? ", or use c128" : "");
 }
 
-enum { BAND = 1 << 16 }; /* so many modes are a continuum */
-
-/* The error of a window of this width for bands of 1 / upsample in each dimension; choice->cells stay. */
-static void evaluate_band(const lmr_nufft_request *r, const double upsample[3], int width, lmr_nufft_choice *choice)
-{
-    static const int64_t modes[3] = {BAND, BAND, BAND};
-    int64_t cells[3] = {1, 1, 1};
-    for (int d = 0; d < r->ndim; d++) cells[d] = (int64_t)(upsample[d] * BAND);
-    evaluate(r, modes, cells, width, choice);
-}
-
-/* What lmr_nufft_choose_window looks for, and the least error of what it met on its way. */
-static int narrowest_on_band(const lmr_nufft_request *r, lmr_nufft_choice *choice, double *least)
-{
-    const double factor = r->upsample > 0 ? r->upsample : 2, all[3] = {factor, factor, factor};
-    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
-    for (int width = r->width > 0 ? r->width : first_width(r->tol, factor); width <= last; width++) {
-        evaluate_band(r, all, width, choice);
-        if (choice->bound <= r->tol) return 1;
-        *least = fmin(*least, choice->bound);
-    }
-    return 0;
-}
-
-/* What lmr_nufft_choose looks for, or, with modes NULL, lmr_nufft_choose_window; *least as above.
- *
- * What the candidates need is about what they were ranked by: once one is found, those count that should beat it by
- * more than looking at them is worth. */
-static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice, int *kept,
-                              double *least)
-{
-    static const double better = 0.97;
-    double quickest = INFINITY;
-    lmr_nufft_choice mine;
-    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES];
-    *least = INFINITY, *kept = modes ? 0 : narrowest_on_band(r, choice, least);
-    const int count = modes ? lmr_nufft_rank(r, modes, 0, list) : 0;
-    for (int i = 0; i < count && (quickest == INFINITY || list[i].seconds < better * quickest); i++) {
-        int fine = 0;
-        LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
-        *least = fmin(*least, mine.bound);
-        const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
-        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
-    }
-    return LARMOR_OK;
-}
-
 /* The width next to the one asked for that keeps tol in its place; 0 without. */
 static int nearest_width(const lmr_nufft_request *r, const int64_t *modes)
 {
     lmr_nufft_request other = *r;
     lmr_nufft_choice choice;
-    double least;
     int kept = 0;
     for (int i = 2; i < 2 * LMR_WINDOW_MAX && r->width > 0; i++) {
         other.width = i % 2 ? r->width - i / 2 : r->width + i / 2;
         if (other.width < LMR_WINDOW_MIN || other.width > LMR_WINDOW_MAX) continue;
-        if (!cheapest(&other, modes, &choice, &kept, &least) && kept) return other.width;
+        if (!cheapest(&other, modes, &choice, &kept) && kept) return other.width;
     }
     return 0;
 }
@@ -355,13 +434,15 @@ static grid_text describe_grid(int ndim, const int64_t cells[3])
     return text;
 }
 
-/* Which of the things asked for is in the way, what would do instead, or that nothing would. */
-static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, double least)
+/* Which of the things asked for is in the way, and what would do instead; or that nothing would, and the least
+ * tolerance of all that is asked for. */
+static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes)
 {
     lmr_nufft_request other = *r;
     lmr_nufft_choice choice;
-    double least_of_all;
+    double least, least_of_all;
     int kept;
+    LMR_TRY(least_of(r, modes, &least));
     if (r->width <= 0 && r->cells[0] <= 0) return out_of_reach(r, least);
     const int width = nearest_width(r, modes);
     if (width)
@@ -369,10 +450,19 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, do
                         "nufft: width: got %d, which keeps %.0e at best, and tol is %.3g; use %d, or leave it 0",
                         r->width, round_up(least), r->tol, width);
     other.width = 0;
-    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least));
     for (int d = 0; d < 3; d++) other.cells[d] = 0;
-    LMR_TRY(cheapest(&other, modes, &choice, &kept, &least_of_all));
-    if (!kept) return out_of_reach(r, least_of_all);
+    LMR_TRY(cheapest(&other, modes, &choice, &kept));
+    if (!kept) {
+        LMR_TRY(least_of(&other, modes, &least_of_all));
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "nufft: tolerance %.3g is out of reach in %s precision; %.0e is the least with this %s, %.0e "
+                        "without it%s",
+                        r->tol, r->single ? "single" : "double", round_up(least),
+                        r->cells[0] <= 0 ? "width"
+                        : r->width > 0   ? "grid and width"
+                                         : "grid",
+                        round_up(least_of_all), r->single ? ", or use c128" : "");
+    }
     return LMR_FAIL(
         LARMOR_ERR_NUMERIC, "nufft: grid: got %s, which keeps %.0e at best, and tol is %.3g; use %s, or leave it 0",
         describe_grid(r->ndim, r->cells).s, round_up(least), r->tol, describe_grid(r->ndim, choice.cells).s);
@@ -380,10 +470,9 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes, do
 
 static larmor_status choose(const lmr_nufft_request *r, const int64_t *modes, lmr_nufft_choice *choice)
 {
-    double least;
     int kept;
-    LMR_TRY(cheapest(r, modes, choice, &kept, &least));
-    return kept ? LARMOR_OK : refuse(r, modes, least);
+    LMR_TRY(cheapest(r, modes, choice, &kept));
+    return kept ? LARMOR_OK : refuse(r, modes);
 }
 
 larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
@@ -394,6 +483,22 @@ larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *r, lmr_nufft_choice *choice)
 {
     return choose(r, NULL, choice);
+}
+
+larmor_status lmr_nufft_choose_spreading(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
+{
+    LMR_TRY(lmr_nufft_choose_window(r, choice));
+    const int width = choice->window.width;
+    for (int d = 0; d < 3; d++) {
+        choice->cells[d] = d < r->ndim ? modes[d] : 1;
+        if (d < r->ndim && choice->cells[d] < 2 * width)
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "nufft: modes[%d]: got %lld with spread_only, expected at least %d, twice the window; use "
+                "a %s",
+                d, (long long)choice->cells[d], 2 * width, r->width ? "smaller width" : "larger tol");
+    }
+    return LARMOR_OK;
 }
 
 int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
@@ -412,6 +517,20 @@ int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], cons
     return choice->bound <= r->tol;
 }
 
+/* ---- batches ---- */
+
+enum { MOST_TOGETHER = 8 };
+static const int64_t most_workspace = INT64_C(256) << 20;
+
+int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
+{
+    int64_t together = most_workspace / grid;
+    together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
+    if (most > 0) together = most;
+    const int64_t passes = batch / together + (batch % together > 0);
+    return batch / passes + (batch % passes > 0);
+}
+
 /* ---- type 3 ---- */
 
 static const double most_upsample = 2.5; /* more does not help */
@@ -428,12 +547,13 @@ static const double coordinates = 0.65;
 static larmor_status set_outer_cells(int ndim, const double product[3], double upsample, int width,
                                      lmr_type3_choice *c)
 {
-    double cells[3] = {1, 1, 1}, total = 1;
+    double cells[3] = {1, 1, 1}, total = 1, longest = 1;
     for (int d = 0; d < ndim; d++) {
         cells[d] = fmax(ceil(upsample * fmax(product[d], 1)) + width + 1, 2 * width);
         total *= cells[d];
+        longest = fmax(longest, cells[d]);
     }
-    if (!(total < 0x1p53))
+    if (!(total < 0x1p53 && longest < 0x1p38))
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "nufft: points and targets are too far apart: type 3 needs a grid of %.3g x %.3g x %.3g "
                         "cells; split them into clusters",
@@ -522,17 +642,27 @@ larmor_status lmr_type3_list(const lmr_nufft_request *r, const double product[3]
     return LARMOR_OK;
 }
 
+larmor_status lmr_type3_least(const lmr_nufft_request *r, const double product[3], double targets, double *least)
+{
+    lmr_nufft_request milder = *r;
+    lmr_type3_choice choice;
+    int kept = 0;
+    milder.tol = r->single ? 0x1p-24 : 0x1p-53; /* nobody does better */
+    while (!kept && milder.tol < 1) {
+        milder.tol *= 1.25;
+        LMR_TRY(cheapest_pair(&milder, product, targets, &choice, &kept));
+    }
+    *least = milder.tol;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_type3_choose(const lmr_nufft_request *r, const double product[3], double targets,
                                lmr_type3_choice *c)
 {
     int kept = 0;
+    double least;
     LMR_TRY(cheapest_pair(r, product, targets, c, &kept));
     if (kept) return LARMOR_OK;
-    lmr_nufft_request milder = *r;
-    milder.tol = fmax(r->tol, r->single ? 0x1p-24 : 0x1p-53); /* nobody does better */
-    while (!kept && milder.tol < 1) {
-        milder.tol *= 1.25;
-        LMR_TRY(cheapest_pair(&milder, product, targets, c, &kept));
-    }
-    return out_of_reach(r, milder.tol);
+    LMR_TRY(lmr_type3_least(r, product, targets, &least));
+    return out_of_reach(r, least);
 }

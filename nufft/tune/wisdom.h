@@ -2,12 +2,12 @@
 #ifndef LMR_NUFFT_WISDOM_H
 #define LMR_NUFFT_WISDOM_H
 
-#include "nufft/cost.h"
-
+#include "core/device.h"
 #include "larmor/nufft.h"
+#include "nufft/choose/cost.h"
 
 /* What a plan was asked for, as far as it matters for speed. Points count by the power of two below them, and by how
- * they are spread: crowding and ordered are those of nufft/survey.h. */
+ * they are spread: crowding and ordered are those of nufft/tune/survey.h. */
 typedef struct lmr_wisdom_key {
     int types, ndim, precision, threads;
     int64_t modes[3]; /* 1 beyond ndim */
@@ -35,6 +35,10 @@ const lmr_wisdom_plan *lmr_wisdom_find(const larmor_device *dev, const lmr_wisdo
 
 /* Replaces what was found with no more effort. When there is no room, nothing is kept. */
 void lmr_wisdom_add(larmor_device *dev, const lmr_wisdom_key *key, const lmr_wisdom_plan *plan);
+
+/* The rates of a device: those that are built in for its kernels, times its calibration if there is one. */
+lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision,
+                                 int threads);
 
 /* The calibration; NULL without. */
 const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precision);

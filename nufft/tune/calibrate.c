@@ -1,27 +1,38 @@
 /* Fitting the model of cost to a device. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "nufft/options.h"
 #include "nufft/plan.h"
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 
 enum { RUNS = 4 };
 
+/* Modes in 1, 2 and 3 dimensions, and points: enough that the device is at work, and few enough to take no time. */
+typedef struct size {
+    int64_t modes[3], points;
+} size;
+static const size sizes[LMR_NUFFT_MODELS] = {
+    [LMR_NUFFT_PROCESSOR] = {{60000, 192, 40}, 50000}, [LMR_NUFFT_GPU] = {{1000000, 1000, 120}, 2000000}};
+
 /* One small transform with what it works on. */
 typedef struct probe {
-    larmor_nufft *plan;
+    lmr_nufft_device on;
+    lmr_nufft_plan *plan;
     larmor_array *values, *modes;
     larmor_timer *timer;
 } probe;
 
 static void end_probe(probe *p)
 {
-    larmor_nufft_free(p->plan), larmor_timer_free(p->timer);
+    lmr_nufft_plan_free(p->plan), larmor_timer_free(p->timer);
     larmor_array_free(p->values), larmor_array_free(p->modes);
+    lmr_nufft_detach(&p->on);
 }
 
 /* Random points all over k-space. */
-static larmor_status set_random_points(larmor_device *dev, const larmor_nufft_opts *o, int64_t m, larmor_nufft *plan)
+static larmor_status set_random_points(const larmor_nufft_opts *o, int64_t m, probe *p)
 {
+    larmor_device *dev = p->on.dev;
     larmor_array *points, *random;
     larmor_status st;
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(o->ndim * m), &random));
@@ -29,7 +40,7 @@ static larmor_status set_random_points(larmor_device *dev, const larmor_nufft_op
     LMR_OR(done, dev->be->vec[LMR_F32]->random(dev->ctx, o->ndim * m, 7, random->data));
     LMR_OR(done, dev->be->vec[LMR_F32]->axpby(dev->ctx, o->ndim * m / 2, 0.5 * (double)o->modes[0], random->data, 0,
                                               points->data)); /* pairs of reals */
-    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
+    LMR_OR(done, lmr_nufft_plan_set_points(p->plan, points, m));
 done:
     larmor_array_free(points);
 no_points:
@@ -37,20 +48,33 @@ no_points:
     return st;
 }
 
+static larmor_status make_plan(const larmor_nufft_opts *o, int64_t m, probe *p)
+{
+    const lmr_nufft_rates rates = lmr_wisdom_rates(p->on.dev, p->on.kernels, p->on.precision, p->on.threads);
+    const lmr_nufft_request request = lmr_nufft_request_of(o, (double)m, &rates);
+    const lmr_nufft_way way = lmr_nufft_way_of(p->on.kernels, o);
+    lmr_nufft_choice choice;
+    LMR_TRY(lmr_nufft_choose(&request, o->modes, &choice));
+    return lmr_nufft_plan_make(&p->on, o, &choice, &way, &p->plan);
+}
+
 static larmor_status make_probe(larmor_device *dev, int precision, int ndim, probe *p)
 {
-    static const int64_t sizes[2][3] = {{60000, 192, 40}, {1000000, 1000, 120}};
-    const int gpu = dev->be->threads(dev->ctx) == 0;
-    const int64_t m = gpu ? 2000000 : 50000;
-    larmor_nufft_opts o = {.type = 1,
-                           .ndim = ndim,
-                           .tol = precision == LMR_F64 ? 1e-7 : 1e-4,
-                           .upsample = 1.5,
-                           .dtype = precision == LMR_F64 ? LARMOR_C128 : LARMOR_C64};
-    for (int d = 0; d < ndim; d++) o.modes[d] = sizes[gpu][ndim - 1];
+    const lmr_nufft_kernels *kernels = lmr_nufft_kernels_of(dev, precision);
+    larmor_nufft_opts o, filled = {.type = 1,
+                                   .ndim = ndim,
+                                   .tol = precision == LMR_F64 ? 1e-7 : 1e-4,
+                                   .upsample = 1.5,
+                                   .dtype = precision == LMR_F64 ? LARMOR_C128 : LARMOR_C64};
     *p = (probe){.plan = NULL};
-    LMR_TRY(larmor_nufft_create(dev, &o, &p->plan));
-    LMR_TRY(set_random_points(dev, &o, m, p->plan));
+    if (!kernels) return LARMOR_ERR_UNSUPPORTED;
+    const int64_t m = sizes[kernels->model].points;
+    for (int d = 0; d < ndim; d++) filled.modes[d] = sizes[kernels->model].modes[ndim - 1];
+    o = filled;
+    LMR_TRY(lmr_nufft_fill_options(dev, &o, &filled));
+    LMR_TRY(lmr_nufft_attach(dev, &filled, &p->on));
+    LMR_TRY(make_plan(&filled, m, p));
+    LMR_TRY(set_random_points(&filled, m, p));
     LMR_TRY(larmor_timer_create(dev, &p->timer));
     LMR_TRY(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(m), &p->values));
     LMR_TRY(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(p->plan->mode_count), &p->modes));
@@ -61,13 +85,14 @@ enum { SPREAD, INTERP, GRID, PARTS };
 
 static larmor_status run_part(const probe *p, int part)
 {
-    const larmor_nufft *plan = p->plan;
+    const lmr_nufft_plan *plan = p->plan;
     const lmr_nufft_geometry *g = &plan->geometry;
-    const lmr_nufft_kernels *k = plan->kernels;
-    if (part == SPREAD) return k->spread(plan->ctx, g, plan->sorted, 1, p->values->data, plan->cells);
-    if (part == INTERP) return k->interp(plan->ctx, g, plan->sorted, 1, plan->cells, p->values->data);
-    LMR_TRY(plan->dev->be->fft[plan->precision]->exec(plan->ctx, plan->fft[0], 1, plan->cells));
-    return k->crop(plan->ctx, g, 1, plan->cells, p->modes->data);
+    const lmr_nufft_kernels *k = p->on.kernels;
+    void *ctx = p->on.ctx;
+    if (part == SPREAD) return k->spread(ctx, g, plan->sorted, 1, p->values->data, plan->cells);
+    if (part == INTERP) return k->interp(ctx, g, plan->sorted, 1, plan->cells, p->values->data);
+    LMR_TRY(p->on.dev->be->fft[p->on.precision]->exec(ctx, plan->fft[0], 1, plan->cells));
+    return k->crop(ctx, g, 1, plan->cells, p->modes->data);
 }
 
 static larmor_status time_part(const probe *p, int part, double *least)
@@ -86,11 +111,11 @@ static larmor_status time_part(const probe *p, int part, double *least)
 
 static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
 {
-    const larmor_nufft *plan = p->plan;
-    const int ndim = plan->opts.ndim, threads = plan->info.threads;
-    const lmr_nufft_rates built_in = lmr_nufft_builtin_rates(!threads, plan->precision, threads);
+    const lmr_nufft_plan *plan = p->plan;
+    const int ndim = plan->opts.ndim;
+    const lmr_nufft_rates built_in = lmr_nufft_builtin_rates(p->on.kernels->model, p->on.precision, p->on.threads);
     lmr_nufft_work work = {.ndim = ndim,
-                           .width = plan->info.width,
+                           .width = plan->geometry.width,
                            .cells = {1, 1, 1},
                            .points = (double)plan->points,
                            .batch = 1,

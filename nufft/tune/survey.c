@@ -1,5 +1,5 @@
 /* How points are spread: a histogram of a sample. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/survey.h"
+#include "nufft/tune/survey.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "core/array.h"
 #include "core/random.h"
 
-enum { SAMPLES = 1024, MOST_BINS = 512 };
+enum { SAMPLES = 1024, MOST_BINS = 512, LATTICE = 128 };
 static const int sides[3] = {256, 16, 8}; /* bins in each dimension */
 
 /* A point and the one after it, in the points' own precision; from[] says of which points. */
@@ -64,5 +64,22 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
     const double crowding = bins * met / ((double)count * (count - 1));
     survey->crowding = (int)fmin(rint(log2(fmax(crowding, 1))), LMR_CROWDING_MOST);
     survey->ordered = 2 * together > count;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m, int *lattice)
+{
+    union {
+        double wide[LATTICE * 3];
+        float narrow[LATTICE * 3];
+    } first;
+    const int count = (int)(m < LATTICE ? m : LATTICE) * ndim;
+    *lattice = m > 0;
+    LMR_TRY(points->dev->be->copy(points->dev->ctx, LMR_TO_HOST, &first, points->data,
+                                  (size_t)count * larmor_dtype_size(points->dtype)));
+    for (int i = 0; i < count && *lattice; i++) {
+        const double k = points->dtype == LARMOR_F64 ? first.wide[i] : (double)first.narrow[i];
+        *lattice = 2 * k == rint(2 * k);
+    }
     return LARMOR_OK;
 }

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-#include "core/device.h"
+#include "core/backend.h"
+#include "nufft/kernels.h"
 
 enum { LMR_NUFFT_NARROWEST = 2, LMR_NUFFT_WIDTHS = 15 };
 
@@ -18,12 +19,20 @@ typedef struct lmr_nufft_rate {
                                         device has a way without tiles; 0: it has none */
 } lmr_nufft_rate;
 
+/* How a processor cuts the grid and the points: what its threads share are tiles, or chunks of their points. */
+typedef struct lmr_nufft_tiling {
+    double side[3];     /* of a tile, in 1, 2 and 3 dimensions; 0: nothing is cut */
+    double chunk;       /* points, at least */
+    double most_chunks; /* of all points, where they are many */
+    double few;         /* tiles in 3 dimensions, up to which all are cut into chunks */
+} lmr_nufft_tiling;
+
 typedef struct lmr_nufft_rates {
     lmr_nufft_rate points[2][3]; /* of spreading and of interpolation, in 1, 2 and 3 dimensions */
     double start[3];             /* for each execute */
     double cell[3];              /* for each cell of the fine grid and transform */
     double fft[3][4];            /* the same for each factor 2, 3, 5 and 7 of the grid's sides */
-    int tiles;                   /* 1: a processor's */
+    lmr_nufft_tiling tiling;
     int threads;
 } lmr_nufft_rates;
 
@@ -35,11 +44,9 @@ typedef struct lmr_nufft_scales {
     double points[2][3], grid[3];
 } lmr_nufft_scales;
 
-/* Those that are built in for processors (gpu 0) and for GPUs. */
-lmr_nufft_rates lmr_nufft_builtin_rates(int gpu, int precision, int threads);
-
-/* Those of a device: built in, times the calibration in its wisdom if there is one. */
-lmr_nufft_rates lmr_nufft_rates_of(const larmor_device *dev, int precision, int threads);
+/* Those that are built in, and the same times a calibration; threads below 1 count as 1. */
+lmr_nufft_rates lmr_nufft_builtin_rates(lmr_nufft_model model, int precision, int threads);
+void lmr_nufft_scale_rates(lmr_nufft_rates *rates, const lmr_nufft_scales *scales);
 
 typedef struct lmr_nufft_work {
     int ndim, width;

@@ -1,15 +1,14 @@
 /* Timing one way of doing something against another. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/race.h"
+#include "nufft/tune/race.h"
 
 #include <math.h>
 
 #include "core/status.h"
-#include "nufft/plan.h"
 
-enum { SCREENS = 3, LEAST_ROUNDS = 4, MOST_ROUNDS = 64, MOST_REPEATS = 50 };
-static const double least_run = 4e-4; /* seconds: shorter work is repeated */
-static const double duel_time = 0.02; /* of each side */
-const double lmr_race_hopeless = 1.5, lmr_race_close = 1.25;
+enum { RUNS = 3, LEAST_ROUNDS = 4, MOST_ROUNDS = 64, MOST_REPEATS = 50 };
+static const double least_run = 4e-4;    /* seconds: shorter work is repeated */
+static const double compare_time = 0.02; /* of each side */
+const double lmr_race_slow = 1.5, lmr_race_close = 1.25;
 
 double lmr_race_budget(int effort)
 {
@@ -17,16 +16,9 @@ double lmr_race_budget(int effort)
     return seconds[effort];
 }
 
-double lmr_race_screening(int effort)
+double lmr_race_budget_alone(int effort)
 {
     return 0.7 * lmr_race_budget(effort);
-}
-
-larmor_status lmr_race_execute(void *self)
-{
-    const lmr_race_plan *r = self;
-    LMR_TRY(larmor_nufft_execute(r->plan, r->in, r->out));
-    return r->plan->opts.both_directions ? larmor_nufft_execute_adjoint(r->plan, r->out, r->in) : LARMOR_OK;
 }
 
 static int repeats_for(double seconds)
@@ -45,20 +37,20 @@ static larmor_status time_run(larmor_timer *timer, lmr_run run, int repeats, dou
     return LARMOR_OK;
 }
 
-larmor_status lmr_race_screen(larmor_timer *timer, lmr_run run, double best, double *seconds)
+larmor_status lmr_race_time(larmor_timer *timer, lmr_run run, double best, double *seconds)
 {
     *seconds = INFINITY;
     LMR_TRY(time_run(timer, run, 1, seconds));
-    for (int i = 0; i < SCREENS && (i == 0 || *seconds < lmr_race_hopeless * best); i++)
+    for (int i = 0; i < RUNS && (i == 0 || *seconds < lmr_race_slow * best); i++)
         LMR_TRY(time_run(timer, run, repeats_for(*seconds), seconds));
     return LARMOR_OK;
 }
 
-larmor_status lmr_race_duel(larmor_timer *timer, const lmr_run runs[2], double seconds[2])
+larmor_status lmr_race_compare(larmor_timer *timer, const lmr_run runs[2], double seconds[2])
 {
     const int repeats = repeats_for(fmin(seconds[0], seconds[1]));
-    const double turn = repeats * fmin(seconds[0], seconds[1]);
-    const int rounds = (int)fmin(fmax(ceil(duel_time / turn), LEAST_ROUNDS), MOST_ROUNDS);
+    const double round = repeats * fmin(seconds[0], seconds[1]);
+    const int rounds = (int)fmin(fmax(ceil(compare_time / round), LEAST_ROUNDS), MOST_ROUNDS);
     seconds[0] = seconds[1] = INFINITY;
     for (int i = 0; i < rounds; i++)
         for (int side = 0; side < 2; side++) LMR_TRY(time_run(timer, runs[side], repeats, &seconds[side]));

@@ -1,6 +1,6 @@
 /* Wisdom: a list in the device's handle, and a text file with a line for each entry.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/wisdom.h"
+#include "nufft/tune/wisdom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "core/atomic.h"
 #include "nufft/kernels.h"
-#include "nufft/survey.h"
+#include "nufft/tune/survey.h"
 #include "nufft/window.h"
 
 enum { MOST_ENTRIES = 4096, MOST_LINE = 512, MOST_WORDS = 40, MOST_FILE = 4 << 20 };
@@ -88,6 +88,15 @@ const lmr_nufft_scales *lmr_wisdom_scales(const larmor_device *dev, int precisio
 {
     const wisdom *w = dev->learnt;
     return w && w->calibrated[precision] ? &w->scales[precision] : NULL;
+}
+
+lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kernels *kernels, int precision,
+                                 int threads)
+{
+    lmr_nufft_rates rates = lmr_nufft_builtin_rates(kernels->model, precision, threads);
+    const lmr_nufft_scales *scales = lmr_wisdom_scales(dev, precision);
+    if (scales) lmr_nufft_scale_rates(&rates, scales);
+    return rates;
 }
 
 larmor_status lmr_wisdom_set_scales(larmor_device *dev, int precision, const lmr_nufft_scales *scales)

@@ -1,0 +1,103 @@
+/* Gridding: the adjoint NUFFT of weighted samples, without iterations. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/gridding.h"
+
+#include <string.h>
+
+#include "core/status.h"
+
+static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
+{
+    if (!w) return LARMOR_OK;
+    larmor_array *complex;
+    LMR_TRY(larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
+    const larmor_status st = larmor_mul(complex, 0, kspace);
+    larmor_array_free(complex);
+    return st;
+}
+
+/* x <- x / voxels of an image: y = A x sums over voxels */
+static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
+{
+    return larmor_axpby(1 / (double)larmor_shape_count(lmr_grid_shape(grid)), x, 0, x);
+}
+
+/* Of several sets of maps each by its own. */
+static larmor_status divide_by_energy(lmr_job *job, larmor_array *x)
+{
+    if (!job->sets) return larmor_divide_by_energy(job->maps, x);
+    larmor_status st = LARMOR_OK;
+    for (int m = 0; m < job->sets && !st; m++) {
+        larmor_array *maps = NULL, *image = NULL;
+        st = lmr_one_of(job->maps, m, &maps);
+        if (!st) st = lmr_one_of(x, m, &image);
+        if (!st) st = larmor_divide_by_energy(maps, image);
+        larmor_array_free(image), larmor_array_free(maps);
+    }
+    return st;
+}
+
+static larmor_status grid_with_maps(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples,
+                                    larmor_array *x)
+{
+    larmor_op *A = NULL;
+    larmor_status st;
+    const larmor_sense_opts sense = {
+        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1, .effort = job->effort};
+    LMR_OR(done, larmor_op_sense(job->maps, &sense, &A));
+    LMR_OR(done, larmor_op_adjoint(A, samples->kspace, x));
+    LMR_OR(done, divide_by_energy(job, x));
+    LMR_OR(done, divide_by_voxels(grid, x));
+done:
+    larmor_op_free(A);
+    return st;
+}
+
+/* images [image..., count] <- the adjoint NUFFT of coils first .. first+count-1. */
+static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples, int64_t first,
+                                int64_t count, larmor_array *images)
+{
+    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->eps, .dtype = LARMOR_C64};
+    memcpy(opts.modes, grid->matrix, sizeof opts.modes);
+    larmor_op *F = NULL;
+    larmor_array *kspace = NULL, *part = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
+    LMR_OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
+    LMR_OR(done, larmor_array_slice(images, 0, count, &part));
+    LMR_OR(done, larmor_op_adjoint(F, kspace, part));
+done:
+    larmor_array_free(part), larmor_array_free(kspace), larmor_op_free(F);
+    return st;
+}
+
+/* The root sum of squares of one block is one more image of the next. */
+static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples,
+                                       larmor_array *x)
+{
+    const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
+    larmor_array *images = NULL, *sum = NULL;
+    larmor_status st;
+    LMR_OR(done,
+           larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1), &images));
+    LMR_OR(done, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
+    for (int64_t first = 0; first < coils; first += block) {
+        const int64_t count = coils - first < block ? coils - first : block;
+        if (count < block) LMR_OR(done, larmor_zero(images));
+        LMR_OR(done, larmor_copy(x, sum));
+        LMR_OR(done, grid_coils(job, grid, samples, first, count, images));
+        LMR_OR(done, larmor_root_sum_of_squares(images, x));
+    }
+    LMR_OR(done, divide_by_voxels(grid, x));
+done:
+    larmor_array_free(sum), larmor_array_free(images);
+    return st;
+}
+
+larmor_status lmr_grid_frame(lmr_job *job, lmr_frame *frame, larmor_array **x)
+{
+    const larmor_shape image = lmr_grid_shape(&frame->grid);
+    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, job->sets ? larmor_shape_append(image, job->sets) : image, x));
+    LMR_TRY(weigh(frame->weights, frame->samples.kspace));
+    return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
+                        : grid_with_maps(job, &frame->grid, &frame->samples, *x);
+}

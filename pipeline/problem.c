@@ -1,0 +1,167 @@
+/* The least squares problem of one frame or of a series: operator, data, noise, circulant. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include "pipeline/problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+
+static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
+                              larmor_op **A)
+{
+    const larmor_sense_opts sense = {.traj = frame->samples.traj,
+                                     .weights = frame->weights,
+                                     .nufft_tol = job->eps,
+                                     .effort = job->effort,
+                                     .block = job->block,
+                                     .toeplitz = toeplitz,
+                                     .iters = lmr_normals(job)};
+    return larmor_op_sense(maps, &sense, A);
+}
+
+larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
+                                   int *toeplitz)
+{
+    *A = NULL;
+    larmor_array *maps = NULL;
+    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    larmor_status st;
+    if (!ops) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
+    for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
+        const int lost = i && !larmor_sense_uses_toeplitz(ops[0]);
+        LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
+    }
+    *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
+    if (count > 1)
+        st = larmor_op_frames(ops, count, A);
+    else
+        *A = larmor_op_ref(ops[0]);
+done:
+    for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
+    free(ops);
+    larmor_array_free(maps);
+    return st;
+}
+
+/* to[first, ...] <- from, both as one line of numbers */
+static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
+{
+    const int64_t count = larmor_array_count(from);
+    larmor_array *line = NULL, *part = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
+    LMR_OR(done, larmor_array_slice(to, first, count, &part));
+    st = larmor_copy(line, part);
+done:
+    larmor_array_free(part), larmor_array_free(line);
+    return st;
+}
+
+larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A, larmor_array **b)
+{
+    const larmor_dtype dtype = lmr_job_precision(job);
+    const larmor_shape shape = larmor_op_out_shape(A);
+    if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
+    larmor_array *line = NULL, *one = NULL;
+    int64_t first = 0;
+    larmor_status st;
+    *b = NULL;
+    LMR_OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    for (int i = 0; i < count; i++) {
+        larmor_array_free(one), one = NULL;
+        LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
+        LMR_OR(done, put(one, line, first));
+        first += larmor_array_count(one);
+    }
+    st = larmor_array_reshape(line, shape, b);
+done:
+    larmor_array_free(one), larmor_array_free(line);
+    return st;
+}
+
+/* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1,
+ * over the number of frames. */
+static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj,
+                          larmor_array **weights)
+{
+    const int64_t nd = frames[0].grid.ndim;
+    larmor_array *points = NULL, *factors = NULL, *one = NULL;
+    larmor_status st;
+    int64_t total = 0, first = 0;
+    for (int i = 0; i < count; i++) total += larmor_array_count(frames[i].samples.traj) / nd;
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(nd * total), &points));
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(total), &factors));
+    LMR_OR(done, larmor_fill(factors, 1 / (double)count));
+    for (int i = 0; i < count; i++) {
+        larmor_array_free(one), one = NULL;
+        LMR_OR(done, larmor_array_convert(frames[i].samples.traj, LARMOR_F64, &one));
+        LMR_OR(done, put(one, points, nd * first));
+        first += larmor_array_count(one) / nd;
+    }
+    LMR_OR(done, larmor_array_reshape(points, LARMOR_SHAPE(nd, total, 1), traj));
+    st = larmor_array_reshape(factors, LARMOR_SHAPE(total, 1), weights);
+done:
+    larmor_array_free(one), larmor_array_free(factors), larmor_array_free(points);
+    return st;
+}
+
+larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
+                                    larmor_circulant **C)
+{
+    const larmor_shape shape = lmr_grid_shape(&frames[0].grid);
+    larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
+    larmor_status st;
+    *C = NULL;
+    if (job->sets || (job->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
+    LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
+    if (count > 1) {
+        LMR_OR(done, join(job, frames, count, &traj, &weights));
+    } else {
+        traj = larmor_array_ref(frames[0].samples.traj);
+        weights = larmor_array_ref(frames[0].weights);
+    }
+    st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
+done:
+    larmor_array_free(weights), larmor_array_free(traj), larmor_array_free(maps);
+    return st;
+}
+
+larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
+                            const larmor_array *b, double deviation, larmor_array **out)
+{
+    const larmor_shape shape = larmor_array_shape(b);
+    larmor_array *line = NULL, *one = NULL;
+    int64_t first = 0;
+    larmor_status st;
+    *out = NULL;
+    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, out));
+    LMR_OR(done, larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    for (int i = 0; i < count; i++) {
+        const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
+        LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), own, &one));
+        if (deviation >= 0)
+            LMR_OR(done, larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
+        else
+            LMR_OR(done, larmor_fill(one, 1));
+        LMR_OR(done, larmor_sense_weigh(weights[i], one));
+        LMR_OR(done, put(one, line, first));
+        first += larmor_array_count(one);
+        larmor_array_free(one), one = NULL;
+    }
+done:
+    larmor_array_free(one), larmor_array_free(line);
+    return st;
+}
+
+larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
+                               double deviation, larmor_array **noise)
+{
+    larmor_array **weights = calloc((size_t)count, sizeof *weights);
+    if (!weights) return LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
+    const larmor_status st = lmr_like_data(job, frames, weights, count, b, deviation, noise);
+    free(weights);
+    return st;
+}

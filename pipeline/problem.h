@@ -1,0 +1,32 @@
+/* The least squares problem of one frame or of a series: operator, data, noise, circulant. SPDX-License-Identifier:
+ * Apache-2.0 */
+#ifndef LMR_PIPELINE_PROBLEM_H
+#define LMR_PIPELINE_PROBLEM_H
+
+#include "pipeline/job.h"
+
+enum { LMR_NOISE_SEED = 20221 }; /* of the first frame */
+
+/* A: of one frame its own operator, of several a block for each. toeplitz: 1 if its normal map is. */
+larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
+                                   int *toeplitz);
+
+/* b, in A's order: the samples of frame after frame. */
+larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                               larmor_array **b);
+
+/* The circulant of one frame; that of a series is of the mean of its frames; NULL if none is needed for a weight from
+ * there. */
+larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
+                                    larmor_circulant **C);
+
+/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below
+ * 0. */
+larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
+                            const larmor_array *b, double deviation, larmor_array **out);
+
+/* A sample of noise like b's, with the root of the frames' weights. */
+larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
+                               double deviation, larmor_array **noise);
+
+#endif

@@ -1,0 +1,117 @@
+/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0
+ * */
+#include "pipeline/weight.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/problem.h"
+
+#define ALIKE 1.5 /* times the data of another image: a weight that was chosen from it still holds */
+
+/* ---- the weight of an earlier image ---- */
+
+static double data_of(const lmr_frame *frames, int count)
+{
+    double data = 0;
+    for (int i = 0; i < count; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    return data;
+}
+
+larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const lmr_weight *known = &job->chosen;
+    if (job->choose != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
+    if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
+    const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
+    const int alike = ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE);
+    return alike && known->encoding == frames[0].group.encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
+}
+
+/* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
+ * the deviation of the noise in A^H b for a penalty. */
+static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
+{
+    larmor_array *x;
+    double size = 0;
+    if (job->method == LMR_METHOD_CG) {
+        LMR_TRY(larmor_nrm2(noise, &size));
+        *unit = size * size / (double)larmor_array_count(noise);
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    larmor_status st = larmor_op_adjoint(A, noise, x);
+    if (!st) st = larmor_nrm2(x, &size);
+    *unit = size / sqrt((double)larmor_array_count(x));
+    larmor_array_free(x);
+    return st;
+}
+
+larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                              const larmor_array *noise, const larmor_recon_report *result)
+{
+    double unit;
+    LMR_TRY(weight_unit(job, A, noise, &unit));
+    job->chosen = (lmr_weight){.weight = result->weight,
+                               .noise = result->noise,
+                               .unit = unit,
+                               .data = data_of(frames, count),
+                               .choice = result->choice,
+                               .encoding = frames[0].group.encoding};
+    return LARMOR_OK;
+}
+
+larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                              const larmor_array *noise, larmor_recon_report *result)
+{
+    const lmr_weight *known = &job->chosen;
+    double unit = known->unit;
+    if (data_of(frames, count) != known->data) LMR_TRY(weight_unit(job, A, noise, &unit));
+    result->choice = known->choice;
+    result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
+    return LARMOR_OK;
+}
+
+/* ---- samples that are held out ---- */
+
+void lmr_held_out_free(larmor_held_out *held)
+{
+    larmor_op_free(held->A);
+    larmor_array_free((larmor_array *)(uintptr_t)held->factors);
+    *held = (larmor_held_out){.A = NULL};
+}
+
+/* frames: copies whose weights are replaced by those of the samples that are kept. */
+static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_array **factors, int count,
+                                 const larmor_circulant *C, const larmor_array *b, larmor_held_out *held)
+{
+    larmor_array *all = NULL;
+    int toeplitz;
+    for (int i = 0; i < count; i++) {
+        larmor_array *kept;
+        LMR_TRY(larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, LMR_NOISE_SEED + (uint64_t)i, &kept,
+                                &factors[i]));
+        frames[i].weights = kept;
+    }
+    LMR_TRY(lmr_like_data(job, frames, factors, count, b, -1, &all));
+    held->factors = all;
+    return lmr_problem_operator(job, frames, count, &held->A, &toeplitz);
+}
+
+larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,
+                                  const larmor_array *b, larmor_held_out *held)
+{
+    lmr_frame *own = calloc((size_t)count, sizeof *own);
+    larmor_array **factors = calloc((size_t)count, sizeof *factors);
+    larmor_status st = own && factors ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) memcpy(own, frames, (size_t)count * sizeof *own);
+    if (!st) st = hold_out_of(job, own, factors, count, C, b, held);
+    for (int i = 0; own && factors && i < count; i++) {
+        if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
+        larmor_array_free(factors[i]);
+    }
+    free(own), free(factors);
+    return st;
+}

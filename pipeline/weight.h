@@ -1,0 +1,25 @@
+/* Where the weight of the penalty comes from, and how a scan's images share it. SPDX-License-Identifier: Apache-2.0
+ * */
+#ifndef LMR_PIPELINE_WEIGHT_H
+#define LMR_PIPELINE_WEIGHT_H
+
+#include "pipeline/job.h"
+
+/* Where these frames' weight comes from. */
+larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count);
+
+/* Keep the weight of these frames for those of the scan that follow. */
+larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                              const larmor_array *noise, const larmor_recon_report *result);
+
+/* The kept weight for these frames; those with as many samples have the very same. */
+larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
+                              const larmor_array *noise, larmor_recon_report *result);
+
+/* The samples that are held out to choose a weight by, and the operator of the others; noise is not set. To be freed
+ * in either case. */
+larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,
+                                  const larmor_array *b, larmor_held_out *held);
+void lmr_held_out_free(larmor_held_out *held);
+
+#endif
