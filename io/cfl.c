@@ -47,7 +47,7 @@ static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_a
     return st;
 }
 
-larmor_status lmr_write_cfl(larmor_output *out, const lmr_images *images)
+static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     int64_t dims[DIMS];
     for (int d = 0; d < DIMS; d++) dims[d] = d < 3 ? images->dim[d] : 1;
@@ -61,7 +61,7 @@ larmor_status lmr_write_cfl(larmor_output *out, const lmr_images *images)
     return LARMOR_OK;
 }
 
-larmor_status lmr_save_cfl(larmor_output *out, const larmor_array *x)
+static larmor_status save(larmor_output *out, const larmor_array *x)
 {
     const larmor_shape shape = larmor_array_shape(x);
     int64_t dims[DIMS];
@@ -125,7 +125,7 @@ static larmor_status read_header(const lmr_source *source, int *count, int64_t d
     return st;
 }
 
-larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_array **x)
+static larmor_status read_array(const lmr_source *source, larmor_device *dev, larmor_array **x)
 {
     int count = 0;
     int64_t dims[DIMS], bytes;
@@ -140,7 +140,7 @@ larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_
     return st;
 }
 
-larmor_status lmr_read_cfl_meta(const lmr_source *source, larmor_image_meta *meta)
+static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
 {
     int count = 0;
     int64_t dims[DIMS], bytes;
@@ -148,3 +148,13 @@ larmor_status lmr_read_cfl_meta(const lmr_source *source, larmor_image_meta *met
     for (int d = 0; d < 3 && d < count; d++) meta->fov_mm[d] = (double)dims[d];
     return LARMOR_OK;
 }
+
+const lmr_format lmr_format_cfl = {
+    .suffix = ".cfl",
+    .second = ".hdr",
+    .name = "BART",
+    .write = write_images,
+    .save = save,
+    .read = read_array,
+    .read_meta = read_meta,
+};

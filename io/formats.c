@@ -10,38 +10,67 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* A new format is a line here and a file that has its functions. */
-static const lmr_format formats[] = {
-    {".h5", NULL, lmr_write_mrd_images, NULL, lmr_read_mrd_images, lmr_read_mrd_meta, "ISMRMRD images",
-     lmr_describe_mrd},
-    {".nii", NULL, lmr_write_nifti, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
-    {".nii.gz", NULL, lmr_write_nifti_gz, NULL, lmr_read_nifti, lmr_read_nifti_meta, "NIfTI-1", lmr_describe_nifti},
-    {".png", NULL, lmr_write_png, NULL, NULL, NULL, "PNG", lmr_describe_png},
-    {".cfl", ".hdr", lmr_write_cfl, lmr_save_cfl, lmr_read_cfl, lmr_read_cfl_meta, "BART", NULL},
-    {".npy", NULL, lmr_write_npy, lmr_save_npy, lmr_read_npy, lmr_read_npy_meta, "NumPy", NULL},
-};
-#define FORMATS (sizeof formats / sizeof formats[0])
+/* A new format is a line here and a file in this folder that defines lmr_format_<name>. */
+#define FORMATS(X)                                                                                                   \
+    X(h5)                                                                                                            \
+    X(nii)                                                                                                           \
+    X(nii_gz)                                                                                                        \
+    X(png)                                                                                                           \
+    X(cfl)                                                                                                           \
+    X(npy)
+
+#define DECLARE(name) extern const lmr_format lmr_format_##name;
+#define ROW(name) &lmr_format_##name,
+FORMATS(DECLARE)
+static const lmr_format *const table[] = {FORMATS(ROW)};
+enum { COUNT = sizeof table / sizeof *table };
+
+static larmor_format_info info_of(const lmr_format *f)
+{
+    if (!f) return (larmor_format_info){.suffix = NULL};
+    return (larmor_format_info){f->suffix, f->name, f->read != NULL, f->save != NULL, f->is_picture};
+}
+
+larmor_format_info larmor_format_entry(int i)
+{
+    return info_of(i >= 0 && i < COUNT ? table[i] : NULL);
+}
 
 static const lmr_format *find(const char *path)
 {
-    const size_t length = strlen(path);
-    for (size_t i = 0; i < FORMATS; i++) {
-        const size_t suffix = strlen(formats[i].suffix);
-        if (length > suffix && !strcasecmp(path + length - suffix, formats[i].suffix) &&
+    const size_t length = path ? strlen(path) : 0;
+    for (int i = 0; i < COUNT; i++) {
+        const size_t suffix = strlen(table[i]->suffix);
+        if (length > suffix && !strcasecmp(path + length - suffix, table[i]->suffix) &&
             path[length - suffix - 1] != '/')
-            return &formats[i];
+            return table[i];
     }
     return NULL;
 }
 
+larmor_format_info larmor_format_of(const char *path)
+{
+    return info_of(find(path));
+}
+
+typedef enum use { TO_WRITE, TO_READ, TO_SAVE } use;
+
+/* ".h5, .nii, ...", those that can be used so. */
+static const char *known(use how, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (how == TO_WRITE || (how == TO_READ ? table[i]->read != NULL : table[i]->save != NULL))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[i]->suffix);
+    return text;
+}
+
 static larmor_status unknown_suffix(const char *path, int reading)
 {
-    char known[128] = "";
-    for (size_t i = 0, used = 0; i < FORMATS; i++)
-        if (!reading || formats[i].read)
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i].suffix);
+    char text[256];
     return LMR_FAIL(LARMOR_ERR_ARG, "%s: the suffix names no format that can be %s; use one of %s", path,
-                    reading ? "read" : "written", known);
+                    reading ? "read" : "written", known(reading ? TO_READ : TO_WRITE, text, sizeof text));
 }
 
 larmor_status larmor_output_open(const char *path, int force, larmor_output **out)
@@ -174,11 +203,12 @@ larmor_status larmor_image_write(larmor_output *out, const larmor_image *images,
 
 larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
 {
+    char text[256];
     LMR_TRY(lmr_output_ready(out));
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no array to write", out->path);
     if (!out->format->save)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: arrays go to .cfl or .npy files, not %s", out->path,
-                        out->format->suffix);
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: arrays cannot be written to %s files; use one of %s", out->path,
+                        out->format->suffix, known(TO_SAVE, text, sizeof text));
     if (larmor_array_count(x) < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s has no elements", out->path, lmr_describe(x).s);
     return finish(out, out->format->save(out, x));
@@ -209,13 +239,15 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
     const larmor_shape s = larmor_array_shape(maps);
     const char *suffix = out->format->suffix;
+    char text[256];
     larmor_array *view;
     if (s.ndim < 3 || s.ndim > 4 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
                         out->path, lmr_describe(maps).s);
     if (!strcmp(suffix, ".h5")) return save_coils(out, maps, meta);
     if (!out->format->save)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps go to .cfl, .npy or .h5 files, not %s", out->path, suffix);
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps cannot be written to %s files; use one of %s, .h5", out->path,
+                        suffix, known(TO_SAVE, text, sizeof text));
     if (s.ndim == 4 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
     LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     const larmor_status st = larmor_array_save(out, view);

@@ -1,4 +1,4 @@
-/* The table of file formats and what their files share. SPDX-License-Identifier: Apache-2.0 */
+/* What a file format is, a row of the table in formats.c, and what their files share. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_FORMATS_H
 #define LMR_FORMATS_H
 
@@ -16,12 +16,13 @@ typedef struct lmr_images { /* checked: of one shape and type */
 } lmr_images;
 
 typedef struct lmr_format {
-    const char *suffix, *second; /* second: of a file that belongs to it, or NULL */
+    const char *suffix, *name;
+    const char *second; /* the suffix of a file that belongs to it, or NULL */
+    int is_picture;     /* 1: grey values, which larmor_write_opts.window chooses */
     larmor_status (*write)(larmor_output *out, const lmr_images *images);
     larmor_status (*save)(larmor_output *out, const larmor_array *x);                      /* or NULL */
     larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */
     larmor_status (*read_meta)(const lmr_source *source, larmor_image_meta *meta);         /* or NULL */
-    const char *name;
     larmor_status (*describe)(const lmr_source *source,
                               larmor_image_info *info); /* what arrays do not say, or NULL */
 } lmr_format;
@@ -43,24 +44,10 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape);
 
-larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images);
+/* What formats of several files have between them. */
 larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, larmor_array **x);
 larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *meta);
 larmor_status lmr_describe_mrd(const lmr_source *source, larmor_image_info *info);
-larmor_status lmr_write_nifti(larmor_output *out, const lmr_images *images);
-larmor_status lmr_write_nifti_gz(larmor_output *out, const lmr_images *images);
-larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmor_array **x);
-larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *meta);
-larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *info);
-larmor_status lmr_write_png(larmor_output *out, const lmr_images *images);
 larmor_status lmr_describe_png(const lmr_source *source, larmor_image_info *info);
-larmor_status lmr_write_cfl(larmor_output *out, const lmr_images *images);
-larmor_status lmr_save_cfl(larmor_output *out, const larmor_array *x);
-larmor_status lmr_read_cfl(const lmr_source *source, larmor_device *dev, larmor_array **x);
-larmor_status lmr_read_cfl_meta(const lmr_source *source, larmor_image_meta *meta);
-larmor_status lmr_write_npy(larmor_output *out, const lmr_images *images);
-larmor_status lmr_save_npy(larmor_output *out, const larmor_array *x);
-larmor_status lmr_read_npy(const lmr_source *source, larmor_device *dev, larmor_array **x);
-larmor_status lmr_read_npy_meta(const lmr_source *source, larmor_image_meta *meta);
 
 #endif

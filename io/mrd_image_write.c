@@ -183,7 +183,7 @@ static larmor_status write_all(const larmor_output *out, hid_t file, const lmr_i
     return st;
 }
 
-larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images)
+static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     LMR_TRY(check_ranges(out, images));
     const lmr_h5_print before = lmr_h5_quiet();
@@ -195,3 +195,12 @@ larmor_status lmr_write_mrd_images(larmor_output *out, const lmr_images *images)
     lmr_h5_loud(before);
     return st;
 }
+
+const lmr_format lmr_format_h5 = {
+    .suffix = ".h5",
+    .name = "ISMRMRD images",
+    .write = write_images,
+    .read = lmr_read_mrd_images,
+    .read_meta = lmr_read_mrd_meta,
+    .describe = lmr_describe_mrd,
+};

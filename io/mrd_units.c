@@ -5,28 +5,45 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/names.h"
 #include "io/mrd.h"
 #include "io/source.h"
 
 enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
 
-/* Cycles per encoded field of view for a stored 1: constant + per_matrix N + per_mm FOV. */
 static const struct unit {
-    const char *name, *label;
-    double constant, per_matrix, per_mm;
+    larmor_traj_unit is;
+    const char *label;
     double bound; /* values end here by definition; 0: they do not */
 } units_table[UNITS] = {
-    [PER_FOV] = {"1/fov", "1/FOV", 1, 0, 0, 0}, [NORM] = {"norm", "norm", 0, 1, 0, .5},
-    [PM1] = {"pm1", "pm1", 0, .5, 0, 1},        [RAD] = {"rad", "rad", 0, .5 / M_PI, 0, M_PI},
-    [PER_M] = {"1/m", "1/m", 0, 0, 1e-3, 0},    [RAD_PER_M] = {"rad/m", "rad/m", 0, 0, .5e-3 / M_PI, 0},
-    [PER_MM] = {"1/mm", "1/mm", 0, 0, 1, 0},
+    [PER_FOV] = {{"1/fov", 1, 0, 0}, "1/FOV", 0}, [NORM] = {{"norm", 0, 1, 0}, "norm", .5},
+    [PM1] = {{"pm1", 0, .5, 0}, "pm1", 1},        [RAD] = {{"rad", 0, .5 / M_PI, 0}, "rad", M_PI},
+    [PER_M] = {{"1/m", 0, 0, 1e-3}, "1/m", 0},    [RAD_PER_M] = {{"rad/m", 0, 0, .5e-3 / M_PI}, "rad/m", 0},
+    [PER_MM] = {{"1/mm", 0, 0, 1}, "1/mm", 0},
 };
-#define UNIT_NAMES "1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm"
+
+larmor_traj_unit larmor_traj_unit_entry(int i)
+{
+    return i >= 0 && i < UNITS ? units_table[i].is : (larmor_traj_unit){.name = NULL};
+}
+
+static const char *name_at(int i)
+{
+    return larmor_traj_unit_entry(i).name;
+}
+
+/* The unit of that name, or UNITS. */
+static int unit_named(const char *name)
+{
+    int unit = 0;
+    while (unit < UNITS && strcmp(name, units_table[unit].is.name) != 0) unit++;
+    return unit;
+}
 
 static double unit_scale(int unit, const larmor_encoding *space, int d)
 {
-    const struct unit *u = &units_table[unit];
-    return u->constant + u->per_matrix * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
+    const larmor_traj_unit *u = &units_table[unit].is;
+    return u->fixed + u->per_voxel * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
 }
 
 /* ---- what is stored ---- */
@@ -152,7 +169,7 @@ static int clear(const fit *best, const fit *second)
 static void report(larmor_raw *raw, int unit, const larmor_encoding *space, const fit *f, const char *how)
 {
     const double half = (double)space->matrix[f->axis] / 2;
-    snprintf(raw->info.traj_units, sizeof raw->info.traj_units, "%s", units_table[unit].name);
+    snprintf(raw->info.traj_units, sizeof raw->info.traj_units, "%s", units_table[unit].is.name);
     snprintf(raw->info.traj_report, sizeof raw->info.traj_report, "%s (kmax %.1f of %g), %s", units_table[unit].label,
              f->reach * half, half, how);
 }
@@ -171,14 +188,15 @@ static larmor_status infer(larmor_raw *raw, const larmor_encoding *space, const 
         return LMR_FAIL(
             LARMOR_ERR_FORMAT,
             "trajectory units not recognised: values up to %.4g do not fit matrix %lld x %lld and field of "
-            "view %g x %g mm. Use --traj-units " UNIT_NAMES ".",
-            k, (long long)space->matrix[0], (long long)space->matrix[1], space->fov_mm[0], space->fov_mm[1]);
+            "view %g x %g mm. Use --traj-units %s.",
+            k, (long long)space->matrix[0], (long long)space->matrix[1], space->fov_mm[0], space->fov_mm[1],
+            lmr_list_names(name_at).s);
     }
     const fit *f = &fits[*unit];
     if (second != UNITS && (by_step || !clear(f, &fits[second])))
         return LMR_FAIL(
             LARMOR_ERR_FORMAT, "trajectory units may be %s or %s (kmax %.1f or %.1f of %g). Use --traj-units.",
-            units_table[*unit].name, units_table[second].name, f->reach * (double)space->matrix[f->axis] / 2,
+            units_table[*unit].is.name, units_table[second].is.name, f->reach * (double)space->matrix[f->axis] / 2,
             fits[second].reach * (double)space->matrix[fits[second].axis] / 2, (double)space->matrix[f->axis] / 2);
     const int sure = !by_step && second == UNITS && f->least >= .8 && f->step <= 1.3;
     report(raw, *unit, space, f, sure ? "confidence high" : by_step ? "confidence low" : "confidence medium");
@@ -188,8 +206,7 @@ static larmor_status infer(larmor_raw *raw, const larmor_encoding *space, const 
 static larmor_status take_given(larmor_raw *raw, const char *name, const larmor_encoding *space, const extent *e,
                                 int spatial, int *unit)
 {
-    *unit = 0;
-    while (*unit < UNITS && strcmp(name, units_table[*unit].name) != 0) ++*unit;
+    *unit = unit_named(name);
     const fit f = try_unit(*unit, space, e, spatial);
     const double bound = units_table[*unit].bound;
     if (bound > 0 && f.reach > 1.05) {
@@ -254,7 +271,7 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
     const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
     double reach = 0, step2 = 0;
     for (int d = 0; d < spatial; d++) reach = fmax(reach, largest(&e, d)), step2 += e.step2[d];
-    while (name && unit < UNITS && strcmp(name, units_table[unit].name) != 0) unit++;
+    if (name) unit = unit_named(name);
     if (!name || unit == UNITS) unit = unit_by_reach(reach);
     /* where values end by definition, one sample for each voxel, but no more voxels than samples */
     const double across = 2 * units_table[unit].bound / sqrt(step2);
@@ -339,12 +356,9 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
 {
     int unit = -1; /* found in the first encoding with a trajectory; a file has one */
     if (units && !strcmp(units, "auto")) units = NULL;
-    for (int u = 0; units && u <= UNITS; u++) {
-        if (u == UNITS)
-            return LMR_FAIL(LARMOR_ERR_ARG, "--traj-units \"%s\": auto, " UNIT_NAMES " expected.",
-                            lmr_printable(units, (int64_t)strlen(units), 40).s);
-        if (!strcmp(units, units_table[u].name)) break;
-    }
+    if (units && unit_named(units) == UNITS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--traj-units \"%s\": auto, %s expected.",
+                        lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_list_names(name_at).s);
     for (int e = 0; e < raw->header.encodings; e++) {
         lmr_mrd_traj *t = &raw->traj_of[e];
         int use;

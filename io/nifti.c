@@ -122,12 +122,12 @@ static larmor_status write_either(larmor_output *out, const lmr_images *images, 
     return st;
 }
 
-larmor_status lmr_write_nifti(larmor_output *out, const lmr_images *images)
+static larmor_status write_plain(larmor_output *out, const lmr_images *images)
 {
     return write_either(out, images, 0);
 }
 
-larmor_status lmr_write_nifti_gz(larmor_output *out, const lmr_images *images)
+static larmor_status write_packed(larmor_output *out, const lmr_images *images)
 {
     return write_either(out, images, 1);
 }
@@ -285,7 +285,7 @@ static void to_real(const nifti *n, const void *raw, larmor_dtype dtype, void *o
     }
 }
 
-larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmor_array **x)
+static larmor_status read_images(const lmr_source *source, larmor_device *dev, larmor_array **x)
 {
     nifti n;
     larmor_dtype dtype;
@@ -309,7 +309,7 @@ larmor_status lmr_read_nifti(const lmr_source *source, larmor_device *dev, larmo
     return st;
 }
 
-larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *meta)
+static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
 {
     nifti n;
     larmor_dtype dtype;
@@ -340,7 +340,7 @@ larmor_status lmr_read_nifti_meta(const lmr_source *source, larmor_image_meta *m
     return LARMOR_OK;
 }
 
-larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *info)
+static larmor_status describe(const lmr_source *source, larmor_image_info *info)
 {
     nifti n;
     larmor_dtype dtype;
@@ -354,3 +354,21 @@ larmor_status lmr_describe_nifti(const lmr_source *source, larmor_image_info *in
                  lmr_printable(n.header.descrip, length, length).s);
     return LARMOR_OK;
 }
+
+const lmr_format lmr_format_nii = {
+    .suffix = ".nii",
+    .name = "NIfTI-1",
+    .write = write_plain,
+    .read = read_images,
+    .read_meta = read_meta,
+    .describe = describe,
+};
+
+const lmr_format lmr_format_nii_gz = {
+    .suffix = ".nii.gz",
+    .name = "NIfTI-1",
+    .write = write_packed,
+    .read = read_images,
+    .read_meta = read_meta,
+    .describe = describe,
+};

@@ -46,7 +46,7 @@ static larmor_status put_header(larmor_output *out, larmor_dtype dtype, larmor_s
     return st;
 }
 
-larmor_status lmr_write_npy(larmor_output *out, const lmr_images *images)
+static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     const int magnitude = images->opts->magnitude;
     const larmor_array *first = images->image[0].data;
@@ -67,7 +67,7 @@ larmor_status lmr_write_npy(larmor_output *out, const lmr_images *images)
     return st;
 }
 
-larmor_status lmr_save_npy(larmor_output *out, const larmor_array *x)
+static larmor_status save(larmor_output *out, const larmor_array *x)
 {
     const size_t bytes = larmor_array_bytes(x);
     LMR_TRY(put_header(out, larmor_array_dtype(x), larmor_array_shape(x)));
@@ -184,7 +184,7 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     return st;
 }
 
-larmor_status lmr_read_npy(const lmr_source *source, larmor_device *dev, larmor_array **x)
+static larmor_status read_array(const lmr_source *source, larmor_device *dev, larmor_array **x)
 {
     npy file;
     larmor_shape shape;
@@ -198,10 +198,19 @@ larmor_status lmr_read_npy(const lmr_source *source, larmor_device *dev, larmor_
     return st;
 }
 
-larmor_status lmr_read_npy_meta(const lmr_source *source, larmor_image_meta *meta)
+static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
 {
     npy file;
     LMR_TRY(read_header(source, &file));
     for (int d = 0; d < 3 && d < file.axes; d++) meta->fov_mm[d] = (double)file.dim[d];
     return LARMOR_OK;
 }
+
+const lmr_format lmr_format_npy = {
+    .suffix = ".npy",
+    .name = "NumPy",
+    .write = write_images,
+    .save = save,
+    .read = read_array,
+    .read_meta = read_meta,
+};

@@ -103,7 +103,7 @@ static larmor_status encode(const mosaic *m, lmr_bytes *file)
     return LARMOR_OK;
 }
 
-larmor_status lmr_write_png(larmor_output *out, const lmr_images *images)
+static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     mosaic m;
     lmr_bytes file = {0};
@@ -117,3 +117,11 @@ larmor_status lmr_write_png(larmor_output *out, const lmr_images *images)
     lmr_bytes_free(&file);
     return st;
 }
+
+const lmr_format lmr_format_png = {
+    .suffix = ".png",
+    .name = "PNG",
+    .is_picture = 1,
+    .write = write_images,
+    .describe = lmr_describe_png,
+};

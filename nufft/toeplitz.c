@@ -294,17 +294,3 @@ larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_op
     *making = fmax(first, fmax(second, third));
     return LARMOR_OK;
 }
-
-larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                     int64_t *bytes)
-{
-    double making, held;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    if (!dev || !opts || points < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz memory: a device, options and a number of points are needed");
-    LMR_TRY(lmr_toeplitz_bytes(dev, opts, points, &making, &held));
-    if (!(making < 0x1p60)) return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: the modes are too many");
-    *bytes = (int64_t)making;
-    return LARMOR_OK;
-}

@@ -3,7 +3,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "core/names.h"
 
 static void disc(larmor_phantom *phantom)
 {
@@ -15,27 +16,46 @@ static void disc(larmor_phantom *phantom)
                                        .sine = sin(M_PI / 6)};
 }
 
-static const struct {
-    const char *name;
-    void (*fill)(larmor_phantom *phantom);
-} kinds[] = {{"shepp-logan", lmr_shepp_logan}, {"texture", lmr_texture}, {"disc", disc}};
+const lmr_phantom_kind lmr_phantom_disc = {
+    .info = {"disc", "one ellipse or ellipsoid off the centre"},
+    .fill = disc,
+};
+
+/* A new phantom is a line here and a file in this folder that defines lmr_phantom_<name>. */
+#define PHANTOMS(X)                                                                                                  \
+    X(shepp_logan)                                                                                                   \
+    X(texture)                                                                                                       \
+    X(disc)
+
+#define DECLARE(name) extern const lmr_phantom_kind lmr_phantom_##name;
+#define ROW(name) &lmr_phantom_##name,
+PHANTOMS(DECLARE)
+static const lmr_phantom_kind *const table[] = {PHANTOMS(ROW)};
+enum { COUNT = sizeof table / sizeof *table };
+
+larmor_phantom_info larmor_phantom_entry(int i)
+{
+    return i >= 0 && i < COUNT ? table[i]->info : (larmor_phantom_info){.name = NULL};
+}
+
+static const char *name_at(int i)
+{
+    return larmor_phantom_entry(i).name;
+}
 
 larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom)
 {
+    int kind;
     LMR_NEED(phantom);
     *phantom = NULL;
     if (ndim != 2 && ndim != 3) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d dimensions, expected 2 or 3", ndim);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!name || strcmp(name, kinds[i].name) != 0) continue;
-        larmor_phantom *p = calloc(1, sizeof *p);
-        if (!p) return LMR_NO_MEMORY();
-        p->ndim = ndim, p->reach = 1;
-        kinds[i].fill(p);
-        *phantom = p;
-        return LARMOR_OK;
-    }
-    return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got \"%s\", expected shepp-logan, texture or disc",
-                    name ? name : "(null)");
+    LMR_TRY(lmr_find_name("phantom", name, name_at, &kind));
+    larmor_phantom *p = calloc(1, sizeof *p);
+    if (!p) return LMR_NO_MEMORY();
+    p->ndim = ndim, p->reach = 1;
+    table[kind]->fill(p);
+    *phantom = p;
+    return LARMOR_OK;
 }
 
 void larmor_phantom_free(larmor_phantom *phantom)

@@ -28,9 +28,10 @@ struct larmor_phantom {
     lmr_blob blob[LMR_PHANTOM_BLOBS];
 };
 
-/* Fill the parts and blobs for phantom->ndim. */
-void lmr_shepp_logan(larmor_phantom *phantom);
-void lmr_texture(larmor_phantom *phantom);
+typedef struct lmr_phantom_kind { /* a row of the table in phantom.c */
+    larmor_phantom_info info;
+    void (*fill)(larmor_phantom *phantom); /* the parts and blobs, for phantom->ndim */
+} lmr_phantom_kind;
 
 /* v in the coordinates in which e, centred, is the unit ball: for points, and for spatial frequencies. */
 void lmr_ellipsoid_point(const lmr_ellipsoid *e, int ndim, const double v[3], double out[3]);

@@ -33,7 +33,7 @@ static const row solid[] = {
     {-0.2, {0.056, 0.056, 0.1}, {0, 0.1, 0.625}, 0},
 };
 
-void lmr_shepp_logan(larmor_phantom *phantom)
+static void fill(larmor_phantom *phantom)
 {
     const row *rows = phantom->ndim == 3 ? solid : plane;
     phantom->parts = LMR_PHANTOM_PARTS;
@@ -48,3 +48,8 @@ void lmr_shepp_logan(larmor_phantom *phantom)
         e->sine = -sin(rows[i].degrees * (M_PI / 180));
     }
 }
+
+const lmr_phantom_kind lmr_phantom_shepp_logan = {
+    .info = {"shepp-logan", "a head of ellipses with the modified contrast of Toft"},
+    .fill = fill,
+};

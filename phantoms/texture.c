@@ -46,7 +46,7 @@ static lmr_ellipsoid ellipsoid(int ndim, double density, const double centre[3],
     return e;
 }
 
-void lmr_texture(larmor_phantom *phantom)
+static void fill(larmor_phantom *phantom)
 {
     const int ndim = phantom->ndim;
     const double middle[3] = {0}, left[3] = {-0.15, 0.08, 0.05}, right[3] = {0.16, -0.12, -0.06};
@@ -67,3 +67,8 @@ void lmr_texture(larmor_phantom *phantom)
         }
     }
 }
+
+const lmr_phantom_kind lmr_phantom_texture = {
+    .info = {"texture", "a body with smooth shading and fine texture, made of Gaussians"},
+    .fill = fill,
+};

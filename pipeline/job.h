@@ -20,6 +20,7 @@ typedef struct lmr_weight {
 typedef struct lmr_job {
     lmr_method method;
     const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
+    unsigned takes; /* its options, as in larmor_regulariser_info */
     int joint;
     larmor_density density;
     int weighted, no_maps, iters;

@@ -24,11 +24,12 @@ static larmor_status copy_known(const larmor_recon_opts *given, larmor_recon_opt
     return LARMOR_OK;
 }
 
-static int is_regulariser(const char *name)
+/* The regulariser of that name, or one without a name. */
+static larmor_regulariser_info regulariser_of(const char *name)
 {
-    for (int i = 0; larmor_regulariser_name(i); i++)
-        if (!strcmp(name, larmor_regulariser_name(i))) return 1;
-    return 0;
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name && strcmp(name, info.name) != 0;) i++;
+    return info;
 }
 
 /* From low to high, both included; NAN is neither. */
@@ -64,14 +65,14 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
 static larmor_status check(const larmor_recon_opts *o)
 {
     LMR_TRY(check_numbers(o));
-    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !is_regulariser(o->method))
+    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !regulariser_of(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
     if (o->no_maps && strcmp(o->method, "grid") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: maps are given, but not to be used");
-    if (o->joint && strcmp(o->method, "tv") != 0 && strcmp(o->method, "llr") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for tv and llr, the method is %s", o->method);
+    if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s", o->method);
     return LARMOR_OK;
 }
 
@@ -81,7 +82,8 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
                   : !strcmp(o->method, "cg") ? LMR_METHOD_CG
                                              : LMR_METHOD_REGULARISED;
     job->regulariser = o->method;
-    job->joint = o->joint || !strcmp(o->method, "llr");
+    job->takes = regulariser_of(o->method).takes;
+    job->joint = o->joint || job->takes & LARMOR_NEEDS_SERIES;
     job->density = o->density, job->weighted = o->weighted;
     job->no_maps = o->no_maps;
     job->iters = o->iters, job->tol = o->tol;

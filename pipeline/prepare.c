@@ -62,7 +62,7 @@ static larmor_status check_sets(larmor_recon *r, int64_t sets)
 {
     lmr_job *job = &r->job;
     if (sets == 1) return LARMOR_OK;
-    if (job->joint || (job->method == LMR_METHOD_REGULARISED && strcmp(r->method, "tv") != 0))
+    if (job->joint || (job->method == LMR_METHOD_REGULARISED && !(job->takes & LARMOR_TAKES_SERIES)))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.",
                         r->maps_name, r->method);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/status.h"
 
@@ -38,7 +37,7 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
     return LARMOR_OK;
 }
 
-/* llr of a single frame is refused before any work. */
+/* A penalty of series is refused for a single frame before any work. */
 static larmor_status check(const lmr_job *job, const lmr_series *list)
 {
     const char *name = lmr_source_name(job->source);
@@ -46,12 +45,12 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
                         name);
-    for (int s = 0; !strcmp(job->regulariser, "llr") && s < list->series; s++)
+    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,
-                            "--method llr: %s has one frame of a slice, llr needs several repetitions, phases or "
+                            "--method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
                             "contrasts; use tv or wavelet.",
-                            name);
+                            job->regulariser, name, job->regulariser);
     return LARMOR_OK;
 }
 

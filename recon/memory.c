@@ -73,7 +73,7 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, p));
-    const int wanted = lmr_sense_wants_toeplitz(p, opts), sure = opts && opts->toeplitz > 0;
+    const int wanted = lmr_sense_wants_toeplitz(p, opts, 1), sure = opts && opts->toeplitz > 0;
     LMR_TRY(sense_bytes(dev, p, opts, 0, &total));
     if (wanted) LMR_TRY(sense_bytes(dev, p, opts, wanted, &toeplitz));
     return store(toeplitz > total || sure ? toeplitz : total, bytes);

@@ -11,6 +11,7 @@
 #define MAX_OPTIONS 64
 #define HELP_COLUMN 26
 #define HELP_WIDTH 100
+#define CHOICE_WIDTH 12
 
 /* Levenshtein's distance; MAX_WORD for words that are too long to be a slip of the finger. */
 static int distance(const char *a, const char *b)
@@ -43,6 +44,14 @@ const char *app_nearest(const char *word, const char *const *words)
     return nearest;
 }
 
+int app_choice_at(const app_option *o, int i, const char **text, const char **help)
+{
+    *text = o->choices, *help = NULL;
+    if (o->choice) *text = o->choice(i, help);
+    for (; o->choices && i > 0 && *text; i--) *text = strchr(*text, '|') ? strchr(*text, '|') + 1 : NULL;
+    return *text ? (int)strcspn(*text, "|") : 0;
+}
+
 /* What a value of the option must look like, e.g. "a number >= 0". */
 static void describe_value(const app_option *o, char *text, size_t size)
 {
@@ -70,14 +79,17 @@ static void describe_value(const app_option *o, char *text, size_t size)
     default:
         snprintf(text, size, "a value");
     }
-    if (!o->choices) return;
+    const char *name, *next, *help;
+    int length = app_choice_at(o, 0, &name, &help);
     size_t used = 0;
-    for (const char *c = o->choices; *c && used + 1 < size;) {
-        const size_t length = strcspn(c, "|");
-        const char *next = c + length + (c[length] == '|');
-        const char *joint = c == o->choices ? "" : *next ? ", " : " or ";
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s", joint, (int)length, c);
-        c = next;
+    for (int i = 1; length && used + 1 < size; i++) {
+        const int after = app_choice_at(o, i, &next, &help);
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+                                 i == 1  ? ""
+                                 : after ? ", "
+                                         : " or ",
+                                 length, name);
+        name = next, length = after;
     }
 }
 
@@ -125,10 +137,11 @@ static int read_list(const app_option *o, const char *text, app_list *list)
 
 static int is_choice(const app_option *o, const char *text)
 {
-    const size_t length = strlen(text);
-    for (const char *c = o->choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
-        if (strcspn(c, "|") == length && !strncmp(c, text, length)) return 1;
-    return !o->choices;
+    const char *name, *help;
+    int length;
+    for (int i = 0; (length = app_choice_at(o, i, &name, &help)); i++)
+        if (!strncmp(name, text, (size_t)length) && !text[length]) return 1;
+    return !o->choices && !o->choice;
 }
 
 /* Store the text as the option's value; 0 if it is none. */
@@ -343,19 +356,32 @@ int app_differs(const app_command *command, const void *settings, const char *op
 
 /* ---- help ---- */
 
-/* Words from column HELP_COLUMN on, wrapped. */
-static void print_wrapped(FILE *out, const char *text, int column)
+/* Words from a column on, wrapped. */
+static void print_wrapped(FILE *out, const char *text, int start)
 {
+    int column = start;
     for (const char *word = text; *word;) {
         const int length = (int)strcspn(word, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        if (column > start && column + 1 + length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", start, "");
+            column = start;
         }
-        column += fprintf(out, "%s%.*s", column > HELP_COLUMN ? " " : "", length, word);
+        column += fprintf(out, "%s%.*s", column > start ? " " : "", length, word);
         word += length + (word[length] == ' ');
     }
     fputc('\n', out);
+}
+
+/* The choices that say what they are, a line or more each. */
+static void print_choices(FILE *out, const app_option *o)
+{
+    const char *name, *help;
+    int length;
+    for (int i = 0; (length = app_choice_at(o, i, &name, &help)); i++) {
+        if (!help) continue;
+        fprintf(out, "%*s%-*.*s ", HELP_COLUMN + 2, "", CHOICE_WIDTH - 1, length, name);
+        print_wrapped(out, help, HELP_COLUMN + 2 + CHOICE_WIDTH);
+    }
 }
 
 static void print_option(FILE *out, const app_option *o)
@@ -365,8 +391,8 @@ static void print_option(FILE *out, const app_option *o)
         snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
     else
         snprintf(left, sizeof left, "      --%s", o->name);
-    if (o->choices) describe_value(o, choices, sizeof choices);
-    snprintf(help, sizeof help, "%s%s%s%s%s%s%s", o->help, o->choices ? ": " : "", choices,
+    if (o->choices || o->choice) describe_value(o, choices, sizeof choices);
+    snprintf(help, sizeof help, "%s%s%s%s%s%s%s", o->help, *choices ? ": " : "", choices,
              o->preset ? " (default: " : "", o->preset ? o->preset : "", o->preset ? ")" : "",
              o->needed ? " (needed)" : "");
     const int used = fprintf(out, "%s %s", left, o->type == APP_FLAG ? "" : o->metavar);
@@ -375,6 +401,7 @@ static void print_option(FILE *out, const app_option *o)
     else
         fprintf(out, "%*s", HELP_COLUMN - used, "");
     print_wrapped(out, help, HELP_COLUMN);
+    print_choices(out, o);
 }
 
 void app_help(const app_command *command, FILE *out)

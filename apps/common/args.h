@@ -29,6 +29,10 @@ typedef struct app_list {
     double value[3];
 } app_list;
 
+/* Choices that a table of the library has: the name of choice i, or NULL past the last, and in *help what it is, where
+ * there is more to say. */
+typedef const char *(*app_choice)(int i, const char **help);
+
 typedef struct app_option {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* the short name, or 0 */
@@ -37,7 +41,8 @@ typedef struct app_option {
     const char *metavar; /* e.g. "N" */
     const char *help;
     const char *preset;  /* the default, read like a value; NULL: zeros */
-    const char *choices; /* of a text: "radial|golden" */
+    const char *choices; /* of a text: "auto|off" */
+    app_choice choice;   /* of a text, instead of choices; of APP_TEXTS they are suffixes, said and not checked */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
     int count;  /* of a list: how many numbers, 0 for one to three */
@@ -86,6 +91,13 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
 int app_differs(const app_command *command, const void *settings, const char *option);
 
 void app_help(const app_command *command, FILE *out);
+
+/* Choice i of a text and the length of its name, 0 past the last; *help as in app_choice. */
+int app_choice_at(const app_option *option, int i, const char **name, const char **help);
+
+/* For a shell that completes the words after the program's name, the last of them unfinished: what it may be, a line
+ * each. Without words: what makes bash ask so. Returns the exit code. */
+int app_complete(int count, char **words);
 
 /* The word of words (ended by NULL) that the user may have meant, or NULL if none is near. */
 const char *app_nearest(const char *word, const char *const *words);

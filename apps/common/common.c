@@ -206,7 +206,7 @@ int app_same_file(const char *a, const char *b)
 
 int app_is_picture(const char *path)
 {
-    return !strcasecmp(app_suffix(path), ".png");
+    return larmor_format_of(path).is_picture;
 }
 
 int app_check_window(const app_list *window)

@@ -11,10 +11,11 @@ static void print_commands(FILE *out)
     for (const app_command *const *c = app_self.commands; *c; c++)
         fprintf(out, "  %-10s%s\n", (*c)->name, (*c)->summary);
     fprintf(out,
-            "\n'%s help COMMAND' and '%s COMMAND --help' list a command's options.\n\n"
+            "\n'%1$s help COMMAND' and '%1$s COMMAND --help' list a command's options;\n"
+            "'source <(%1$s completion)' lets bash complete them.\n\n"
             "exit codes: 0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,\n"
             "            130 after Ctrl-C, 143 after SIGTERM\n",
-            app_self.name, app_self.name);
+            app_self.name);
 }
 
 static const app_command *find_command(const char *name)
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
+    if (!strcmp(argv[1], "completion")) return app_complete(argc - 2, argv + 2);
     const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
     if (!command) return APP_USAGE;
     void *settings = calloc(1, command->settings + 1); /* + 1: never asked for nothing */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "choices.h"
 #include "commands.h"
 #include "common.h"
 #include "info_image.h"
@@ -18,7 +19,7 @@ typedef struct settings {
 static const app_option options[] = {
     OPTION(APP_TEXT, group, 0, "group", "NAME", "the HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "units of the stored trajectory", .preset = "auto",
-           .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+           .choice = choose_unit_or_auto),
     OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
            .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),

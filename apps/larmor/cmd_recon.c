@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choices.h"
 #include "commands.h"
 #include "recon_options.h"
 #include "recon_output.h"
@@ -12,12 +13,10 @@
     OPTION(APP_INTEGER, field, 0, #field, "N", "only this " #field "; -1: all", .preset = "-1", .low = -1,           \
            .high = 65535)
 static const app_option options[] = {
-    OPTION(APP_TEXTS, outputs, 'o', "output", "FILE",
-           "image; the suffix is the format: .h5 .nii .nii.gz .png .cfl .npy", .needed = 1),
-    OPTION(APP_TEXT, method, 'm', "method", "M",
-           "cg: iterative SENSE; grid: density-compensated adjoint; SENSE with a penalty: tv, total variation; tgv, "
-           "total generalised variation; wavelet, l1 norm of wavelet coefficients; llr, locally low rank, of series",
-           .preset = "cg", .choices = "cg|grid|tv|tgv|wavelet|llr"),
+    OPTION(APP_TEXTS, outputs, 'o', "output", "FILE", "image; the format follows the suffix", .choice = choose_suffix,
+           .needed = 1),
+    OPTION(APP_TEXT, method, 'm', "method", "M", "SENSE by conjugate gradients, gridding, or SENSE with a penalty",
+           .preset = "cg", .choice = choose_method),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
            "most iterations (default: 100; where the image follows its noise no more, they end before)", .low = 1,
            .high = 1e9),
@@ -86,7 +85,7 @@ static const app_option options[] = {
     ONLY(set),
     OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
-           .choices = "auto|1/fov|norm|pm1|rad|1/m|rad/m|1/mm"),
+           .choice = choose_unit_or_auto),
     OPTION(APP_TEXT, join, 0, "join", "LIST",
            "counters that make no images of their own: none, or some of slice, contrast, phase, repetition and set, "
            "with "

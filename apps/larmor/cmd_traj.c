@@ -1,7 +1,6 @@
 /* larmor traj: write a trajectory. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "commands.h"
 #include "common.h"
@@ -53,10 +52,11 @@ static int run(const void *given, const app_files *files)
     larmor_output *out = NULL;
     int code = APP_DONE;
     if (s->list) {
-        for (int i = 0; larmor_traj_name(i); i++) printf("%-10s %s\n", larmor_traj_name(i), larmor_traj_help(i));
+        larmor_traj_info info;
+        for (int i = 0; (info = larmor_traj_entry(i)).name; i++) printf("%-10s %s\n", info.name, info.help);
         return APP_DONE;
     }
-    if (!s->output || (strcasecmp(app_suffix(s->output), ".cfl") && strcasecmp(app_suffix(s->output), ".npy"))) {
+    if (!larmor_format_of(s->output).saves) {
         app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
         return APP_USAGE;
     }
@@ -81,8 +81,7 @@ const app_command cmd_traj = {
     .usage = "-o FILE [options]",
     .summary = "write a trajectory",
     .details =
-        "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as BART has it; z is 0 in 2D.\n"
-        "density is for spirals; tiny for golden; a third matrix size above 1 makes stars and cartesian 3D.",
+        "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as BART has it; z is 0 in 2D.",
     .options = options,
     .settings = sizeof(settings),
     .run = run,

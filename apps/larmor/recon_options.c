@@ -26,19 +26,27 @@ static int has_precond(const recon_settings *s)
     return iterates(s) || !strcmp(s->precond, "none");
 }
 
+static int method_takes(const recon_settings *s, unsigned what)
+{
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
+        if (is_method(s, info.name)) return (info.takes & what) == what;
+    return 0;
+}
+
 static int has_frames(const recon_settings *s)
 {
-    return is_method(s, "tv") || is_method(s, "llr");
+    return method_takes(s, LARMOR_TAKES_SERIES);
 }
 
 static int has_time(const recon_settings *s)
 {
-    return is_method(s, "tv") && s->joint;
+    return method_takes(s, LARMOR_TAKES_TIME) && s->joint;
 }
 
 static int has_blocks(const recon_settings *s)
 {
-    return is_method(s, "llr");
+    return method_takes(s, LARMOR_TAKES_BLOCK);
 }
 
 static int has_density(const recon_settings *s)
@@ -67,25 +75,44 @@ static int makes_density(const recon_settings *s)
 typedef struct rule {
     const char *option;
     int (*used)(const recon_settings *s);
-    const char *with, *of; /* the other one, and its choices that use the option */
+    const char *with, *of; /* the other one, and its choices that use the option; METHODS: those that take it */
+    unsigned takes;        /* as in larmor_regulariser_info; 0: all that iterate */
 } rule;
 
-#define ITERATIVE "--method cg, tv, tgv, wavelet and llr"
+#define METHODS "--method"
 static const rule rules[] = {
-    {"iters", iterates, "method", ITERATIVE},
-    {"tol", iterates, "method", ITERATIVE},
-    {"lambda", iterates, "method", ITERATIVE},
-    {"toeplitz", has_toeplitz, "method", ITERATIVE},
-    {"precond", has_precond, "method", ITERATIVE},
-    {"joint", has_frames, "method", "--method tv and llr"},
-    {"time-weight", has_time, "method", "--method tv --joint"},
-    {"block", has_blocks, "method", "--method llr"},
-    {"dcf", has_density, "method", "--method grid and of --weighted"},
-    {"calibration", estimates_maps, "maps", "--maps auto"},
-    {"save-maps", estimates_maps, "maps", "--maps auto"},
-    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
-    {"window", has_picture, "output", "a .png"},
+    {"iters", iterates, "method", METHODS, 0},
+    {"tol", iterates, "method", METHODS, 0},
+    {"lambda", iterates, "method", METHODS, 0},
+    {"toeplitz", has_toeplitz, "method", METHODS, 0},
+    {"precond", has_precond, "method", METHODS, 0},
+    {"joint", has_frames, "method", METHODS, LARMOR_TAKES_SERIES},
+    {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
+    {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
+    {"dcf", has_density, "method", "--method grid and of --weighted", 0},
+    {"calibration", estimates_maps, "maps", "--maps auto", 0},
+    {"save-maps", estimates_maps, "maps", "--maps auto", 0},
+    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
+    {"window", has_picture, "output", "a .png", 0},
 };
+
+/* "--method cg, tv and llr" */
+static void name_methods(const rule *r, char *text, size_t size)
+{
+    const char *names[32] = {"cg"};
+    int count = !r->takes;
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name && count < 32; i++)
+        if ((info.takes & r->takes) == r->takes) names[count++] = info.name;
+    size_t used = (size_t)snprintf(text, size, METHODS);
+    for (int i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 !i              ? " "
+                                 : i + 1 < count ? ", "
+                                                 : " and ",
+                                 names[i]);
+    if (r->takes == LARMOR_TAKES_TIME && used < size) snprintf(text + used, size - used, " --joint");
+}
 
 static int ends_in(const char *path, const char *suffix)
 {
@@ -94,7 +121,7 @@ static int ends_in(const char *path, const char *suffix)
 
 static int is_array(const char *path)
 {
-    return ends_in(path, ".cfl") || ends_in(path, ".npy");
+    return larmor_format_of(path).saves;
 }
 
 int recon_check_options(const app_command *command, const recon_settings *s)
@@ -105,7 +132,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         const char *choice = !strcmp(r->with, "method") ? s->method
                              : !strcmp(r->with, "maps") ? s->maps
                                                         : s->outputs.text[0];
-        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, r->of);
+        char of[256];
+        snprintf(of, sizeof of, "%s", r->of);
+        if (!strcmp(of, METHODS)) name_methods(r, of, sizeof of);
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, of);
         return APP_USAGE;
     }
     if (!strcmp(s->maps, "none") && iterates(s)) {

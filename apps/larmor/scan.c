@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.14159265358979323846
-
 larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int64_t matrix[3])
 {
     larmor_traj_opts opts = {.matrix = {matrix[0], matrix[1], matrix[2]},
@@ -23,31 +21,35 @@ larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int6
     return opts;
 }
 
+larmor_traj_info scan_trajectory_info(const char *name)
+{
+    larmor_traj_info info;
+    for (int i = 0; (info = larmor_traj_entry(i)).name && strcmp(name, info.name) != 0;) i++;
+    return info;
+}
+
 larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t repetition,
                                      int64_t matrix[3], larmor_array **traj)
 {
     const app_list *given = &options->matrix;
     matrix[0] = (int64_t)given->value[0];
     matrix[1] = given->count > 1 ? (int64_t)given->value[1] : matrix[0];
-    matrix[2] = given->count > 2 ? (int64_t)given->value[2] : strcmp(options->name, "koosh") ? 1 : matrix[0];
+    matrix[2] = given->count > 2                            ? (int64_t)given->value[2]
+                : scan_trajectory_info(options->name).solid ? matrix[0]
+                                                            : 1;
     larmor_traj_opts opts = scan_trajectory_opts(options, matrix);
     larmor_status st = larmor_traj_create(dev, options->name, &opts, traj);
     if (st || !repetition) return st;
-    const int64_t readouts = larmor_array_shape(*traj).dim[2];
-    opts.first = repetition * (strcmp(options->name, "stars") ? readouts : readouts / matrix[2]);
+    opts.first = repetition * larmor_array_shape(*traj).dim[2];
     larmor_array_free(*traj);
     return larmor_traj_create(dev, options->name, &opts, traj);
 }
 
 double scan_unit(const char *unit, double n, double fov_mm)
 {
-    if (!strcmp(unit, "norm")) return 1 / n;
-    if (!strcmp(unit, "pm1")) return 2 / n;
-    if (!strcmp(unit, "rad")) return 2 * PI / n;
-    if (!strcmp(unit, "1/m")) return 1e3 / fov_mm;
-    if (!strcmp(unit, "rad/m")) return 2e3 * PI / fov_mm;
-    if (!strcmp(unit, "1/mm")) return 1 / fov_mm;
-    return 1;
+    larmor_traj_unit u;
+    for (int i = 0; (u = larmor_traj_unit_entry(i)).name && strcmp(unit, u.name) != 0;) i++;
+    return 1 / (u.fixed + u.per_voxel * n + u.per_mm * fov_mm);
 }
 
 /* ISMRMRD keeps the coils of a readout together, larmor the readouts of a coil. */

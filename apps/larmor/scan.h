@@ -3,6 +3,7 @@
 #define APP_SCAN_H
 
 #include "args.h"
+#include "choices.h"
 #include "larmor/larmor.h"
 
 /* The options of a trajectory, a member `trajectory` of a command's settings. */
@@ -15,9 +16,10 @@ typedef struct scan_trajectory {
 
 #define SCAN_TRAJECTORY_OPTIONS(settings)                                                                            \
     APP_OPTION(settings, APP_TEXT, trajectory.name, 0, "traj", "NAME", "trajectory", .preset = "golden",             \
-               .choices = "radial|golden|spiral|stars|koosh|cartesian"),                                             \
+               .choice = choose_trajectory),                                                                         \
         APP_OPTION(settings, APP_SIZES, trajectory.matrix, 0, "matrix", "X[,Y[,Z]]",                                 \
-                   "voxels; Y and, for koosh, Z default to X", .preset = "128", .low = 1, .high = 65535),            \
+                   "voxels; Y defaults to X, and so does Z of a 3D trajectory", .preset = "128", .low = 1,           \
+                   .high = 65535),                                                                                   \
         APP_OPTION(settings, APP_INTEGER, trajectory.readouts, 0, "readouts", "N",                                   \
                    "spokes, arms or lines (default: as Nyquist asks for)", .low = 1, .high = 1 << 28),               \
         APP_OPTION(settings, APP_INTEGER, trajectory.samples, 0, "samples", "N",                                     \
@@ -25,10 +27,10 @@ typedef struct scan_trajectory {
         APP_OPTION(settings, APP_NUMBER, trajectory.undersampling, 0, "undersampling", "R",                          \
                    "divides the default number of readouts", .preset = "1", .low = 1, .high = 1000),                 \
         APP_OPTION(settings, APP_NUMBER, trajectory.density, 0, "density", "X",                                      \
-                   "spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1, .high = 8),    \
+                   "of a spiral: 1 is Archimedean, more is denser in the centre", .preset = "1", .low = 1,           \
+                   .high = 8),                                                                                       \
         APP_OPTION(settings, APP_INTEGER, trajectory.tiny, 0, "tiny", "N",                                           \
-                   "golden: the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1,             \
-                   .high = 100),                                                                                     \
+                   "the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1, .high = 100),       \
         APP_OPTION(settings, APP_SIZES, trajectory.acceleration, 0, "acceleration", "Y[,Z]",                         \
                    "cartesian: every Y-th line (and Z-th partition), the centre among them", .low = 1,               \
                    .high = 65535),                                                                                   \
@@ -64,7 +66,10 @@ typedef struct scan_source {
 
 larmor_status scan_append(larmor_raw_writer *writer, const scan_source *source);
 
-/* What 1/FOV is in another unit of larmor_raw_opts; n: matrix, fov_mm: field of view in that direction. */
+/* What 1/FOV is in another unit of larmor_traj_unit_entry; n: matrix, fov_mm: field of view in that direction. */
 double scan_unit(const char *unit, double n, double fov_mm);
+
+/* What the trajectory of that name is; one of larmor_traj_entry. */
+larmor_traj_info scan_trajectory_info(const char *name);
 
 #endif

@@ -29,12 +29,8 @@ static void fill_encoding(simulation *m)
         e->matrix[0] = m->samples;
         e->fov_mm[0] *= (double)m->samples / (double)m->grid[0];
     }
-    const char *name = m->s->trajectory.name;
-    const int golden = !strcmp(name, "golden") || !strcmp(name, "stars");
-    snprintf(e->trajectory, sizeof e->trajectory, "%s",
-             golden                   ? "goldenangle"
-             : !strcmp(name, "koosh") ? "radial"
-                                      : name);
+    const char *header = scan_trajectory_info(m->s->trajectory.name).header;
+    snprintf(e->trajectory, sizeof e->trajectory, "%s", header ? header : "other");
     e->ndim = m->ndim;
     for (int d = 0; d < 3; d++) m->unit[d] = scan_unit(m->s->units, (double)m->grid[d], e->fov_mm[d]);
 }
@@ -112,6 +108,20 @@ static larmor_status create_trajectory(simulation *m, int repetition)
     return scan_trajectory_create(&m->s->trajectory, m->dev, before, m->grid, &m->traj);
 }
 
+/* The sample of a readout, here of the first, that is nearest to the centre of k-space. */
+static larmor_status find_centre(simulation *m)
+{
+    double *k, least = INFINITY;
+    TRY(larmor_array_download(m->traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < m->samples; i++) {
+        double square = 0;
+        for (int d = 0; d < m->ndim; d++) square += k[m->ndim * i + d] * k[m->ndim * i + d];
+        if (square < least) least = square, m->centre = i;
+    }
+    free(k);
+    return LARMOR_OK;
+}
+
 larmor_status simulation_prepare(simulation *m)
 {
     const simulation_settings *s = m->s;
@@ -119,7 +129,8 @@ larmor_status simulation_prepare(simulation *m)
     const larmor_shape shape = larmor_array_shape(m->traj);
     m->ndim = (int)shape.dim[0], m->samples = shape.dim[1], m->readouts = shape.dim[2];
     m->coils = s->coils ? (int)s->coils : 1;
-    m->cartesian = !strcmp(s->trajectory.name, "cartesian");
+    m->cartesian = scan_trajectory_info(s->trajectory.name).lines;
+    TRY(find_centre(m));
     fill_encoding(m);
     fill_geometry(m);
     TRY(create_phantom(m));
@@ -139,12 +150,6 @@ void simulation_free(simulation *m)
 
 /* ---- k-space ---- */
 
-/* The sample that is nearest to the centre of k-space. */
-static int64_t centre_sample(const simulation *m)
-{
-    return strcmp(m->s->trajectory.name, "spiral") ? m->samples / 2 : 0;
-}
-
 static larmor_phantom_field field_of(const simulation *m)
 {
     larmor_phantom_field field = {.hz = m->s->off_resonance};
@@ -159,7 +164,7 @@ static larmor_status off_resonant_kspace(const simulation *m, const larmor_phant
     larmor_array *times = NULL;
     double *seconds = malloc((size_t)m->samples * sizeof *seconds);
     larmor_status st = seconds ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; !st && i < m->samples; i++) seconds[i] = 1e-6 * m->s->dwell * (double)(i - centre_sample(m));
+    for (int64_t i = 0; !st && i < m->samples; i++) seconds[i] = 1e-6 * m->s->dwell * (double)(i - m->centre);
     if (!st) st = larmor_array_upload(m->dev, LARMOR_F64, LARMOR_SHAPE(m->samples), LARMOR_F64, seconds, &times);
     if (!st)
         st = larmor_phantom_kspace_off_resonance(object, traj, &field, times, (int)m->s->coils, LARMOR_C64, kspace);
@@ -314,7 +319,7 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
                           .flags = flags,
                           .ndim = m->ndim,
                           .samples = m->samples,
-                          .centre = centre_sample(m),
+                          .centre = m->centre,
                           .readouts = m->readouts,
                           .coils = m->coils,
                           .unit = m->unit,

@@ -26,9 +26,9 @@ typedef struct simulation {
     larmor_image_meta geometry; /* of slice 0 */
     int64_t grid[3];            /* of the image, 1 in dimensions that it has not */
     int ndim, cartesian;
-    int64_t samples, readouts;
-    int coils;      /* channels in the file */
-    double unit[3]; /* stored trajectory / (1/FOV) */
+    int64_t samples, readouts, centre; /* centre: the sample that is nearest to the centre of k-space */
+    int coils;                         /* channels in the file */
+    double unit[3];                    /* stored trajectory / (1/FOV) */
     double slice_step;
     double sigma; /* of the noise */
     larmor_raw_writer *writer;

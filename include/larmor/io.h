@@ -14,7 +14,7 @@ typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable *
 
 typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset" */
-    const char *traj_units;      /* "auto" (default), "1/fov", "norm", "pm1", "rad", "1/m", "rad/m", "1/mm" */
+    const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
     const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
                                   * slice, contrast, phase, repetition and set, with commas between */
@@ -30,6 +30,15 @@ typedef struct larmor_raw_opts { /* zero means default */
  *         file claims more than opts->memory. LARMOR_ERR_ARG: units. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
+
+typedef struct larmor_traj_unit { /* of stored trajectories */
+    const char *name;             /* e.g. "rad/m" */
+    /* cycles per field of view for a stored 1: fixed + per_voxel N + per_mm field of view */
+    double fixed, per_voxel, per_mm;
+} larmor_traj_unit;
+
+/* Unit i, "1/fov" first; past the last its name is NULL. */
+LARMOR_API larmor_traj_unit larmor_traj_unit_entry(int i);
 
 typedef struct larmor_encoding { /* one <encoding> of the header */
     int64_t matrix[3], recon_matrix[3];
@@ -136,6 +145,17 @@ LARMOR_API larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *
 
 typedef struct larmor_output larmor_output; /* a file being made: a temporary one beside the target */
 
+typedef struct larmor_format_info {
+    const char *suffix, *name; /* ".nii.gz", "NIfTI-1"; NULL if there is no such format */
+    int reads;                 /* 1: larmor_image_read knows it; every format can be written */
+    int saves;                 /* 1: larmor_array_save writes any array to it, not images alone */
+    int is_picture;            /* 1: grey values, which larmor_write_opts.window chooses */
+} larmor_format_info;
+
+/* Format i of those that outputs may have, and the format of a path by its suffix. */
+LARMOR_API larmor_format_info larmor_format_entry(int i);
+LARMOR_API larmor_format_info larmor_format_of(const char *path);
+
 /* Begin an output file. Everything that can be refused early is: a missing or read-only folder, an existing file
  * without force, a name that is too long, an unknown suffix, another run that writes the same file.
  *
@@ -185,7 +205,7 @@ typedef struct larmor_write_opts { /* zero means default */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
 
-/* Write images in the format of the output's suffix and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
+/* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
  * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices and
  * images tiled, each with the numbers that distinguish it), .cfl (with .hdr), .npy.
  *

@@ -239,11 +239,6 @@ LARMOR_API larmor_status larmor_nufft_calibrate(larmor_device *dev);
 LARMOR_API larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts,
                                             const larmor_array *traj, const larmor_array *weights, larmor_op **N);
 
-/* Bytes of device memory that larmor_op_toeplitz takes at most, while it is made and after, without inputs and
- * outputs. An estimate from above, before anything is made. */
-LARMOR_API larmor_status larmor_toeplitz_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
-                                                int64_t points, int64_t *bytes);
-
 #ifdef __cplusplus
 }
 #endif

@@ -151,10 +151,6 @@ typedef struct larmor_casorati_opts { /* zero means default */
 LARMOR_API larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                             const larmor_casorati_opts *opts, larmor_op **C);
 
-/* Move the tiling of a larmor_op_casorati from now on; costs nothing. Shifting at random from one iteration to the
- * next keeps the blocks' edges out of the image (Figueiredo and Nowak, IEEE Trans. Image Process. 12, 906 (2003)). */
-LARMOR_API larmor_status larmor_op_casorati_shift(larmor_op *C, const int64_t shift[3]);
-
 /* The NUFFT of a stack of stars, spirals or any other planes: an FFT along z, and in the plane one NUFFT for all
  * partitions that have the same set of readouts. The same map as larmor_op_nufft, to its tolerance, in less time.
  *

@@ -10,8 +10,14 @@ extern "C" {
 
 typedef struct larmor_phantom larmor_phantom; /* immutable once made */
 
-/* A phantom by name, for ndim 2 or 3: "shepp-logan" (the modified contrast of Toft), "texture" (a body with smooth
- * shading and fine texture, made of Gaussians), "disc" (one ellipse or ellipsoid off the centre).
+typedef struct larmor_phantom_info {
+    const char *name, *help;
+} larmor_phantom_info;
+
+/* Phantom i of those that larmor_phantom_create knows; past the last its name is NULL. */
+LARMOR_API larmor_phantom_info larmor_phantom_entry(int i);
+
+/* A phantom by name, one of larmor_phantom_entry, for ndim 2 or 3.
  *
  * Space is in units of the field of view, [-1/2, 1/2) in each direction; voxel i of N sits at (i - floor(N/2)) / N.
  * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or ndim.

@@ -25,9 +25,9 @@ typedef struct larmor_traj_opts {
     int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
     double undersampling; /* divides the default number of readouts; default 1 */
-    int64_t first; /* readouts of this scan that came before, so that a series goes on: golden, stars (spokes of each
-                      partition) and koosh continue their angles; radial and spiral turn, for every `readouts` that came
-                      before, by the golden fraction of the angle between neighbours; cartesian stays; default 0 */
+    int64_t first;        /* readouts of this scan that came before, so that a series goes on: golden, stars and koosh
+                      continue their angles; radial and spiral turn, for every `readouts` that came before, by the
+                      golden fraction of the angle between neighbours; cartesian stays; default 0 */
     int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
     int64_t calibration[2];  /* cartesian: lines in the middle of y and z that are all there; default 0: none, in z as
                                 many as in y, at most all */
@@ -35,8 +35,7 @@ typedef struct larmor_traj_opts {
                                 are left out unless they calibrate; default 1 */
 } larmor_traj_opts;
 
-/* Make a trajectory by name: "radial" (uniform over pi), "golden", "spiral", "stars" (stack of golden-angle stars),
- * "koosh" (3D radial by golden means), "cartesian".
+/* Make a trajectory by name, one of larmor_traj_entry.
  *
  * traj    [nd, samples, readouts] f64. Spokes are sampled at k = (i - floor(samples/2)) N / samples, so that sample
  *         floor(samples/2) is the centre of k-space; spiral arms start in the centre. Stars: readouts counts the
@@ -74,9 +73,15 @@ typedef struct larmor_coverage { /* of k-space by samples, by axis */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage);
 
-/* The name and one-line description of trajectory i, or NULL past the last. */
-LARMOR_API const char *larmor_traj_name(int i);
-LARMOR_API const char *larmor_traj_help(int i);
+typedef struct larmor_traj_info {
+    const char *name, *help; /* help: one line, in brackets the options that count for it */
+    const char *header;      /* in ISMRMRD headers: "cartesian", "radial", "goldenangle", "spiral"; NULL: "other" */
+    int solid;               /* 1: 3D by default, a matrix[2] of 0 is matrix[0]; else it is 1 */
+    int lines; /* 1: Cartesian lines, which may be chosen by acceleration, calibration, partial_fourier */
+} larmor_traj_info;
+
+/* Trajectory i of those that larmor_traj_create knows; past the last its name is NULL. */
+LARMOR_API larmor_traj_info larmor_traj_entry(int i);
 
 /* ---- density compensation ---- */
 
@@ -209,8 +214,9 @@ typedef struct larmor_sense_opts { /* zero means default */
                                   normal map of each takes, unless the model puts it far behind */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. Its normal map is S^H F^H W F S, the middle of which
- * may be a Toeplitz operator: the same within nufft_tol.
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
+ * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
+ * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from

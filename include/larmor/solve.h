@@ -35,12 +35,12 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_monitor monitor;
     void *user;
     /* larmor_cg, larmor_pdhg: self-adjoint, positive definite and close to the inverse of A^H A + lambda, such as
-     * larmor_precondition_circulant makes; larmor_admm: to that of A^H A + lambda + penalty K^H K, where there is no
+     * larmor_circulant_inverse makes; larmor_admm: to that of A^H A + lambda + penalty K^H K, where there is no
      * circulant; or NULL */
     larmor_op *precondition;
     const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
-    double largest;   /* larmor_fista, larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double largest;   /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
     int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
@@ -136,14 +136,6 @@ LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor
  *
  * A is used through larmor_op_normal, and its adjoint once, so that a Toeplitz normal map serves. */
 
-/* K the identity: accelerated proximal gradients with restart, step 1 / L. L grows where it proves too small.
- *
- * opts     100 iterations and tol 1e-4 by default.
- * Source   Beck and Teboulle, SIAM J. Imaging Sci. 2, 183 (2009), section 4; restart: O'Donoghue and Candes, Found.
- *          Comput. Math. 15, 715 (2015), gradient scheme. */
-LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
-                                      const larmor_solve_opts *opts, larmor_report *report);
-
 /* Alternating directions: x by some conjugate gradient steps on A^H A + lambda + penalty K^H K from where it was, z
  * by the proximal map of g / penalty at a relaxed K x (1.6), and the multipliers. One normal map per step; the
  * penalty is balanced by the relative residuals of K x = z and of stationarity.
@@ -195,11 +187,6 @@ LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
                                                   double penalty, larmor_op **M);
 
-/* Both in one, for larmor_cg and larmor_pdhg: M = (C + lambda + floor)^-1. Errors: those of both. */
-LARMOR_API larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj,
-                                                       const larmor_array *weights, larmor_shape image,
-                                                       larmor_dtype dtype, double lambda, larmor_op **M);
-
 /* The diagonal P that minimises |P (A A^H + lambda) - I| in Frobenius' norm, A = F S without weights: p_i = (G_ii +
  * lambda) / sum_j |G_ij + lambda delta_ij|^2 with G = A A^H. Weights for larmor_lsmr, and a density compensation that
  * knows the coils.
@@ -217,42 +204,16 @@ LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const la
 /* Functions g of arrays x of this shape, as proximal maps.
  *
  * l1         weight sum_i |x_i|.
- * l2         weight / 2 sum_i |x_i|^2.
  * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total
  *            variation.
- * scaled     factor g of another p, factor >= 0.
  * stack      sum_j g_j(x_j), the x_j being ranges of the last dimension, of size 1 or more, in the order of parts.
  * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite, or a dtype that is not complex;
  *            LARMOR_ERR_SHAPE if the parts of a stack differ in other dimensions. */
 LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
                                         larmor_prox **p);
-LARMOR_API larmor_status larmor_prox_l2(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
-                                        larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dtype dtype,
                                               larmor_shape shape, larmor_prox **p);
-LARMOR_API larmor_status larmor_prox_scaled(larmor_prox *p, double factor, larmor_prox **scaled);
 LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
-
-/* weight sum_i |(W x)_i|, W the orthonormal Daubechies wavelets of an image, moved by another shift at each apply: the
- * sequence is random, but the same in every run. The value is that at the shift of the last apply. Approximation
- * coefficients count as well.
- *
- * opts    of larmor_op_wavelet, or NULL.
- * Source  shifts: Figueiredo and Nowak, IEEE Trans. Image Process. 12, 906 (2003). */
-LARMOR_API larmor_status larmor_prox_wavelet(larmor_device *dev, double weight, larmor_dtype dtype,
-                                             larmor_shape shape, const larmor_wavelet_opts *opts, larmor_prox **p);
-
-/* weight sum_b |X_b|_*, X_b the blocks of a series of images [image..., frames] as matrices (larmor_op_casorati), moved
- * by another shift at each apply, as above; |.|_* is the sum of the singular values.
- *
- * block   voxels, as of larmor_casorati_opts, or NULL.
- * Source  Zhang, Pauly and Levesque, Magn. Reson. Med. 73, 655 (2015). */
-LARMOR_API larmor_status larmor_prox_low_rank(larmor_device *dev, double weight, larmor_dtype dtype,
-                                              larmor_shape shape, const int64_t block[3], larmor_prox **p);
-
-/* weight sum_b |X_b|_* of matrices X_b: shape is [m, n, count], each matrix column by column. */
-LARMOR_API larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype,
-                                             larmor_shape shape, larmor_prox **p);
 
 typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
 
@@ -282,17 +243,22 @@ typedef struct larmor_regulariser_opts { /* zero means default */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);
-LARMOR_API larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r); /* one more reference; returns r */
-LARMOR_API void larmor_regulariser_free(larmor_regulariser *r);               /* NULL is fine */
+LARMOR_API void larmor_regulariser_free(larmor_regulariser *r); /* NULL is fine */
 
-/* What a regulariser of this name does by default: lambda of the one, max_iter and tol of the other struct; either may
- * be NULL. Errors: LARMOR_ERR_ARG for an unknown name. */
-LARMOR_API larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts,
-                                                     larmor_solve_opts *solve);
+enum { /* members of larmor_regulariser_opts that count for a regulariser */
+       LARMOR_TAKES_SERIES = 1,
+       LARMOR_NEEDS_SERIES = 2, /* no single images */
+       LARMOR_TAKES_TIME = 4,
+       LARMOR_TAKES_BLOCK = 8
+};
 
-/* The name and one-line description of regulariser i, or NULL past the last. */
-LARMOR_API const char *larmor_regulariser_name(int i);
-LARMOR_API const char *larmor_regulariser_help(int i);
+typedef struct larmor_regulariser_info {
+    const char *name, *help;
+    unsigned takes; /* a sum of those above */
+} larmor_regulariser_info;
+
+/* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
+LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
 /* What it is made of, for solvers of your own: the penalty of x is the least of weight g(K z) over all z with E z = x.
  * The parts belong to the regulariser. */

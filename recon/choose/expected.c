@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "recon/choose/choose.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 #define ROUGH 0.03 /* the weight of those steps, relative to the mean eigenvalue of A^H A */
 #define LEAST 0.1  /* the image's power relative to that of the noise in it, at least */

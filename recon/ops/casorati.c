@@ -3,10 +3,10 @@
 
 #include "core/op.h"
 #include "larmor/operators.h"
-#include "recon/frames.h"
+#include "recon/low_rank.h"
 
 typedef struct casorati {
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     int ndim; /* of an image */
     lmr_blocks cut;
 } casorati;
@@ -69,7 +69,7 @@ larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_
     if (!s) return LMR_NO_MEMORY();
     larmor_status st;
     LMR_OR(fail, set_blocks(s, shape, opts ? opts : &(larmor_casorati_opts){{0}, {0}}));
-    LMR_OR(fail, lmr_frames_kernels_of(dev, dtype, &s->kernels));
+    LMR_OR(fail, lmr_series_kernels_of(dev, dtype, &s->kernels));
     const int64_t *block = s->cut.block, *count = s->cut.count;
     const larmor_shape out = /* at most 2^3 times the image */
         LARMOR_SHAPE(block[0] * block[1] * block[2], s->cut.frames, count[0] * count[1] * count[2]);
@@ -78,14 +78,4 @@ larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dtype, larmor_
 fail:
     free(s);
     return st;
-}
-
-larmor_status larmor_op_casorati_shift(larmor_op *C, const int64_t shift[3])
-{
-    casorati *s = lmr_op_self(C, forward);
-    if (!s || !shift)
-        return LMR_FAIL(LARMOR_ERR_ARG, "casorati: got operator %s, expected one of larmor_op_casorati and a shift",
-                        C ? larmor_op_name(C) : "NULL");
-    set_shift(s, shift);
-    return LARMOR_OK;
 }

@@ -8,7 +8,7 @@
 #include "core/op.h"
 #include "core/parallel.h"
 #include "larmor/operators.h"
-#include "recon/frames.h"
+#include "recon/low_rank.h"
 #include "recon/inputs.h"
 
 typedef double _Complex number;
@@ -182,7 +182,7 @@ static larmor_status choose_segments(const fit *p, double bound, int *segments)
 
 typedef struct off_resonance {
     larmor_op *F;
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     int segments;
     double error, *tau; /* [segments] s */
     int64_t voxels, samples, times;
@@ -380,7 +380,7 @@ static larmor_status build(off_resonance *s, const larmor_array *field, const la
     number *b = NULL;
     int64_t *place = malloc((size_t)(s->samples + 1) * sizeof *place);
     larmor_status st = place ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_frames_kernels_of(larmor_op_device(s->F), larmor_op_dtype(s->F), &s->kernels);
+    if (!st) st = lmr_series_kernels_of(larmor_op_device(s->F), larmor_op_dtype(s->F), &s->kernels);
     if (!st) st = download("field map", field, &f);
     if (!st) st = download("array of times", times, &t);
     if (!st) st = find_times(s->samples, t, &p, place, &t0);

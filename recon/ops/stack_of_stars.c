@@ -7,8 +7,8 @@
 
 #include "larmor/operators.h"
 #include "nufft/options.h"
-#include "recon/frames.h"
 #include "recon/inputs.h"
+#include "recon/low_rank.h"
 
 /* ---- what a trajectory is made of ---- */
 
@@ -147,7 +147,7 @@ larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t nz, int *is
 
 typedef struct sheet { /* the partitions of one set of angles */
     int64_t partitions, readouts;
-    larmor_op *F;         /* [nx, ny, partitions batch] to [samples, readouts, partitions batch] */
+    larmor_op *F;         /* [nx, ny, partitions] to [samples, readouts, partitions] */
     larmor_array *plane;  /* int64 [partitions]: after the FFT along z */
     larmor_array *factor; /* [partitions]: what makes the FFT a centred one */
     larmor_array *column; /* int64 [readouts, partitions]: in the trajectory */
@@ -156,14 +156,14 @@ typedef struct sheet { /* the partitions of one set of angles */
 typedef struct stack {
     larmor_device *dev;
     larmor_dtype dtype;
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     const lmr_fft *fft;
     void *fft_plan;
     int sign;
     int64_t voxels, nz, batch, samples, readouts; /* voxels: of a plane */
     int64_t sheets;
     sheet *sheet;
-    larmor_array *spectrum;        /* [nz, voxels, batch] */
+    larmor_array *spectrum;        /* [nz, voxels] of one image of the batch at a time: partitions are enough to do */
     larmor_array *images, *values; /* room for the largest sheet */
 } stack;
 
@@ -182,29 +182,29 @@ static void destroy(void *self)
 }
 
 static larmor_status sheet_forward(stack *s, const sheet *h, const larmor_array *images, larmor_array *values,
-                                   larmor_array *y)
+                                   void *y)
 {
     void *ctx = s->dev->ctx;
-    LMR_TRY(s->kernels->planes(ctx, s->nz, s->voxels, h->partitions, s->batch, h->plane->data, h->factor->data,
+    LMR_TRY(s->kernels->planes(ctx, s->nz, s->voxels, h->partitions, 1, h->plane->data, h->factor->data,
                                s->spectrum->data, images->data));
     LMR_TRY(larmor_op_forward(h->F, images, values));
-    return s->kernels->deal(ctx, s->samples, h->readouts * h->partitions, s->readouts, s->batch, h->column->data,
-                            values->data, y->data);
+    return s->kernels->deal(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data,
+                            values->data, y);
 }
 
 static larmor_status sheet_adjoint(stack *s, const sheet *h, larmor_array *images, larmor_array *values,
-                                   const larmor_array *y)
+                                   const void *y)
 {
     void *ctx = s->dev->ctx;
-    LMR_TRY(s->kernels->collect(ctx, s->samples, h->readouts * h->partitions, s->readouts, s->batch, h->column->data,
-                                y->data, values->data));
+    LMR_TRY(s->kernels->collect(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data, y,
+                                values->data));
     LMR_TRY(larmor_op_adjoint(h->F, values, images));
-    return s->kernels->lines(ctx, s->nz, s->voxels, h->partitions, s->batch, h->plane->data, h->factor->data,
-                             images->data, s->spectrum->data);
+    return s->kernels->lines(ctx, s->nz, s->voxels, h->partitions, 1, h->plane->data, h->factor->data, images->data,
+                             s->spectrum->data);
 }
 
 /* Every sheet from the spectrum to its samples in `to`, or from its samples in `from` to the spectrum. */
-static larmor_status each_sheet(stack *s, const larmor_array *from, larmor_array *to)
+static larmor_status each_sheet(stack *s, const void *from, void *to)
 {
     for (int64_t i = 0; i < s->sheets; i++) {
         const sheet *h = &s->sheet[i];
@@ -222,19 +222,28 @@ static larmor_status each_sheet(stack *s, const larmor_array *from, larmor_array
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     stack *s = self;
-    LMR_TRY(
-        s->kernels->lines(s->dev->ctx, s->nz, s->voxels, s->nz, s->batch, NULL, NULL, x->data, s->spectrum->data));
-    LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, s->sign, s->spectrum->data));
-    return each_sheet(s, NULL, y);
+    const size_t size = larmor_dtype_size(s->dtype);
+    for (int64_t i = 0; i < s->batch; i++) {
+        const void *image = (const char *)x->data + (size_t)(i * s->voxels * s->nz) * size;
+        LMR_TRY(s->kernels->lines(s->dev->ctx, s->nz, s->voxels, s->nz, 1, NULL, NULL, image, s->spectrum->data));
+        LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, s->sign, s->spectrum->data));
+        LMR_TRY(each_sheet(s, NULL, (char *)y->data + (size_t)(i * s->samples * s->readouts) * size));
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     stack *s = self;
-    LMR_TRY(larmor_zero(s->spectrum)); /* partitions without readouts */
-    LMR_TRY(each_sheet(s, y, NULL));
-    LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, -s->sign, s->spectrum->data));
-    return s->kernels->planes(s->dev->ctx, s->nz, s->voxels, s->nz, s->batch, NULL, NULL, s->spectrum->data, x->data);
+    const size_t size = larmor_dtype_size(s->dtype);
+    for (int64_t i = 0; i < s->batch; i++) {
+        void *image = (char *)x->data + (size_t)(i * s->voxels * s->nz) * size;
+        LMR_TRY(larmor_zero(s->spectrum)); /* partitions without readouts */
+        LMR_TRY(each_sheet(s, (const char *)y->data + (size_t)(i * s->samples * s->readouts) * size, NULL));
+        LMR_TRY(s->fft->exec(s->dev->ctx, s->fft_plan, -s->sign, s->spectrum->data));
+        LMR_TRY(s->kernels->planes(s->dev->ctx, s->nz, s->voxels, s->nz, 1, NULL, NULL, s->spectrum->data, image));
+    }
+    return LARMOR_OK;
 }
 
 static const larmor_op_impl impl = {"stack of stars", forward, adjoint, NULL, destroy};
@@ -259,7 +268,7 @@ static larmor_status upload_factors(const stack *s, int64_t count, const int64_t
 static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t p, sheet *h)
 {
     larmor_nufft_opts o = *opts;
-    o.ndim = 2, o.modes[2] = 0, o.batch = h->partitions * s->batch;
+    o.ndim = 2, o.modes[2] = 0, o.batch = h->partitions;
     double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
     larmor_array *traj = NULL;
     larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
@@ -300,7 +309,7 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
 static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers *a)
 {
     int64_t images = 0, values = 0;
-    LMR_TRY(lmr_frames_kernels_of(s->dev, s->dtype, &s->kernels));
+    LMR_TRY(lmr_series_kernels_of(s->dev, s->dtype, &s->kernels));
     s->sheet = calloc((size_t)(a->sets + 1), sizeof *s->sheet);
     if (!s->sheet) return LMR_NO_MEMORY();
     s->sheets = a->sets;
@@ -310,10 +319,10 @@ static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers
         const int64_t out = larmor_shape_count(larmor_op_out_shape(s->sheet[i].F));
         images = in > images ? in : images, values = out > values ? out : values;
     }
-    LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(s->nz, s->voxels, s->batch), &s->spectrum));
+    LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(s->nz, s->voxels), &s->spectrum));
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(images), &s->images));
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(values), &s->values));
-    return s->fft->plan(s->dev->ctx, 1, (int64_t[3]){s->nz, 1, 1}, s->voxels * s->batch, &s->fft_plan);
+    return s->fft->plan(s->dev->ctx, 1, (int64_t[3]){s->nz, 1, 1}, s->voxels, &s->fft_plan);
 }
 
 /* Checked and with the defaults that are needed here; the rest is the NUFFT's. */

@@ -362,15 +362,3 @@ larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda,
 {
     return lmr_circulant_inverse(c, lambda, K, penalty, FLOOR, M);
 }
-
-larmor_status larmor_precondition_circulant(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
-                                            larmor_shape image, larmor_dtype dtype, double lambda, larmor_op **M)
-{
-    if (!M) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: M is NULL");
-    *M = NULL;
-    larmor_circulant *c;
-    LMR_TRY(larmor_circulant_create(maps, traj, weights, image, dtype, &c));
-    const larmor_status st = larmor_circulant_inverse(c, lambda, NULL, 0, M);
-    larmor_circulant_free(c);
-    return st;
-}

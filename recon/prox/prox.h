@@ -11,7 +11,4 @@
 larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
                              larmor_prox **p);
 
-/* shift[d] in 0 .. dim[d] - 1 for d < ndim <= 3, else 0: random, but the same for the same index. */
-void lmr_prox_shift(uint64_t index, int ndim, const int64_t *dim, int64_t shift[3]);
-
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "recon/prox/prox.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 /* ---- K: [x, v] to [grad x - v, E v] ---- */
 

@@ -1,6 +1,6 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/prox.h"
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 /* Where the differences go: every axis, of a series along time with a weight of its own, or not at all. */
 static int axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
@@ -33,6 +33,7 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 const lmr_regulariser_kind lmr_regulariser_tv = {
     .name = "tv",
     .help = "total variation: piecewise constant images",
+    .takes = LARMOR_TAKES_SERIES | LARMOR_TAKES_TIME,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -141,14 +141,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
             s->best_residual = s->residual, s->best_objective = s->objective;
             LMR_TRY(larmor_copy(x, s->best));
         }
-        const larmor_progress progress = {.iter = s->iters,
-                                          .max_iter = o->max_iter,
-                                          .residual = s->residual / s->rhs,
-                                          .objective = s->objective,
-                                          .seconds = lmr_seconds() - begin,
-                                          .x = x};
-        if (o->monitor && o->monitor(o->user, &progress))
-            return LMR_FAIL(LARMOR_STOPPED, "cg: stopped by the caller after %d iterations", s->iters);
+        LMR_TRY(lmr_run_tell("cg", o, s->iters, s->residual / s->rhs, s->objective, begin, x));
     }
     return LARMOR_OK;
 }
@@ -162,14 +155,11 @@ static larmor_status restore(state *s, larmor_array *x)
 
 static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_array *x, const larmor_solve_opts *o)
 {
-    if (!A || !b || !x) return LMR_FAIL(LARMOR_ERR_ARG, "cg: A, b and x are needed");
-    if (o->max_iter < 0) return LMR_FAIL(LARMOR_ERR_ARG, "cg: max_iter is %d, expected at least 0", o->max_iter);
-    if (!(o->lambda >= 0) || !isfinite(o->lambda))
-        return LMR_FAIL(LARMOR_ERR_ARG, "cg: lambda is %g, expected a finite number >= 0", o->lambda);
+    LMR_TRY(lmr_run_check("cg", A, b, x, o));
     if (!(o->error >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
     if (o->error > 0 && !o->judge && !o->precondition)
         return LMR_FAIL(LARMOR_ERR_ARG, "cg: error needs judge or precondition");
-    return isnan(o->tol) ? LMR_FAIL(LARMOR_ERR_ARG, "cg: tol is not a number") : LARMOR_OK;
+    return LARMOR_OK;
 }
 
 static void fill_report(const state *s, double begin, larmor_report *report)

@@ -2,7 +2,7 @@
 #ifndef LMR_REGULARISED_H
 #define LMR_REGULARISED_H
 
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 #include "recon/solve/admm.h"
 
 /* The solver works on z, the caller sees images x = E z. */

@@ -172,6 +172,20 @@ larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objectiv
     return keep(run, x);
 }
 
+larmor_status lmr_run_tell(const char *name, const larmor_solve_opts *o, int iters, double residual, double objective,
+                           double begin, const larmor_array *x)
+{
+    const larmor_progress progress = {.iter = iters,
+                                      .max_iter = o->max_iter,
+                                      .residual = residual,
+                                      .objective = objective,
+                                      .seconds = lmr_seconds() - begin,
+                                      .x = x};
+    if (o->monitor && o->monitor(o->user, &progress))
+        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", name, iters);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective)
 {
     run->iters++, run->residual = residual, run->objective = objective;
@@ -181,15 +195,7 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
                         "positive, or not that of its forward map",
                         run->name, objective, run->iters, run->best_objective);
     if (objective <= run->best_objective) LMR_TRY(keep(run, x));
-    const larmor_progress progress = {.iter = run->iters,
-                                      .max_iter = run->o.max_iter,
-                                      .residual = residual,
-                                      .objective = objective,
-                                      .seconds = lmr_seconds() - run->begin,
-                                      .x = x};
-    if (run->o.monitor && run->o.monitor(run->o.user, &progress))
-        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", run->name, run->iters);
-    return LARMOR_OK;
+    return lmr_run_tell(run->name, &run->o, run->iters, residual, objective, run->begin, x);
 }
 
 int lmr_run_done(const lmr_run *run)

@@ -1,7 +1,7 @@
 /* Lines along x at the integers of y (and z, outermost). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 /* Which lines of a matrix are there: the options with their defaults, for y and z. */
 typedef struct pattern {
@@ -95,8 +95,7 @@ static int64_t fill_pattern(const lmr_traj_plan *plan, double *k)
 
 static larmor_status size(lmr_traj_plan *plan)
 {
-    int64_t *n = plan->opts.matrix;
-    if (!n[2]) n[2] = 1;
+    const int64_t *n = plan->opts.matrix;
     plan->nd = n[2] > 1 ? 3 : 2;
     const int64_t lines = n[1] * n[2];
     if (!plan->samples) plan->samples = n[0];
@@ -130,7 +129,11 @@ static void fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_cartesian = {
-    "cartesian",
-    "2D or 3D lines along x (matrix X[,Y[,Z]]; readouts, samples, undersampling; acceleration, calibration, partial "
-    "Fourier)",
-    size, fill};
+    .info = {.name = "cartesian",
+             .help = "2D or 3D lines along x (matrix X[,Y[,Z]]; readouts, samples, undersampling; acceleration, "
+                     "calibration-lines, partial-fourier)",
+             .header = "cartesian",
+             .lines = 1},
+    .size = size,
+    .fill = fill,
+};

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "core/parallel.h"
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k)
 {
@@ -57,9 +57,13 @@ static void radial_fill(const lmr_traj_plan *plan, double *k)
     }
 }
 
-const lmr_traj lmr_traj_radial = {"radial",
-                                  "2D spokes, uniform over pi (matrix X[,Y]; readouts, samples, undersampling)",
-                                  radial_size, radial_fill};
+const lmr_traj lmr_traj_radial = {
+    .info = {.name = "radial",
+             .help = "2D spokes, uniform over pi (matrix X[,Y]; readouts, samples, undersampling)",
+             .header = "radial"},
+    .size = radial_size,
+    .fill = radial_fill,
+};
 
 static larmor_status golden_size(lmr_traj_plan *plan)
 {
@@ -76,15 +80,20 @@ static void golden_fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_golden = {
-    "golden", "2D spokes, golden angle or tiny golden angles (matrix X[,Y]; readouts, samples, tiny, undersampling)",
-    golden_size, golden_fill};
+    .info = {.name = "golden",
+             .help = "2D spokes, golden angle or tiny golden angles (matrix X[,Y]; readouts, samples, tiny, "
+                     "undersampling)",
+             .header = "goldenangle"},
+    .size = golden_size,
+    .fill = golden_fill,
+};
 
 /* Neighbours 1/FOV apart at the rim: a spoke for each unit of area of the half sphere of radius N / 2. */
 static larmor_status koosh_size(lmr_traj_plan *plan)
 {
-    int64_t *n = plan->opts.matrix, most;
+    const int64_t *n = plan->opts.matrix;
+    int64_t most;
     plan->nd = 3;
-    if (!n[2]) n[2] = n[0];
     if (n[2] == 1)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "traj: koosh got matrix %lld x %lld x 1, expected three dimensions; use golden",
@@ -112,5 +121,11 @@ static void koosh_fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_koosh = {
-    "koosh", "3D spokes over the half sphere, golden means (matrix X[,Y,Z]; readouts, samples, undersampling)",
-    koosh_size, koosh_fill};
+    .info = {.name = "koosh",
+             .help =
+                 "3D spokes over the half sphere, golden means (matrix X[,Y,Z]; readouts, samples, undersampling)",
+             .header = "radial",
+             .solid = 1},
+    .size = koosh_size,
+    .fill = koosh_fill,
+};

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 typedef struct arm {
     double radius, twist, density; /* |dk/du| = radius sqrt(1 + (twist u^(1/density))^2) */
@@ -95,5 +95,10 @@ static void fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_spiral = {
-    "spiral", "2D spiral arms from the centre (matrix X[,Y]; readouts: arms, samples, density, undersampling)", size,
-    fill};
+    .info = {.name = "spiral",
+             .help = "2D spiral arms from the centre (matrix X[,Y]; readouts: arms, samples, density: 1 is "
+                     "Archimedean, more is denser in the centre, undersampling)",
+             .header = "spiral"},
+    .size = size,
+    .fill = fill,
+};

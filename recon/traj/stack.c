@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "core/parallel.h"
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 static int64_t spokes(const lmr_traj_plan *plan)
 {
@@ -12,8 +12,7 @@ static int64_t spokes(const lmr_traj_plan *plan)
 
 static larmor_status size(lmr_traj_plan *plan)
 {
-    int64_t *n = plan->opts.matrix;
-    if (!n[2]) n[2] = 1;
+    const int64_t *n = plan->opts.matrix;
     plan->nd = n[2] > 1 ? 3 : 2;
     if (!plan->samples) plan->samples = 2 * n[0];
     if (!plan->readouts)
@@ -27,7 +26,8 @@ static void fill_readout(void *self, int64_t j)
 {
     const lmr_traj_filling *filling = self;
     const lmr_traj_plan *plan = filling->plan;
-    const double angle = lmr_traj_golden_angle(plan->opts.first + j % spokes(plan), plan->opts.tiny);
+    const int64_t first = plan->opts.first / plan->opts.matrix[2];
+    const double angle = lmr_traj_golden_angle(first + j % spokes(plan), plan->opts.tiny);
     double *line = filling->k + plan->nd * plan->samples * j;
     lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle), 0}, line);
     if (plan->nd == 2) return;
@@ -41,7 +41,11 @@ static void fill(const lmr_traj_plan *plan, double *k)
 }
 
 const lmr_traj lmr_traj_stars = {
-    "stars",
-    "3D stack of golden-angle stars (matrix X,Y,Z; readouts: spokes of each partition, samples, tiny, "
-    "undersampling)",
-    size, fill};
+    .info = {.name = "stars",
+             .help =
+                 "3D stack of golden-angle stars (matrix X,Y,Z; readouts: spokes of each partition, samples, tiny, "
+                 "undersampling)",
+             .header = "goldenangle"},
+    .size = size,
+    .fill = fill,
+};

@@ -145,7 +145,8 @@ static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
         for (int d = 0; d < 3; d++) assert_true(got.fov_mm[d] == meta.fov_mm[d]);
         larmor_array_free(read);
         assert_ok(larmor_output_open(in_folder("maps.nii"), 1, &out));
-        assert_refused(larmor_maps_save(out, maps, NULL), LARMOR_ERR_ARG, "maps go to .cfl, .npy or .h5 files, not");
+        assert_refused(larmor_maps_save(out, maps, NULL), LARMOR_ERR_ARG,
+                       "maps cannot be written to .nii files; use one of .cfl, .npy, .h5");
         larmor_output_free(out);
         larmor_array_free(maps);
     }
@@ -233,6 +234,73 @@ static void magnitude_is_written_if_asked(void **state)
     larmor_array_free(x);
 }
 
+/* ---- every format of the table ---- */
+
+/* "image" and the suffix; valid until the next call. */
+static const char *path_of(larmor_format_info info)
+{
+    static char name[40];
+    snprintf(name, sizeof name, "image%s", info.suffix);
+    return in_folder(name);
+}
+
+static void every_format_writes_images_and_reads_what_it_wrote(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(6, 5), 4), *y;
+    float *v = values_of(x);
+    larmor_format_info info;
+    int count = 0, files = 0;
+    for (; (info = larmor_format_entry(count)).suffix; count++) {
+        larmor_output *out;
+        assert_true(info.suffix[0] == '.' && strlen(info.name) > 2);
+        assert_string_equal(larmor_format_of(path_of(info)).suffix, info.suffix);
+        assert_ok(larmor_output_open(path_of(info), 0, &out));
+        assert_ok(larmor_image_write(out, &(larmor_image){.data = x}, 1, NULL));
+        larmor_output_free(out);
+        assert_true(files_in_folder() > files); /* the file, and for some a header beside it; nothing temporary */
+        files = files_in_folder();
+        if (!info.reads) {
+            assert_refused(larmor_image_read(path_of(info), dev, &y), LARMOR_ERR_ARG, "no format that can be read");
+            continue;
+        }
+        assert_ok(larmor_image_read(path_of(info), dev, &y));
+        assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5)));
+        const int step = larmor_array_dtype(y) == LARMOR_C64 ? 2 : 1;
+        float *got = values_of(y);
+        for (int i = 0; i < 30; i++) assert_true(got[step * i] == v[i]);
+        free(got);
+        larmor_array_free(y);
+    }
+    assert_true(count >= 6);
+    assert_null(larmor_format_entry(-1).suffix);
+    assert_null(larmor_format_of("image").suffix);
+    assert_null(larmor_format_of(".npy").suffix);
+    free(v);
+    larmor_array_free(x);
+}
+
+static void every_format_saves_arrays_bit_for_bit_or_refuses_them(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(3, 4, 1, 2), 4), *y;
+    larmor_format_info info;
+    for (int i = 0; (info = larmor_format_entry(i)).suffix; i++) {
+        larmor_output *out;
+        assert_ok(larmor_output_open(path_of(info), 0, &out));
+        if (info.saves) {
+            assert_ok(larmor_array_save(out, x));
+            assert_ok(larmor_image_read(path_of(info), dev, &y));
+            assert_same(x, y);
+            larmor_array_free(y);
+        } else {
+            assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "use one of .cfl, .npy");
+        }
+        larmor_output_free(out);
+    }
+    larmor_array_free(x);
+}
+
 static void images_that_do_not_fit_together_are_refused(void **state)
 {
     (void)state;
@@ -248,7 +316,8 @@ static void images_that_do_not_fit_together_are_refused(void **state)
     assert_refused(larmor_image_write(out, types, 2, NULL), LARMOR_ERR_SHAPE, "image 2 is f32 [4, 4] on");
     assert_refused(larmor_image_write(out, one, 1, NULL), LARMOR_ERR_SHAPE, "expected [nx, ny] or [nx, ny, nz]");
     assert_refused(larmor_image_write(out, one, 0, NULL), LARMOR_ERR_ARG, "no image to write");
-    assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG, "arrays go to .cfl or .npy files, not .h5");
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_ARG,
+                   "arrays cannot be written to .h5 files; use one of .cfl, .npy");
     assert_refused(larmor_image_write(out, types, 1, &(larmor_write_opts){.notes = {.count = 1}}), LARMOR_ERR_ARG,
                    "keys or values");
     larmor_output_free(out);
@@ -283,6 +352,8 @@ int main(void)
         IN_FOLDER(trailing_ones_are_dropped),
         IN_FOLDER(several_images_are_stacked_last),
         IN_FOLDER(magnitude_is_written_if_asked),
+        IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote),
+        IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them),
         IN_FOLDER(images_that_do_not_fit_together_are_refused),
         IN_FOLDER(formats_without_geometry_have_unit_voxels),
     };

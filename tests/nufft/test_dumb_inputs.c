@@ -266,7 +266,6 @@ static void nulls_are_refused_and_freed(void **state)
     const larmor_nufft_opts some = {.type = 1, .ndim = 1, .modes = {8}};
     assert_refused(larmor_nufft_memory(dev, &some, 1, NULL), LARMOR_ERR_ARG, "bytes is NULL");
     assert_refused(larmor_nufft_memory(dev, NULL, 1, &bytes), LARMOR_ERR_ARG, "a device, options and a number");
-    assert_refused(larmor_toeplitz_memory(dev, &some, 1, NULL), LARMOR_ERR_ARG, "bytes is NULL");
     assert_refused(larmor_nufft_least_tol(dev, &some, NULL), LARMOR_ERR_ARG, "tol is NULL");
     assert_refused(larmor_nufft_least_tol(NULL, &some, &tol), LARMOR_ERR_ARG, "a device and options are needed");
     assert_int_equal(larmor_nufft_describe(NULL).width, 0);

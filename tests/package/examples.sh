@@ -131,6 +131,14 @@ for built in "$work/by_cmake" "$work/examples"; do
     expect "$work/echoes.out" "adjoint error" 1e-5
     expect "$work/echoes.out" "water NRMSE" 0.11
     expect "$work/echoes.out" "fat NRMSE" 0.04
+    run "$built" spiral
+    expect "$work/spiral.out" "with field and weights NRMSE" 0.105
+    ! at_most "$work/spiral.out" "with the field NRMSE" 0.15 || fail "spiral: weights are worth nothing"
+    ! at_most "$work/spiral.out" "without the field NRMSE" 0.4 || fail "spiral: the field does no harm"
+    run "$built" pulse
+    expect "$work/pulse.out" "not negative, shepp-logan NRMSE" 0.175
+    expect "$work/pulse.out" "not negative, disc NRMSE" 0.08
+    ! at_most "$work/pulse.out" "conjugate gradients, disc NRMSE" 0.2 || fail "pulse: the set is worth nothing"
     run "$built" spectrum
     expect "$work/spectrum.out" "period" 0.56682
     ! at_most "$work/spectrum.out" "period" 0.56662 || fail "spectrum: the period is too short"

@@ -12,7 +12,7 @@ static void options_that_make_no_sense_are_refused(void **state)
         {OPTS(.method = "sense"), "method \"sense\", expected cg, grid or the name of a regulariser"},
         {OPTS(.no_maps = 1), "--maps none: only --method grid works without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "maps are given, but not to be used"},
-        {OPTS(.joint = 1), "joint is for tv and llr, the method is cg"},
+        {OPTS(.joint = 1), "joint is for penalties of series, the method is cg"},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
         {OPTS(.tol = NAN), "tol is nan"},
         {OPTS(.lambda = -1), "lambda is -1"},

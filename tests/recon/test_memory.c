@@ -100,12 +100,29 @@ static double *koosh_points(double extent, int64_t n, int64_t spokes)
     return k;
 }
 
-static scan scan_of(larmor_shape image, int64_t samples, int64_t readouts, int64_t coils, larmor_dtype dtype)
+/* Spokes in partitions along z, which follow each other, [3, n, spokes]. */
+static double *stack_points(larmor_shape image, int64_t n, int64_t spokes)
+{
+    const int64_t nz = image.dim[2];
+    double *k = malloc((size_t)(3 * n * spokes) * sizeof *k);
+    assert_non_null(k);
+    for (int64_t j = 0; j < n * spokes; j++) {
+        const double angle = 2.399963 * (double)(j / n / nz),
+                     t = (double)image.dim[0] * ((double)(j % n) / (double)n - 0.5);
+        k[3 * j] = t * cos(angle), k[3 * j + 1] = t * sin(angle), k[3 * j + 2] = (double)(j / n % nz - nz / 2);
+    }
+    return k;
+}
+
+static scan scan_of(larmor_shape image, int64_t samples, int64_t readouts, int64_t coils, larmor_dtype dtype,
+                    int is_stack)
 {
     const int64_t m = samples * readouts;
     scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
     const double extent = (double)image.dim[0];
-    double *k = image.ndim == 2 ? radial_points(extent, samples, readouts) : koosh_points(extent, samples, readouts);
+    double *k = image.ndim == 2 ? radial_points(extent, samples, readouts)
+                : is_stack      ? stack_points(image, samples, readouts)
+                                : koosh_points(extent, samples, readouts);
     s.traj = real_array(LARMOR_SHAPE(image.ndim, samples, readouts), k);
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), &s.weights));
     assert_ok(larmor_fill(s.weights, 1));
@@ -128,19 +145,22 @@ static const struct {
     int ndim;
     int64_t image[3], samples, readouts, coils;
     larmor_dtype dtype;
+    int is_stack; /* which the estimate does not know of: it is that of the volume */
 } cases[] = {
-    {"2D", 2, {96, 96, 1}, 192, 150, 12, LARMOR_C64},
-    {"2D in double", 2, {128, 96, 1}, 256, 100, 5, LARMOR_C128},
-    {"2D, one coil", 2, {256, 256, 1}, 512, 402, 1, LARMOR_C64},
-    {"2D, few samples", 2, {128, 128, 1}, 128, 4, 4, LARMOR_C64},
-    {"3D", 3, {32, 32, 36}, 64, 800, 4, LARMOR_C64},
+    {"2D", 2, {96, 96, 1}, 192, 150, 12, LARMOR_C64, 0},
+    {"2D in double", 2, {128, 96, 1}, 256, 100, 5, LARMOR_C128, 0},
+    {"2D, one coil", 2, {256, 256, 1}, 512, 402, 1, LARMOR_C64, 0},
+    {"2D, few samples", 2, {128, 128, 1}, 128, 4, 4, LARMOR_C64, 0},
+    {"3D", 3, {32, 32, 36}, 64, 800, 4, LARMOR_C64, 0},
+    {"3D, a stack", 3, {48, 48, 16}, 96, 1200, 4, LARMOR_C64, 1},
+    {"3D, a stack of few spokes", 3, {48, 48, 16}, 96, 64, 4, LARMOR_C64, 1},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 static scan scan_case(int i)
 {
     return scan_of(larmor_shape_of(cases[i].ndim, cases[i].image), cases[i].samples, cases[i].readouts,
-                   cases[i].coils, cases[i].dtype);
+                   cases[i].coils, cases[i].dtype, cases[i].is_stack);
 }
 
 /* ---- the estimates ---- */
@@ -164,7 +184,7 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
         assert_ok(larmor_op_sense(s.maps, &opts, &A));
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
-        expect_estimate(cases[c / 12].name, estimate, 0, 2.5);
+        expect_estimate(cases[c / 12].name, estimate, 0, cases[c / 12].is_stack ? 10 : 2.5);
         larmor_op_free(A), larmor_array_free(x), larmor_array_free(z);
         free_scan(&s);
     }
@@ -189,7 +209,7 @@ static void several_sets_of_maps_are_in_the_estimate(void **state)
         assert_ok(larmor_op_sense(maps, &opts, &A));
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
-        expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
+        expect_estimate(cases[c / 4].name, estimate, 0, cases[c / 4].is_stack ? 10 : 2.5);
         larmor_op_free(A), larmor_array_free(maps), larmor_array_free(x), larmor_array_free(z);
         free_scan(&s);
     }

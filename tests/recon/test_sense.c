@@ -144,6 +144,53 @@ static void it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils(
     free_scan(&s);
 }
 
+/* Of three trajectories that differ in kz alone: partitions with the same angles, with their own, and none. On a
+ * processor the first two go by planes; all are the NUFFT in 3D within the tolerance. */
+static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
+{
+    (void)state;
+    enum { NZ = 4, SPOKES = 5, ALL = NZ * SPOKES };
+    const larmor_shape image = LARMOR_SHAPE(10, 8, NZ);
+    const larmor_nufft_opts nufft = {.ndim = 3, .modes = {10, 8, NZ}, .batch = COILS, .dtype = LARMOR_C128};
+    cplx *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
+    larmor_array *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    larmor_array *x = complex_array(LARMOR_C128, image, values);
+    for (int t = 0; t < 3; t++) {
+        double k[ALL][SAMPLES][3];
+        for (int j = 0; j < ALL; j++)
+            for (int i = 0; i < SAMPLES; i++) {
+                const double angle = 1.9 * (j / NZ) + (t ? j % NZ : 0), r = 8.0 * i / SAMPLES - 4;
+                k[j][i][0] = r * cos(angle), k[j][i][1] = r * sin(angle);
+                k[j][i][2] = j % NZ - NZ / 2 + (t == 2 && j == 7 ? 0.25 : 0);
+            }
+        larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, ALL), &k[0][0][0]);
+        larmor_op *A, *S, *F[2] = {NULL, NULL}, *chain;
+        larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
+        assert_ok(larmor_op_sense(m, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-6, .toeplitz = -1}, &A));
+        assert_ok(larmor_op_forward(A, x, y));
+        cplx *got = values_of(y);
+        assert_ok(larmor_op_coils(m, &S));
+        larmor_nufft_opts opts = nufft;
+        opts.tol = 1e-6;
+        assert_ok(larmor_op_nufft(dev, &opts, traj, &F[0]));
+        if (t < 2) assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &F[1]));
+        const int planes = t < 2 && !strncmp(larmor_device_spec(dev), "cpu", 3);
+        for (int i = 0; i < 2 && F[i]; i++) {
+            assert_ok(larmor_op_chain(F[i], S, &chain));
+            assert_ok(larmor_op_forward(chain, x, y));
+            cplx *expected = values_of(y);
+            assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
+            assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
+            free(expected);
+            larmor_op_free(chain), larmor_op_free(F[i]);
+        }
+        free(got);
+        larmor_op_free(S), larmor_op_free(A), larmor_array_free(y), larmor_array_free(traj);
+    }
+    larmor_array_free(x), larmor_array_free(m);
+    free(values), free(maps);
+}
+
 static void toeplitz_is_chosen_where_it_pays(void **state)
 {
     (void)state;
@@ -479,6 +526,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_adjoint_is_exact),
     cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
     cmocka_unit_test(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils),
+    cmocka_unit_test(partitions_go_by_planes_and_the_rest_by_the_volume),
     cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
     cmocka_unit_test(what_is_timed_is_adjoint_of_forward_still),
     cmocka_unit_test(what_may_be_timed_is_in_the_estimate_of_memory),

@@ -45,7 +45,7 @@ static void the_stars_of_a_stack_go_on(void **state)
     enum { SPOKES = 7, NZ = 3, SAMPLES = 8 };
     larmor_shape s;
     double *stack = make("stars", (larmor_traj_opts){.matrix = {8, 8, NZ}, .samples = SAMPLES, .readouts = SPOKES},
-                         2 * SPOKES, &s);
+                         2 * SPOKES * NZ, &s);
     double *star =
         make("golden", (larmor_traj_opts){.matrix = {8}, .samples = SAMPLES, .readouts = SPOKES}, 2 * SPOKES, &s);
     for (int i = 0; i < SAMPLES * SPOKES * NZ; i++)

@@ -1,14 +1,13 @@
-/* What a regulariser is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_REGULARISER_TABLE_H
-#define LMR_REGULARISER_TABLE_H
-
-#include <stdatomic.h>
+/* What a regulariser is: a row of the table in regulariser.c. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_REGULARISER_H
+#define LMR_REGULARISER_H
 
 #include "core/array.h"
 #include "larmor/solve.h"
 
 typedef struct lmr_regulariser_kind {
     const char *name, *help;
+    unsigned takes;     /* as in larmor_regulariser_info */
     double lambda, tol; /* defaults */
     int max_iter;
     double penalty;   /* the first one of larmor_admm, in units of the largest eigenvalue of A^H A */
@@ -29,10 +28,6 @@ struct larmor_regulariser {
     larmor_penalty penalty;
     double fixed;  /* the absolute weight to take instead of lambda, or 0 */
     double weight; /* the absolute one of the last run */
-    atomic_int refs;
 };
-
-extern const lmr_regulariser_kind lmr_regulariser_tv, lmr_regulariser_tgv, lmr_regulariser_wavelet,
-    lmr_regulariser_llr;
 
 #endif

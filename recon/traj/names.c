@@ -1,26 +1,31 @@
 /* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/traj/table.h"
+#include "recon/traj/traj.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/names.h"
 
-static const lmr_traj *const table[] = {
-    &lmr_traj_radial, &lmr_traj_golden, &lmr_traj_spiral, &lmr_traj_stars, &lmr_traj_koosh, &lmr_traj_cartesian,
-};
+/* A new trajectory is a line here and a file in this folder that defines lmr_traj_<name>. */
+#define TRAJECTORIES(X)                                                                                              \
+    X(radial)                                                                                                        \
+    X(golden)                                                                                                        \
+    X(spiral)                                                                                                        \
+    X(stars)                                                                                                         \
+    X(koosh)                                                                                                         \
+    X(cartesian)
+
+#define DECLARE(name) extern const lmr_traj lmr_traj_##name;
+#define ROW(name) &lmr_traj_##name,
+TRAJECTORIES(DECLARE)
+static const lmr_traj *const table[] = {TRAJECTORIES(ROW)};
 enum { COUNT = sizeof table / sizeof *table };
 
-const char *larmor_traj_name(int i)
+larmor_traj_info larmor_traj_entry(int i)
 {
-    return i >= 0 && i < COUNT ? table[i]->name : NULL;
-}
-
-const char *larmor_traj_help(int i)
-{
-    return i >= 0 && i < COUNT ? table[i]->help : NULL;
+    return i >= 0 && i < COUNT ? table[i]->info : (larmor_traj_info){.name = NULL};
 }
 
 larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts)
@@ -81,29 +86,17 @@ static larmor_status check_pattern(const lmr_traj *kind, const larmor_traj_opts 
     if (o->partial_fourier != 0 && !(o->partial_fourier > 0.5 && o->partial_fourier <= 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: got a partial Fourier factor of %g, expected more than 1/2, at most 1",
                         o->partial_fourier);
-    if (kind != &lmr_traj_cartesian && lmr_traj_has_pattern(o))
+    if (!kind->info.lines && lmr_traj_has_pattern(o))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "traj: %s got acceleration, calibration lines or partial Fourier, which are for cartesian; "
                         "use undersampling",
-                        kind->name);
+                        kind->info.name);
     return LARMOR_OK;
 }
 
-static const lmr_traj *find(const char *name)
+static const char *name_at(int i)
 {
-    for (int i = 0; i < COUNT; i++)
-        if (name && !strcmp(name, table[i]->name)) return table[i];
-    return NULL;
-}
-
-static larmor_status unknown(const char *name)
-{
-    char known[256] = "";
-    for (int i = 0; i < COUNT; i++) {
-        if (i) strncat(known, i + 1 < COUNT ? ", " : " or ", sizeof known - strlen(known) - 1);
-        strncat(known, table[i]->name, sizeof known - strlen(known) - 1);
-    }
-    return LMR_FAIL(LARMOR_ERR_ARG, "traj: got \"%s\", expected %s", name ? name : "(null)", known);
+    return larmor_traj_entry(i).name;
 }
 
 larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
@@ -111,8 +104,9 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
 {
     LMR_NEED(traj);
     *traj = NULL;
-    const lmr_traj *kind = find(name);
-    if (!kind) return unknown(name);
+    int entry;
+    LMR_TRY(lmr_find_name("traj", name, name_at, &entry));
+    const lmr_traj *kind = table[entry];
     if (!opts) return LMR_FAIL(LARMOR_ERR_ARG, "traj: got no options, expected at least the matrix");
     LMR_TRY(check(opts));
     LMR_TRY(check_pattern(kind, opts));
@@ -121,6 +115,7 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     if (plan.opts.density == 0) plan.opts.density = 1;
     if (plan.opts.undersampling == 0) plan.opts.undersampling = 1;
     if (!plan.opts.matrix[1]) plan.opts.matrix[1] = plan.opts.matrix[0];
+    if (!plan.opts.matrix[2]) plan.opts.matrix[2] = kind->info.solid ? plan.opts.matrix[0] : 1;
     LMR_TRY(kind->size(&plan));
 
     larmor_array *out;

@@ -1,8 +1,8 @@
 /* Where a voxel goes when an image is cut into blocks: alike on every device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_MATH_FRAMES_H
-#define LMR_RECON_MATH_FRAMES_H
+#ifndef LMR_RECON_MATH_SERIES_H
+#define LMR_RECON_MATH_SERIES_H
 
-#include "recon/kernels_frames.h"
+#include "recon/kernels_series.h"
 #include "recon/math.h"
 
 /* The voxel of the image that is voxel `v` of block `b`, or -1 beyond the image. */

@@ -1,6 +1,6 @@
-/* What a trajectory is: a row of the table. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_TRAJ_TABLE_H
-#define LMR_TRAJ_TABLE_H
+/* What a trajectory is: a row of the table in names.c. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_TRAJ_H
+#define LMR_TRAJ_H
 
 #include "core/status.h"
 #include "larmor/recon.h"
@@ -21,17 +21,14 @@ typedef struct lmr_traj_filling {
 } lmr_traj_filling;
 
 typedef struct lmr_traj {
-    const char *name, *help;
+    larmor_traj_info info;
     /* nd, samples and readouts from the options, where plan's are still 0 */
     larmor_status (*size)(lmr_traj_plan *plan);
     /* all points, k [nd, samples, readouts] */
     void (*fill)(const lmr_traj_plan *plan, double *k);
 } lmr_traj;
 
-extern const lmr_traj lmr_traj_radial, lmr_traj_golden, lmr_traj_spiral, lmr_traj_stars, lmr_traj_koosh,
-    lmr_traj_cartesian;
-
-/* ---- for several of them (table.c) ---- */
+/* ---- for several of them (names.c, radial.c) ---- */
 
 /* count / undersampling rounded up, at least 1; LARMOR_ERR_ARG if it is out of range. */
 larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts);

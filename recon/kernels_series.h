@@ -1,12 +1,12 @@
 /* What operators on many images, and off-resonance, need from a device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_KERNELS_FRAMES_H
-#define LMR_RECON_KERNELS_FRAMES_H
+#ifndef LMR_RECON_KERNELS_SERIES_H
+#define LMR_RECON_KERNELS_SERIES_H
 
 #include <stdint.h>
 
 #include "larmor/status.h"
 
-#define LMR_FRAMES_ABI 1
+#define LMR_SERIES_ABI 1
 
 /* How an image of frames is cut into blocks: block (0, 0, 0) begins at voxel `shift` of an image that continues
  * around its edges; the last block of a dimension may reach past the image. */
@@ -19,7 +19,7 @@ typedef struct lmr_blocks {
 /* One table per precision, as in recon/kernels.h: arrays are on the device, complex ones are pairs of the table's
  * precision where nothing else is said, outputs never alias inputs, sums have an order that depends on sizes alone.
  * Indices are distinct. */
-typedef struct lmr_frames_kernels {
+typedef struct lmr_series_kernels {
     /* ---- blocks of low rank ---- */
 
     /* y [prod(block), frames, prod(count)] <- x [dim..., frames]; 0 beyond the image. */
@@ -61,8 +61,8 @@ typedef struct lmr_frames_kernels {
      * may repeat. */
     larmor_status (*weigh)(void *ctx, int64_t m, int64_t batch, const int64_t *index, const void *b, int conj,
                            int add, const void *x, void *y);
-} lmr_frames_kernels;
+} lmr_series_kernels;
 
-extern const lmr_frames_kernels lmr_cpu_frames_f32, lmr_cpu_frames_f64;
+extern const lmr_series_kernels lmr_cpu_series_f32, lmr_cpu_series_f64;
 
 #endif

@@ -1,6 +1,6 @@
 /* Blocks of low rank, stacks and off-resonance on the GPU. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/cuda/recon.cuh"
-#include "recon/math_frames.h"
+#include "recon/math_series.h"
 
 namespace
 {
@@ -321,7 +321,7 @@ template <typename T> larmor_status weigh(void *ctx, int64_t m, int64_t batch, c
     return LARMOR_OK;
 }
 
-template <typename T> constexpr lmr_frames_kernels kernels = {
+template <typename T> constexpr lmr_series_kernels kernels = {
     .blocks = cut_blocks<T>,
     .unblocks = unblocks<T>,
     .gram = gram<T>,
@@ -335,6 +335,6 @@ template <typename T> constexpr lmr_frames_kernels kernels = {
     .weigh = weigh<T>,
 };
 
-const lmr_cuda_table table("frames", LMR_FRAMES_ABI, &kernels<float>, &kernels<double>);
+const lmr_cuda_table table("series", LMR_SERIES_ABI, &kernels<float>, &kernels<double>);
 
 } // namespace

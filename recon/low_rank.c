@@ -1,13 +1,13 @@
 /* Stacks of matrices of low rank, and the kernels for many images. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/frames.h"
+#include "recon/low_rank.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_frames_kernels **kernels)
+larmor_status lmr_series_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_series_kernels **kernels)
 {
-    *kernels = LMR_KERNELS(dev, frames, LMR_FRAMES_ABI, lmr_precision(dtype));
+    *kernels = LMR_KERNELS(dev, series, LMR_SERIES_ABI, lmr_precision(dtype));
     if (*kernels) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: %s has no kernels for series of images; use cpu",
                     larmor_device_spec(dev));
@@ -29,9 +29,9 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
 /* Eigenvalues w [s, count] and vectors g [s, s, count] of the smaller Gram matrices of x. */
 static larmor_status decompose(const larmor_array *x, int left, larmor_array **g, larmor_array **w)
 {
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     const int64_t m = x->shape.dim[0], n = x->shape.dim[1], count = x->shape.dim[2], s = left ? m : n;
-    LMR_TRY(lmr_frames_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(lmr_series_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(s, s, count), g));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_F64, LARMOR_SHAPE(s, count), w));
     LMR_TRY(kernels->gram(x->dev->ctx, m, n, count, left, x->data, (*g)->data));
@@ -50,7 +50,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     const int left = m < n;
     if (!larmor_array_count(x)) return LARMOR_OK;
     if (t == 0 && !sum) return y ? larmor_copy(x, y) : LARMOR_OK;
-    const lmr_frames_kernels *kernels;
+    const lmr_series_kernels *kernels;
     larmor_array *g = NULL, *w = NULL, *p = NULL;
     larmor_status st;
     LMR_OR(done, decompose(x, left, &g, &w));
@@ -60,7 +60,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
         st = larmor_copy(x, y);
         goto done;
     }
-    LMR_OR(done, lmr_frames_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_OR(done, lmr_series_kernels_of(x->dev, x->dtype, &kernels));
     LMR_OR(done, larmor_array_create(x->dev, x->dtype, g->shape, &p));
     LMR_OR(done, kernels->project(x->dev->ctx, s, count, t, g->data, w->data, p->data));
     if (left)

@@ -1,75 +1,8 @@
-/* Proximal maps of other proximal maps, and what all constructors share. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
+/* A sum of proximal maps over ranges of the last dimension. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "core/random.h"
 #include "recon/prox/prox.h"
-
-larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
-                             larmor_prox **p)
-{
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "%s: p is NULL", name);
-    *p = NULL;
-    if (!dev || !lmr_is_complex(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
-    if (!(weight >= 0) || !isfinite(weight))
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: weight is %g, expected a finite number >= 0", name, weight);
-    return LARMOR_OK;
-}
-
-void lmr_prox_shift(uint64_t index, int ndim, const int64_t *dim, int64_t shift[3])
-{
-    for (int d = 0; d < 3; d++)
-        shift[d] = d < ndim ? (int64_t)(lmr_random_uniform(1, 3 * index + (uint64_t)d) * (double)dim[d]) : 0;
-}
-
-/* ---- a multiple ---- */
-
-typedef struct scaled {
-    larmor_prox *p;
-    double factor;
-} scaled;
-
-static larmor_status scaled_apply(void *self, double t, const larmor_array *x, larmor_array *z)
-{
-    const scaled *s = self;
-    if (t * s->factor > 0) return larmor_prox_apply(s->p, t * s->factor, x, z);
-    return x == z ? LARMOR_OK : larmor_copy(x, z);
-}
-
-static larmor_status scaled_value(void *self, const larmor_array *x, double *g)
-{
-    const scaled *s = self;
-    LMR_TRY(larmor_prox_value(s->p, x, g));
-    *g *= s->factor;
-    return LARMOR_OK;
-}
-
-static void scaled_destroy(void *self)
-{
-    scaled *s = self;
-    larmor_prox_free(s->p);
-    free(s);
-}
-
-larmor_status larmor_prox_scaled(larmor_prox *p, double factor, larmor_prox **out)
-{
-    static const larmor_prox_impl impl = {"scaled", scaled_apply, scaled_value, scaled_destroy};
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "scaled: p is NULL");
-    *out = NULL;
-    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "scaled: no proximal map given");
-    LMR_TRY(lmr_prox_begin("scaled", larmor_prox_device(p), factor, larmor_prox_dtype(p), out));
-    scaled *s = malloc(sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    *s = (scaled){larmor_prox_ref(p), factor};
-    const larmor_status st =
-        larmor_prox_create(larmor_prox_device(p), &impl, s, larmor_prox_dtype(p), larmor_prox_shape(p), out);
-    if (st) scaled_destroy(s);
-    return st;
-}
-
-/* ---- a sum over ranges of the last dimension ---- */
 
 typedef struct stack {
     int count;

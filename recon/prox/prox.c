@@ -1,10 +1,10 @@
-/* Proximal maps: what their users call. SPDX-License-Identifier: Apache-2.0 */
+/* Proximal maps: what their users call, and what their constructors share. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "larmor/solve.h"
+#include "recon/prox/prox.h"
 
 struct larmor_prox {
     larmor_device *dev;
@@ -14,6 +14,18 @@ struct larmor_prox {
     larmor_shape shape;
     atomic_int refs;
 };
+
+larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
+                             larmor_prox **p)
+{
+    if (!p) return LMR_FAIL(LARMOR_ERR_ARG, "%s: p is NULL", name);
+    *p = NULL;
+    if (!dev || !lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
+    if (!(weight >= 0) || !isfinite(weight))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: weight is %g, expected a finite number >= 0", name, weight);
+    return LARMOR_OK;
+}
 
 larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *impl, void *self, larmor_dtype dtype,
                                  larmor_shape shape, larmor_prox **out)

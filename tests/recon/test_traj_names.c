@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "larmor/nufft.h"
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
@@ -13,44 +14,106 @@ static double *points_of(larmor_array *traj)
     return k;
 }
 
-static int solid(const char *name)
+/* 1 if the trajectory takes a matrix of three dimensions. */
+static int takes_solid(const char *name)
 {
-    return !strcmp(name, "stars") || !strcmp(name, "koosh");
+    larmor_array *traj;
+    const larmor_traj_opts opts = {.matrix = {8, 8, 4}};
+    const larmor_status st = larmor_traj_create(dev, name, &opts, &traj);
+    if (st) assert_non_null(strstr(larmor_last_error(), "got matrix 8 x 8 x 4, expected two dimensions; use "));
+    larmor_array_free(traj);
+    return st == LARMOR_OK;
 }
 
-static void every_name_in_the_table_makes_a_trajectory_within_the_matrix(void **state)
+static void every_trajectory_stays_within_the_matrix(void **state)
 {
     (void)state;
-    int count = 0;
-    for (const char *name; (name = larmor_traj_name(count)); count++) {
-        assert_true(strlen(larmor_traj_help(count)) > 10);
-        const int64_t matrix[4][3] = {{32, 0, 0}, {31, 17, 0}, {16, 16, 12}, {9, 24, 7}};
-        for (int m = 0; m < 4; m++)
+    static const int64_t matrix[4][3] = {{32, 0, 0}, {31, 17, 0}, {16, 16, 12}, {9, 24, 7}};
+    larmor_traj_info info;
+    for (int t = 0; (info = larmor_traj_entry(t)).name; t++)
+        for (int m = 0; m < (takes_solid(info.name) ? 4 : 2); m++)
             for (int64_t samples = 0; samples < 12; samples += 11) {
-                if (m > 1 && !solid(name) && strcmp(name, "cartesian")) continue;
                 larmor_traj_opts opts = {.samples = samples};
                 memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
                 larmor_array *traj;
-                assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+                assert_ok(larmor_traj_create(dev, info.name, &opts, &traj));
                 assert_int_equal(larmor_array_dtype(traj), LARMOR_F64);
                 const larmor_shape shape = larmor_array_shape(traj);
                 const int64_t nd = shape.dim[0], ny = matrix[m][1] ? matrix[m][1] : matrix[m][0];
                 const int64_t n[3] = {matrix[m][0], ny, matrix[m][2] ? matrix[m][2] : matrix[m][0]};
                 assert_int_equal(shape.ndim, 3);
-                assert_int_equal(nd, !strcmp(name, "koosh") || m > 1 ? 3 : 2);
+                assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
+                if (samples) assert_int_equal(shape.dim[1], samples);
                 double *k = points_of(traj);
                 for (int64_t i = 0; i < larmor_array_count(traj); i++) {
                     const double half = (double)n[i % nd] / 2;
                     if (!(k[i] >= -half && k[i] < half))
-                        fail_msg("%s: k = %g is not in [%g, %g)", name, k[i], -half, half);
+                        fail_msg("%s: k = %g is not in [%g, %g)", info.name, k[i], -half, half);
                 }
                 free(k);
                 larmor_array_free(traj);
             }
+    assert_true(takes_solid("stars") && !takes_solid("radial"));
+}
+
+static void every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim(void **state)
+{
+    (void)state;
+    larmor_traj_info info;
+    for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
+        larmor_array *traj;
+        assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {24}}, &traj));
+        const int64_t nd = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / nd;
+        double *k = points_of(traj), nearest = INFINITY, reach[3] = {0};
+        for (int64_t i = 0; i < points; i++) {
+            double square = 0;
+            for (int64_t d = 0; d < nd; d++) {
+                square += k[d + nd * i] * k[d + nd * i];
+                reach[d] = fmax(reach[d], fabs(k[d + nd * i]));
+            }
+            nearest = fmin(nearest, square);
+        }
+        assert_true(nearest == 0);
+        for (int64_t d = 0; d < nd; d++) assert_true(reach[d] >= 0.9 * 12);
+        free(k);
+        larmor_array_free(traj);
     }
-    assert_int_equal(count, 6);
-    assert_null(larmor_traj_help(count));
-    assert_null(larmor_traj_name(-1));
+}
+
+static void every_trajectory_is_described_with_the_name_of_its_header(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"cartesian", "epi", "radial", "goldenangle", "spiral"};
+    larmor_traj_info info;
+    int count = 0;
+    for (; (info = larmor_traj_entry(count)).name; count++) {
+        assert_true(strlen(info.help) > 10 && strlen(info.name) < 16);
+        int known = !info.header;
+        for (int i = 0; i < 5 && !known; i++) known = !strcmp(info.header, headers[i]);
+        assert_true(known);
+        for (int i = 0; i < count; i++) assert_string_not_equal(larmor_traj_entry(i).name, info.name);
+    }
+    assert_true(count >= 6);
+    assert_null(larmor_traj_entry(-1).name);
+}
+
+/* Whatever its points are, the NUFFT at them has an adjoint. */
+static void the_nufft_at_every_trajectory_has_its_adjoint(void **state)
+{
+    (void)state;
+    larmor_traj_info info;
+    for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
+        larmor_array *traj;
+        larmor_op *F;
+        double error;
+        assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {12}}, &traj));
+        larmor_nufft_opts opts = {.ndim = (int)larmor_array_shape(traj).dim[0], .dtype = LARMOR_C128};
+        for (int d = 0; d < opts.ndim; d++) opts.modes[d] = 12;
+        assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
+        assert_ok(larmor_op_adjoint_error(F, 1, &error));
+        assert_at_most(error, 1e-11);
+        larmor_op_free(F), larmor_array_free(traj);
+    }
 }
 
 static void a_trajectory_is_the_same_on_every_device_with_any_number_of_threads(void **state)
@@ -60,15 +123,15 @@ static void a_trajectory_is_the_same_on_every_device_with_any_number_of_threads(
     larmor_device *others[2];
     assert_ok(larmor_device_open("cpu:1", &others[0]));
     assert_ok(larmor_device_open("cpu:3", &others[1]));
-    const char *name;
-    for (int t = 0; (name = larmor_traj_name(t)); t++)
+    larmor_traj_info info;
+    for (int t = 0; (info = larmor_traj_entry(t)).name; t++)
         for (int i = 0; i < 2; i++) {
             larmor_array *traj, *other;
             larmor_traj_opts of = opts;
-            if (solid(name)) of.matrix[2] = 10;
-            if (!strcmp(name, "cartesian")) of.readouts = 5;
-            assert_ok(larmor_traj_create(dev, name, &of, &traj));
-            assert_ok(larmor_traj_create(others[i], name, &of, &other));
+            if (takes_solid(info.name)) of.matrix[2] = 10;
+            if (info.lines) of.readouts = 5;
+            assert_ok(larmor_traj_create(dev, info.name, &of, &traj));
+            assert_ok(larmor_traj_create(others[i], info.name, &of, &other));
             assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
             double *k = points_of(traj), *same = points_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
@@ -105,12 +168,13 @@ static void the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it(
 static void undersampling_divides_the_default_number_of_readouts(void **state)
 {
     (void)state;
-    for (int t = 0; t < 6; t++) {
-        larmor_traj_opts opts = {.matrix = {64, 64, solid(larmor_traj_name(t)) ? 8 : 1}};
+    const char *name;
+    for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
+        larmor_traj_opts opts = {.matrix = {64, 64, takes_solid(name) ? 8 : 1}};
         larmor_array *full, *some;
-        assert_ok(larmor_traj_create(dev, larmor_traj_name(t), &opts, &full));
+        assert_ok(larmor_traj_create(dev, name, &opts, &full));
         opts.undersampling = 4;
-        assert_ok(larmor_traj_create(dev, larmor_traj_name(t), &opts, &some));
+        assert_ok(larmor_traj_create(dev, name, &opts, &some));
         const larmor_shape a = larmor_array_shape(full), b = larmor_array_shape(some);
         assert_int_equal(a.dim[1], b.dim[1]);
         assert_at_most(fabs((double)a.dim[2] / 4 - (double)b.dim[2]), 8);
@@ -124,10 +188,19 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
     (void)state;
     larmor_array *traj;
     const larmor_traj_opts opts = {.matrix = {32}};
-    assert_refused(larmor_traj_create(dev, "rosette", &opts, &traj), LARMOR_ERR_ARG,
-                   "traj: got \"rosette\", expected radial, golden, spiral, stars, koosh or cartesian");
+    assert_refused(larmor_traj_create(dev, "raidal", &opts, &traj), LARMOR_ERR_ARG,
+                   "traj: got \"raidal\", expected ");
+    const char *name, *at = strstr(larmor_last_error(), "expected ");
+    for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
+        const char *joint = !t ? "expected " : larmor_traj_entry(t + 1).name ? ", " : " or ";
+        assert_true(!strncmp(at, joint, strlen(joint)));
+        at += strlen(joint);
+        assert_true(!strncmp(at, name, strlen(name)));
+        at += strlen(name);
+    }
+    assert_true(!*at);
     assert_null(traj);
-    assert_refused(larmor_traj_create(dev, NULL, &opts, &traj), LARMOR_ERR_ARG, "expected radial, golden");
+    assert_refused(larmor_traj_create(dev, NULL, &opts, &traj), LARMOR_ERR_ARG, "traj: got \"(null)\", expected ");
 }
 
 static void sizes_out_of_range_are_refused(void **state)
@@ -175,7 +248,10 @@ static void trajectories_in_the_plane_refuse_a_solid_matrix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_name_in_the_table_makes_a_trajectory_within_the_matrix),
+        cmocka_unit_test(every_trajectory_stays_within_the_matrix),
+        cmocka_unit_test(every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim),
+        cmocka_unit_test(every_trajectory_is_described_with_the_name_of_its_header),
+        cmocka_unit_test(the_nufft_at_every_trajectory_has_its_adjoint),
         cmocka_unit_test(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads),
         cmocka_unit_test(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it),
         cmocka_unit_test(undersampling_divides_the_default_number_of_readouts),

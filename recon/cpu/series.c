@@ -5,7 +5,7 @@
 #include "core/cpu/cpu.h"
 #include "core/real.h"
 #include "core/status.h"
-#include "recon/math_frames.h"
+#include "recon/math_series.h"
 
 #define THREADS(ctx) ((lmr_cpu *)(ctx))->threads
 
@@ -243,7 +243,7 @@ static larmor_status weigh(void *ctx, int64_t m, int64_t batch, const int64_t *i
     return LARMOR_OK;
 }
 
-const lmr_frames_kernels R(lmr_cpu_frames) = {
+const lmr_series_kernels R(lmr_cpu_series) = {
     .blocks = blocks,
     .unblocks = unblocks,
     .gram = gram,

@@ -1,12 +1,12 @@
 /* Stacks of matrices of low rank, and the kernels for many images. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_FRAMES_H
-#define LMR_RECON_FRAMES_H
+#ifndef LMR_RECON_LOW_RANK_H
+#define LMR_RECON_LOW_RANK_H
 
 #include "core/array.h"
-#include "recon/kernels_frames.h"
+#include "recon/kernels_series.h"
 
 /* The kernels of a device for arrays of this precision. Errors: LARMOR_ERR_UNSUPPORTED if the device has none. */
-larmor_status lmr_frames_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_frames_kernels **kernels);
+larmor_status lmr_series_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_series_kernels **kernels);
 
 /* y <- argmin_y t sum_b |Y_b|_* + |y - x|^2 / 2: of each matrix X_b = x[., ., b] the singular values s become
  * max(0, s - t).

@@ -1,41 +1,43 @@
 /* Regularisers by name. SPDX-License-Identifier: Apache-2.0 */
-#include "recon/prox/table.h"
+#include "recon/prox/regulariser.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const lmr_regulariser_kind *const table[] = {
-    &lmr_regulariser_tv,
-    &lmr_regulariser_tgv,
-    &lmr_regulariser_wavelet,
-    &lmr_regulariser_llr,
-};
+#include "core/names.h"
+
+/* A new regulariser is a line here and a file in this folder that defines lmr_regulariser_<name>. */
+#define REGULARISERS(X)                                                                                              \
+    X(tv)                                                                                                            \
+    X(tgv)                                                                                                           \
+    X(wavelet)                                                                                                       \
+    X(llr)
+
+#define DECLARE(name) extern const lmr_regulariser_kind lmr_regulariser_##name;
+#define ROW(name) &lmr_regulariser_##name,
+REGULARISERS(DECLARE)
+static const lmr_regulariser_kind *const table[] = {REGULARISERS(ROW)};
 enum { COUNT = sizeof table / sizeof *table };
 
 /* ---- the table ---- */
 
-const char *larmor_regulariser_name(int i)
+larmor_regulariser_info larmor_regulariser_entry(int i)
 {
-    return i >= 0 && i < COUNT ? table[i]->name : NULL;
+    if (i < 0 || i >= COUNT) return (larmor_regulariser_info){.name = NULL};
+    return (larmor_regulariser_info){table[i]->name, table[i]->help, table[i]->takes};
 }
 
-const char *larmor_regulariser_help(int i)
+static const char *name_at(int i)
 {
-    return i >= 0 && i < COUNT ? table[i]->help : NULL;
+    return larmor_regulariser_entry(i).name;
 }
 
 static larmor_status find(const char *name, const lmr_regulariser_kind **kind)
 {
-    char known[128] = "";
-    *kind = NULL;
-    for (int i = 0; i < COUNT; i++) {
-        if (name && !strcmp(name, table[i]->name)) *kind = table[i];
-        if (i) strncat(known, i + 1 < COUNT ? ", " : " or ", sizeof known - strlen(known) - 1);
-        strncat(known, table[i]->name, sizeof known - strlen(known) - 1);
-    }
-    if (*kind) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got \"%s\", expected %s", name ? name : "(null)", known);
+    int entry;
+    LMR_TRY(lmr_find_name("regulariser", name, name_at, &entry));
+    *kind = table[entry];
+    return LARMOR_OK;
 }
 
 static larmor_status check(const char *name, const larmor_regulariser_opts *o)
@@ -50,15 +52,6 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
         if (o->block[d] < 0)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: block[%d] is %lld, expected at least 1, or 0 for the default", name,
                             d, (long long)o->block[d]);
-    return LARMOR_OK;
-}
-
-larmor_status larmor_regulariser_defaults(const char *name, larmor_regulariser_opts *opts, larmor_solve_opts *solve)
-{
-    const lmr_regulariser_kind *kind;
-    LMR_TRY(find(name, &kind));
-    if (opts) opts->lambda = kind->lambda;
-    if (solve) solve->max_iter = kind->max_iter, solve->tol = kind->tol;
     return LARMOR_OK;
 }
 
@@ -77,7 +70,7 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     LMR_TRY(check(kind->name, &o));
     larmor_regulariser *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape, r->refs = 1;
+    r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape;
     r->penalty.lambda = o.lambda == 0 ? kind->lambda : fmax(0, o.lambda);
     const larmor_status st = kind->make(dev, &o, dtype, shape, &r->penalty);
     if (st)
@@ -87,15 +80,9 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     return st;
 }
 
-larmor_regulariser *larmor_regulariser_ref(larmor_regulariser *r)
-{
-    if (r) r->refs++;
-    return r;
-}
-
 void larmor_regulariser_free(larmor_regulariser *r)
 {
-    if (!r || --r->refs > 0) return;
+    if (!r) return;
     larmor_op_free(r->penalty.K), larmor_op_free(r->penalty.E);
     larmor_prox_free(r->penalty.g);
     larmor_device_free(r->dev);

@@ -1,0 +1,48 @@
+/* Choices of options that the library's tables have. SPDX-License-Identifier: Apache-2.0 */
+#include "choices.h"
+
+#include "larmor/larmor.h"
+
+const char *choose_trajectory(int i, const char **help)
+{
+    const larmor_traj_info info = larmor_traj_entry(i);
+    *help = info.help;
+    return info.name;
+}
+
+const char *choose_phantom(int i, const char **help)
+{
+    const larmor_phantom_info info = larmor_phantom_entry(i);
+    *help = info.help;
+    return info.name;
+}
+
+const char *choose_method(int i, const char **help)
+{
+    static const char *const plain[][2] = {{"cg", "nothing is assumed of the image but a small norm"},
+                                           {"grid", "gridding: the density-compensated adjoint, no iterations"}};
+    if (i < 2) {
+        *help = plain[i][1];
+        return plain[i][0];
+    }
+    const larmor_regulariser_info info = larmor_regulariser_entry(i - 2);
+    *help = info.help;
+    return info.name;
+}
+
+const char *choose_unit(int i, const char **help)
+{
+    (void)help;
+    return larmor_traj_unit_entry(i).name;
+}
+
+const char *choose_unit_or_auto(int i, const char **help)
+{
+    return i ? choose_unit(i - 1, help) : "auto";
+}
+
+const char *choose_suffix(int i, const char **help)
+{
+    (void)help;
+    return larmor_format_entry(i).suffix;
+}

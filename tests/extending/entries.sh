@@ -1,0 +1,75 @@
+#!/bin/sh
+# Every entry of a table is in the help, in what a shell completes, in the documents, and does what it is there for. ADDED
+# lists entries that must be among them. SPDX-License-Identifier: Apache-2.0
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/apps/support.sh"
+
+# choices COMMAND OPTION: $names are the choices that a shell is offered, which the help and the documents must have, too
+choices() {
+    expect 0 completion "$1" "$2" ''
+    mv out offered
+    [ -s offered ] || fail "$1 $2: nothing is offered"
+    expect 0 "$1" --help
+    while read -r name; do
+        grep -qwF -e "$name" out || fail "$1 --help does not name $name"
+        cat "$root"/README.md "$root"/docs/*.md | grep -qF -e "\`$name\`" || fail "no document speaks of $name"
+    done <offered
+    cat offered >>all
+    names=$(cat offered)
+}
+
+expect 0 phantom -o scan.h5 --matrix 16 --readouts 24 --coils 3 --repetitions 2 --maps maps.cfl --noise 1e-4 -q
+choices recon --method
+for method in $names; do
+    if "$LARMOR" recon scan.h5 -o "$method.h5" --maps maps.cfl --method "$method" -q 2>err; then
+        expect 0 compare "$method.h5" "$method.h5"
+    else
+        fail "recon --method $method: $(cat err)"
+    fi
+done
+choices traj --traj
+for traj in $names; do
+    expect 0 traj -o traj.npy --traj "$traj" --matrix 16 --force -q
+    expect 0 phantom -o one.h5 --truth truth.h5 --maps one.cfl --traj "$traj" --matrix 16 --coils 3 --force -q
+    expect 0 recon one.h5 -o one-image.h5 --maps one.cfl --force -q
+    expect 0 compare one-image.h5 truth.h5 --magnitude --tol 0.4
+done
+choices phantom --phantom
+for phantom in $names; do
+    expect 0 phantom -o one.h5 --phantom "$phantom" --matrix 16 --coils 2 --force -q
+done
+expect 0 recon one.h5 -o one-image.h5 --maps none --method grid --force -q
+choices phantom --units
+for unit in $names; do
+    expect 0 phantom -o unit.h5 --matrix 16 --coils 2 --phantom disc --units "$unit" --force -q
+    expect 0 recon unit.h5 -o unit-image.h5 --maps none --method grid --traj-units "$unit" --force -q
+    expect 0 compare unit-image.h5 one-image.h5 --tol 1e-3
+done
+choices recon --output
+for suffix in $names; do
+    expect 0 recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q
+    [ -s "image$suffix" ] || fail "no image$suffix"
+done
+for name in ${ADDED:-}; do
+    grep -qxF -e "$name" all || fail "$name is not offered"
+done
+
+# ---- the rest of what a shell is offered ----
+
+expect 0 completion re
+[ "$(cat out)" = recon ] || fail "re is not completed to recon"
+expect 0 completion recon --traj-un
+[ "$(cat out)" = --traj-units ] || fail "--traj-un is not completed"
+expect 0 completion recon -m w
+[ "$(cat out)" = wavelet ] || fail "-m w is not completed to wavelet"
+expect 0 completion recon scan.h
+[ ! -s out ] || fail "names of files are the shell's"
+expect 0 completion
+grep -q '^complete .* larmor$' out || fail "bash is told nothing"
+if command -v bash >/dev/null; then
+    mkdir bin
+    ln -s "$LARMOR" bin/larmor
+    PATH=$PWD/bin:$PATH bash -c 'source <(larmor completion); COMP_WORDS=(larmor recon --method t); COMP_CWORD=3
+        _larmor; echo "${COMPREPLY[*]}"' >out
+    [ "$(cat out)" = "tv tgv" ] || fail "bash completes --method t to $(cat out)"
+fi
