@@ -28,7 +28,8 @@ static const app_option options[] = {
     OPTION(APP_FLAG, adjoint, 0, "adjoint", "", "the conjugate transpose instead"),
     OPTION(APP_INTEGER, sign, 0, "sign", "S", "of the exponent, -1 or 1 (default: -1 for type 2, else 1)", .low = -1,
            .high = 1),
-    OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for", .preset = "1e-5", .low = 0, .high = 1),
+    OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for; 0: the least within reach",
+           .preset = "1e-5", .low = 0, .high = 1),
     OPTION(APP_NUMBER, upsample, 0, "upsample", "S", "fine grid over modes, 1.15 to 2.5 (default: chosen)",
            .low = 1.15, .high = 2.5),
     OPTION(APP_SIZES, grid, 0, "grid", "X[,Y[,Z]]",
@@ -232,6 +233,7 @@ static int run(const void *given, const app_files *files)
     code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
     if (code) goto done;
     APP_OR(done, APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
+    if (s->tol == 0) APP_OR(done, APP_INPUT, larmor_nufft_least_tol(dev, &o, &o.tol));
     APP_OR(done, APP_INPUT, larmor_nufft_create(dev, &o, &plan));
     APP_OR(done, APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
     APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));

@@ -53,6 +53,10 @@ near e.cfl full.cfl 1e-3
 # Batches come from the size, .npy keeps double precision, the FFT's order begins with 0.
 { waves 1; waves -1; } | cfl two "8 6 2"
 expect 0 nufft --type 2 -t k.cfl --modes 8,6 two.cfl -o two_out.npy -q --precision double --tol 1e-9
+# The least tolerance is one that the library takes, and nearly the floor of the precision.
+expect 0 nufft --type 2 -t k.cfl --modes 8,6 two.cfl -o least.npy --precision double --tol 0
+grep -qE 'expected error [0-9.]+e-1[3-6]' err || fail "an error near the floor of double precision expected"
+expect 0 compare least.npy two_out.npy --tol 1e-8
 expect 0 convert two_out.npy two_out.cfl -q
 [ "$(sed -n 2p two_out.hdr | awk '{ print $1 * $2 * $3 }')" = 2 ] || fail "two_out.hdr: $(cat two_out.hdr)"
 printf '0 0\n' | cfl zero "1"
