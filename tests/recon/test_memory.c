@@ -1,4 +1,4 @@
-/* recon/memory.c and nufft/memory.c: the estimates against what is really allocated. Every allocation of larmor's own
+/* What objects say of their bytes, against what is really allocated. Every allocation of larmor's own
  * in this program passes through the functions below (the linker's --wrap), so that the peak of a step is known.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
@@ -286,6 +286,23 @@ static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(voi
     }
 }
 
+static void the_circulant_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_circulant *C;
+        int64_t estimate;
+        assert_ok(larmor_circulant_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_circulant_create(s.maps, s.traj, s.weights, s.problem.image, s.problem.dtype, &C));
+        expect_estimate(cases[c].name, estimate, 0, 3);
+        larmor_circulant_free(C);
+        free_scan(&s);
+    }
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -304,6 +321,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
+    cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
     cmocka_unit_test(impossible_sizes_are_refused),
 };
 
