@@ -358,8 +358,9 @@ LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array
  * Errors  LARMOR_ERR_ARG for a real x, or a deviation that is not finite and >= 0. */
 LARMOR_API larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed);
 
-/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, beyond A and its maps,
- * without the image. Errors: LARMOR_ERR_ARG for an unknown name. */
+/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, which is among them,
+ * beyond A, the image and a circulant. Errors: LARMOR_ERR_ARG for an unknown name; LARMOR_ERR_SHAPE for an image that
+ * no memory holds. */
 LARMOR_API larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts,
                                                    larmor_dtype dtype, larmor_shape shape, int64_t *bytes);
 

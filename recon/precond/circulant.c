@@ -1,6 +1,5 @@
 /* The circulant matrix nearest to A^H A of non-Cartesian SENSE (T. Chan 1988), and inverses of it as preconditioners.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -337,14 +336,14 @@ done:
  * middle. */
 static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum)
 {
-    larmor_array *point = NULL, *response = NULL;
-    double complex *values = calloc((size_t)larmor_array_count(sum) + 1, sizeof *values);
-    larmor_status st = values ? LARMOR_OK : LMR_NO_MEMORY();
-    if (st) goto done;
+    larmor_array *point = NULL, *line = NULL, *one = NULL, *response = NULL;
+    larmor_status st;
     int64_t middle = 0;
     for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
-    values[middle] = 1;
-    LMR_OR(done, larmor_array_upload(sum->dev, sum->dtype, sum->shape, LARMOR_C128, values, &point));
+    LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
+    LMR_OR(done, larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
+    LMR_OR(done, larmor_array_slice(line, middle, 1, &one));
+    LMR_OR(done, larmor_fill(one, 1));
     LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_OR(done, larmor_op_normal(K, point, response));
     LMR_OR(done, lmr_circulant_fft(point, -1));
@@ -352,8 +351,7 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     LMR_OR(done, larmor_mul(point, 1, response));
     st = larmor_axpby(penalty, response, 1, sum);
 done:
-    larmor_array_free(response), larmor_array_free(point);
-    free(values);
+    larmor_array_free(response), larmor_array_free(one), larmor_array_free(line), larmor_array_free(point);
     return st;
 }
 

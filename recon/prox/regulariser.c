@@ -108,21 +108,14 @@ larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight
     return LARMOR_OK;
 }
 
-larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
-                                        larmor_shape shape, int64_t *bytes)
+larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
+                                    lmr_regulariser_size *size)
 {
-    enum { OF_Z = 11, OF_KZ = 6 }; /* the vectors of larmor_admm and of its preconditioner */
     const lmr_regulariser_kind *kind;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    LMR_TRY(find(name, &kind));
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
+    LMR_TRY(find(name, &kind));
     LMR_TRY(check(kind->name, &o));
-    double z, Kz, kept;
-    kind->sizes(&o, shape, &z, &Kz, &kept);
-    const double numbers = (OF_Z * z + OF_KZ * Kz + kept + 1) * (double)larmor_shape_count(shape);
-    if (!(numbers >= 0) || numbers * (double)larmor_dtype_size(dtype) > 0x1p62)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
-    *bytes = (int64_t)(numbers * (double)larmor_dtype_size(dtype));
+    *size = (lmr_regulariser_size){.name = kind->name};
+    kind->sizes(&o, shape, &size->z, &size->Kz, &size->kept);
     return LARMOR_OK;
 }

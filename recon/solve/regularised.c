@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
 /* ---- the unit of lambda ---- */
@@ -220,4 +221,21 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     st = lmr_regularised_image(&u, st);
     lmr_regularised_free(&u);
     return st;
+}
+
+larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
+                                        larmor_shape shape, int64_t *bytes)
+{
+    enum { EXTENDED = 2, CHAIN = 2 }; /* images of the preconditioner, and between A and E */
+    lmr_regulariser_size size;
+    LMR_NEED(bytes);
+    *bytes = 0;
+    LMR_TRY(lmr_regulariser_sizes(name, opts, shape, &size));
+    double images = lmr_admm_numbers(size.z, size.Kz) + size.kept + LMR_INVERSE_IMAGES;
+    if (size.z > 1) images += size.z + EXTENDED + CHAIN;
+    const double total = images * lmr_bytes_of(dtype, shape);
+    if (!(total >= 0) || total > 0x1p60)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", size.name);
+    *bytes = (int64_t)total;
+    return LARMOR_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 
 #include "core/device.h"
+#include "larmor/operators.h"
+#include "larmor/solve.h"
 #include "tests/recon/support.h"
 
 /* ---- what is allocated ---- */
@@ -303,6 +305,49 @@ static void the_circulant_takes_no_more_than_estimated(void **state)
     }
 }
 
+/* An operator that has allocated all that its maps need. */
+static larmor_op *warm_operator(larmor_dtype dtype, larmor_shape shape, larmor_array *x, larmor_array *b)
+{
+    larmor_op *F;
+    assert_ok(larmor_op_fft(dev, dtype, shape, 3, NULL, &F));
+    assert_ok(larmor_noise_fill(x, 1, 1));
+    assert_ok(larmor_op_forward(F, x, b));
+    assert_ok(larmor_op_adjoint(F, b, x));
+    assert_ok(larmor_op_normal(F, b, x));
+    return F;
+}
+
+static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
+        for (int c = 0; c < 4; c++) {
+            const larmor_dtype dtype = c / 2 ? LARMOR_C128 : LARMOR_C64;
+            const int series = (info.takes & LARMOR_NEEDS_SERIES) != 0;
+            const larmor_shape image = LARMOR_SHAPE(100, 60), shape = series ? LARMOR_SHAPE(100, 60, 5) : image;
+            const larmor_regulariser_opts opts = {.series = series};
+            larmor_array *x = zeros(dtype, shape), *b = zeros(dtype, shape);
+            larmor_op *A = warm_operator(dtype, shape, x, b);
+            scan s = scan_of(image, 128, 60, 1, dtype, 0);
+            larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
+            larmor_circulant *C = NULL;
+            larmor_regulariser *r;
+            int64_t estimate;
+            if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
+            solve.circulant = C;
+            assert_ok(larmor_regularised_memory(info.name, &opts, dtype, shape, &estimate));
+            begin();
+            assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
+            assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
+            expect_estimate(info.name, estimate, 0, 1.5);
+            larmor_regulariser_free(r), larmor_circulant_free(C), larmor_op_free(A);
+            larmor_array_free(x), larmor_array_free(b);
+            free_scan(&s);
+        }
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -322,6 +367,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
+    cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
     cmocka_unit_test(impossible_sizes_are_refused),
 };
 
