@@ -325,10 +325,11 @@ static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **s
     only_for_processors();
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
-        for (int c = 0; c < 4; c++) {
-            const larmor_dtype dtype = c / 2 ? LARMOR_C128 : LARMOR_C64;
+        for (int c = 0; c < 8; c++) {
+            const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
             const int series = (info.takes & LARMOR_NEEDS_SERIES) != 0;
-            const larmor_shape image = LARMOR_SHAPE(100, 60), shape = series ? LARMOR_SHAPE(100, 60, 5) : image;
+            const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
+            const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
             const larmor_regulariser_opts opts = {.series = series};
             larmor_array *x = zeros(dtype, shape), *b = zeros(dtype, shape);
             larmor_op *A = warm_operator(dtype, shape, x, b);
