@@ -20,13 +20,9 @@ typedef struct lmr_regulariser_kind {
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
 
-/* What `sizes` says of the regulariser of this name. Errors: LARMOR_ERR_ARG. */
-typedef struct lmr_regulariser_size {
-    const char *name;
-    double z, Kz, kept;
-} lmr_regulariser_size;
-larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
-                                    lmr_regulariser_size *size);
+/* The row of this name. Errors: LARMOR_ERR_ARG, also for options that are none. */
+larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts,
+                                   const lmr_regulariser_kind **kind);
 
 struct larmor_regulariser {
     const lmr_regulariser_kind *kind;

@@ -227,15 +227,17 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
                                         larmor_shape shape, int64_t *bytes)
 {
     enum { EXTENDED = 2, CHAIN = 2 }; /* images of the preconditioner, and between A and E */
-    lmr_regulariser_size size;
+    const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
+    const lmr_regulariser_kind *kind;
+    double z, Kz, kept;
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_regulariser_sizes(name, opts, shape, &size));
-    double images = lmr_admm_numbers(size.z, size.Kz) + size.kept + LMR_INVERSE_IMAGES;
-    if (size.z > 1) images += size.z + EXTENDED + CHAIN;
-    const double total = images * lmr_bytes_of(dtype, shape);
-    if (!(total >= 0) || total > 0x1p60)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", size.name);
+    LMR_TRY(lmr_regulariser_find(name, &o, &kind));
+    kind->sizes(&o, shape, &z, &Kz, &kept);
+    const double more = z > 1 ? z + EXTENDED + CHAIN : 0;
+    const double total = (lmr_admm_numbers(z, Kz) + kept + LMR_INVERSE_IMAGES + more) * lmr_bytes_of(dtype, shape);
+    if (!(total >= 0) || total > 0x1p62)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
     *bytes = (int64_t)total;
     return LARMOR_OK;
 }
