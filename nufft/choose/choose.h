@@ -15,6 +15,8 @@ typedef struct lmr_nufft_request {
     int width;                    /* of the window; 0: the narrowest that keeps tol */
     double points;                /* 0: as many as modes */
     double terms;                 /* random terms over which errors average; 0: as many as modes */
+    double at_ends[3];            /* with terms: the share of them at the edges of the band, more than random ones */
+    double targets_at_ends[3];    /* the same of targets, for type 3 */
     double batch;                 /* 0: 1 */
     int lattice;                  /* 1: points lie at whole or at half numbers of cycles */
     int types;                    /* what is to be quick, as in lmr_nufft_work */
