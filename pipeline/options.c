@@ -72,7 +72,8 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: maps are given, but not to be used");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s", o->method);
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
+                        o->method);
     return LARMOR_OK;
 }
 
@@ -94,7 +95,7 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->toeplitz = o->toeplitz, job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
     /* of a penalty far below what it changes */
-    job->eps = o->eps > 0 ? o->eps : job->method == LMR_METHOD_REGULARISED ? 1e-3 : 1e-5;
+    job->eps = o->eps > 0 ? o->eps : 1e-5;
 }
 
 larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)

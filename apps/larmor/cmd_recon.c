@@ -68,7 +68,7 @@ static const app_option options[] = {
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
         .choices = "estimate|measure|exhaustive"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X",
-           "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5, with a penalty 1e-3)",
+           "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5)",
            .low = 1e-13, .high = 0.1, .absent = 1),
     OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
            "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",

@@ -205,9 +205,9 @@ typedef struct larmor_write_opts { /* zero means default */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
 
-/* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place: .h5 (ISMRMRD images), .nii and .nii.gz
- * (float: magnitude of complex images; real ones keep their sign unless opts->magnitude), .png (magnitude, slices and
- * images tiled, each with the numbers that distinguish it), .cfl (with .hdr), .npy.
+/* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place. .nii and
+ * .nii.gz: float, the magnitude of complex images; real ones keep their sign unless opts->magnitude. .png: magnitude,
+ * slices and images tiled, each with the numbers that distinguish it.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.
