@@ -191,10 +191,13 @@ static larmor_status set_points(larmor_nufft *handle, const larmor_array *points
 
 static larmor_status make_type3(const larmor_nufft *handle, const lmr_type3_job *job, lmr_type3_tuned *best)
 {
-    const lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, (double)job->m, &handle->rates);
+    lmr_nufft_request request = lmr_nufft_request_of(&handle->opts, (double)job->m, &handle->rates);
+    const int ndim = handle->opts.ndim;
     lmr_type3_choice choice;
     *best = (lmr_type3_tuned){.source = LARMOR_PLAN_BY_MODEL};
     if (!job->m || !job->n) return lmr_type3_make(job, NULL, &best->type3);
+    LMR_TRY(lmr_survey_ends(ndim, job->points, job->m, job->at.middle, job->at.half, request.at_ends));
+    LMR_TRY(lmr_survey_ends(ndim, job->targets, job->n, job->to.middle, job->to.half, request.targets_at_ends));
     if (handle->opts.effort) return lmr_tune_type3(job, &request, best);
     LMR_TRY(lmr_type3_choose(&request, job->product, (double)job->n, &choice));
     return lmr_type3_make(job, &choice, &best->type3);

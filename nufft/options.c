@@ -222,6 +222,7 @@ lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *o, double points
                                .width = o->width,
                                .points = points,
                                .batch = (double)o->batch,
+                               .full = o->precompute == LARMOR_PRECOMPUTE_FULL,
                                .types = o->both_directions || o->type == 3 ? 0 : o->type,
                                .rates = rates};
 }

@@ -248,7 +248,7 @@ static lmr_window_error predict(const lmr_window *window, const sampling *s)
         /* a point of a lattice may lie just where the window begins: only one of its two jumps is in the sum then */
         const double begun = jump * jump * sin(s->f[i]) * sin(s->f[i]) / (double)s->period;
         e.lattice2 += s->share[i] * relative * (far + lattice + begun), e.own += s->share[i] * own / wanted[i];
-        e.edge2 = leaked;
+        e.edge2 = leaked, e.edge_gain2 = window->energy * relative;
     }
     return e;
 }

@@ -37,9 +37,9 @@ void lmr_window_invert(const lmr_window *window, int64_t first, int64_t count, i
 /* What a window of this shape costs in accuracy in one dimension of `modes` modes on `cells` cells: means over the
  * modes of the square and the fourth power of the relative error by aliasing (what the transform lets through at xi +
  * m, m != 0, against the transform at xi), and of the square of the amplification of white noise on the fine grid;
- * edge2: the first of them at the outermost mode alone. */
+ * edge2, edge_gain2: the first and the last of them at the outermost mode alone. */
 typedef struct lmr_window_error {
-    double alias2, alias4, gain2, edge2;
+    double alias2, alias4, gain2, edge2, edge_gain2;
     double lattice2, own; /* as alias2 for points at whole numbers of cycles, or all half a cycle from these, where
                              aliases may add up; and the mean of what they add to the mode itself, with its sign */
 } lmr_window_error;

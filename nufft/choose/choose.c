@@ -4,12 +4,20 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/status.h"
 
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
  * relative to the result; measured, see docs/nufft-accuracy.md. */
 static const double rounding = 7, least_rounding = 4.5;
+
+/* The same of a sum of stored products, one after the other, over the root of their number; measured. */
+static const double product_rounding = 0.17;
+
+/* Where many terms lie at the edges of their band, their few errors may agree, and what they share of the edge's
+ * rounding, as windows keep points of the inner grid off its edge; measured. */
+static const double many_at_ends = 4, gain_at_ends = 0.2;
 
 /* What the mean over points of a lattice is passed by; measured. */
 static const double on_lattice = 1.3;
@@ -92,37 +100,67 @@ static larmor_status set_cells(const lmr_nufft_request *r, const int64_t modes[3
     return LARMOR_OK;
 }
 
-/* Tune the window of this width for the tightest dimension and predict the error of the whole transform.
+/* Predict the error of the whole transform with the choice's window.
  *
  * The aliasing error is a sum over modes of independent terms for random data, so that its square scatters around the
  * mean by the inverse root of the number of modes that contribute: three times that is added. Where the band is that
- * of some points, two of them lie on its edges, where the error is largest. */
-static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
-                     lmr_nufft_choice *choice)
+ * of some points, two of them lie on its edges, where the error is largest, and maybe many more. */
+static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3],
+                   lmr_nufft_choice *choice)
 {
-    int tightest = 0;
     double count = 1, square = 0, fourth = 0, gain2 = 1, edges = 0, lattice = 0, own = 0;
-    for (int d = 1; d < r->ndim; d++)
-        if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
-            tightest = d;
-    lmr_window_tune(width, modes[tightest], cells[tightest], &choice->window);
     lmr_window_error e = {0};
     for (int d = 0; d < r->ndim; d++) {
         if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
+        const double at_ends = r->terms > 0 ? r->at_ends[d] : 0, few = r->terms > 0 ? fmin(1, 3 / r->terms) : 0;
         fourth += e.alias4 + 2 * square * e.alias2;
         lattice += on_lattice * e.lattice2 + 2 * own * e.own, own += e.own;
-        square += e.alias2, gain2 *= e.gain2, count *= (double)modes[d], edges += e.edge2;
+        square += e.alias2, count *= (double)modes[d];
+        gain2 *= e.gain2 + gain_at_ends * at_ends * (e.edge_gain2 - e.gain2);
+        edges += (few + many_at_ends * at_ends) * e.edge2;
     }
     if (r->terms > 0) count = r->terms;
     const double scatter = square > 0 ? sqrt(fourth / count) / square : 0;
-    const double on_edges = r->terms > 0 ? fmin(1, 3 / r->terms) * edges : 0; /* of two random terms: some more */
     choice->alias = sqrt(square);
-    choice->rounding = (r->single ? 0x1p-24 : 0x1p-53) * fmax(rounding * sqrt(gain2), least_rounding);
+    const double unit = r->single ? 0x1p-24 : 0x1p-53, usual = fmax(rounding * sqrt(gain2), least_rounding),
+                 full = hypot(usual, product_rounding * pow(choice->window.width, 0.5 * r->ndim));
+    const double aliasing = sqrt(square * (1 + 3 * scatter) + edges);
+    choice->rounding = unit * (r->full ? full : usual);
     choice->error = hypot(choice->alias, choice->rounding);
-    choice->bound = hypot(sqrt(square * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
+    choice->bound = hypot(aliasing, choice->rounding) * 1.05;
+    choice->full_bound = hypot(aliasing, unit * full) * 1.05;
     choice->lattice_bound =
-        hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + on_edges), choice->rounding) * 1.05;
+        hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + edges), choice->rounding) * 1.05;
+}
+
+/* Tune the window of this width for the tightest dimension, and predict. */
+static void evaluate(const lmr_nufft_request *r, const int64_t modes[3], const int64_t cells[3], int width,
+                     lmr_nufft_choice *choice)
+{
+    int tightest = 0;
+    for (int d = 1; d < r->ndim; d++)
+        if ((double)cells[d] * (double)(modes[tightest] / 2) < (double)cells[tightest] * (double)(modes[d] / 2))
+            tightest = d;
+    lmr_window_tune(width, modes[tightest], cells[tightest], &choice->window);
+    assess(r, modes, cells, choice);
+}
+
+/* The transform of a wide window nearly vanishes at the edge of the modes where the grid is small, and deconvolution
+ * makes much of the rounding there, by which a transform and its adjoint differ. Where tol leaves room for aliases, a
+ * larger bandlimit lowers that. */
+static void lower_gain(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
+{
+    static const double step = 1.02, most_gain = 256, room = 0.5;
+    const double limit = most_gain * rounding * (r->single ? 0x1p-24 : 0x1p-53),
+                 whole = 3.14159265358979323846 * choice->window.width;
+    while (choice->rounding > limit && step * choice->window.bandlimit < whole) {
+        lmr_nufft_choice higher = *choice;
+        lmr_window_make(choice->window.width, step * choice->window.bandlimit, &higher.window);
+        assess(r, modes, choice->cells, &higher);
+        if (!(fmax(higher.full_bound, higher.lattice_bound) <= room * r->tol)) return;
+        *choice = higher;
+    }
 }
 
 /* The width that the aliasing of a prolate window needs, by its leading order in the width; one less to be safe. */
@@ -184,8 +222,8 @@ static larmor_status widen(const lmr_nufft_request *r, const int64_t modes[3], d
 
 /* The first width is that of an estimate, which is too wide where a grid is larger than its factor says or where
  * rounding, which grows with the width, is most of the error: then narrower ones may do. */
-larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
-                                  lmr_nufft_choice *choice, int *kept)
+static larmor_status narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                               lmr_nufft_choice *choice, int *kept)
 {
     static const double much_more = 8; /* error by aliasing at which narrower windows are in vain */
     int first, last, width;
@@ -212,6 +250,14 @@ larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t mode
         if (*kept) return widen(r, modes, upsample, choice);
         if (choice->alias > much_more * r->tol) break;
     }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
+                                  lmr_nufft_choice *choice, int *kept)
+{
+    LMR_TRY(narrowest(r, modes, upsample, choice, kept));
+    if (*kept) lower_gain(r, modes, choice);
     return LARMOR_OK;
 }
 
@@ -514,7 +560,9 @@ int lmr_nufft_choose_at(const lmr_nufft_request *r, const int64_t modes[3], cons
     }
     for (int d = 0; d < 3; d++) choice->cells[d] = d < r->ndim ? cells[d] : 1;
     evaluate(r, modes, choice->cells, width, choice);
-    return choice->bound <= r->tol;
+    if (choice->bound > r->tol) return 0;
+    lower_gain(r, modes, choice);
+    return 1;
 }
 
 /* ---- batches ---- */
@@ -567,13 +615,16 @@ static larmor_status set_outer_cells(int ndim, const double product[3], double u
     return LARMOR_OK;
 }
 
-/* As narrowest, for both grids. */
+/* As lmr_nufft_narrowest, for both grids. */
 static larmor_status narrowest_pair(const lmr_nufft_request *r, const double product[3], double targets,
                                     double upsample, lmr_type3_choice *c, int *kept)
 {
     lmr_nufft_request outer = *r, inner = *r;
     outer.tol = outer_share * r->tol, outer.terms = fmax(targets, 1);
+    memcpy(outer.at_ends, r->targets_at_ends, sizeof outer.at_ends);
     inner.terms = fmax(r->points, 1), inner.points = fmax(targets, 1);
+    for (int d = 0; d < r->ndim; d++) /* which all lie alike between the cells of the inner grid */
+        inner.lattice |= r->targets_at_ends[d] > 0;
     double phases = 0;
     for (int d = 0; d < r->ndim; d++) phases = hypot(phases, coordinates * 0x1p-53 * product[d]);
     *kept = 0;

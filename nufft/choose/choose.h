@@ -15,8 +15,11 @@ typedef struct lmr_nufft_request {
     int width;                    /* of the window; 0: the narrowest that keeps tol */
     double points;                /* 0: as many as modes */
     double terms;                 /* random terms over which errors average; 0: as many as modes */
+    double at_ends[3];            /* with terms: the share of them at the edges of the band, more than random ones */
+    double targets_at_ends[3];    /* the same of targets, for type 3 */
     double batch;                 /* 0: 1 */
     int lattice;                  /* 1: points lie at whole or at half numbers of cycles */
+    int full;                     /* 1: by stored products, LARMOR_PRECOMPUTE_FULL */
     int types;                    /* what is to be quick, as in lmr_nufft_work */
     const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
 } lmr_nufft_request;
@@ -27,6 +30,7 @@ typedef struct lmr_nufft_choice {
     double error;     /* relative l2 error to expect: aliasing and rounding together */
     double alias, rounding;
     double bound;         /* what the error keeps for all but the rarest data: error and its scatter */
+    double full_bound;    /* the same where products are stored; bound itself with request.full */
     double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
 } lmr_nufft_choice;
 

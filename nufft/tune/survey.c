@@ -7,8 +7,17 @@
 #include "core/array.h"
 #include "core/random.h"
 
-enum { SAMPLES = 1024, MOST_BINS = 512, LATTICE = 128 };
+enum { SAMPLES = 1024, MOST_BINS = 512, LATTICE = 128, ENDS = 128 };
 static const int sides[3] = {256, 16, 8}; /* bins in each dimension */
+
+/* Where pairs of points begin: all of them, or at most so many. */
+static int choose_pairs(int64_t m, int most, int64_t *from)
+{
+    const int count = m - 1 < most ? (int)(m - 1) : most;
+    for (int i = 0; i < count; i++) /* at random, as whatever is regular may have a period of the points' */
+        from[i] = m - 1 == count ? i : (int64_t)(lmr_random_uniform(5, (uint64_t)i) * (double)(m - 1));
+    return count;
+}
 
 /* A point and the one after it, in the points' own precision; from[] says of which points. */
 static larmor_status read_pairs(const larmor_array *points, size_t each, const int64_t *from, int count, void *pairs)
@@ -25,13 +34,17 @@ static larmor_status read_pairs(const larmor_array *points, size_t each, const i
     return st;
 }
 
+static double coordinate(const larmor_array *points, const void *pairs, int i)
+{
+    return points->dtype == LARMOR_F64 ? ((const double *)pairs)[i] : (double)((const float *)pairs)[i];
+}
+
 static int bin_of(int ndim, const int64_t modes[3], const larmor_array *points, const void *pairs, int which)
 {
     int bin = 0;
     for (int d = 0; d < ndim; d++) {
         const int i = which * ndim + d;
-        const double k = points->dtype == LARMOR_F64 ? ((const double *)pairs)[i] : ((const float *)pairs)[i],
-                     turns = k / (double)modes[d], part = turns - floor(turns);
+        const double turns = coordinate(points, pairs, i) / (double)modes[d], part = turns - floor(turns);
         const int at = isfinite(part) ? (int)(part * sides[ndim - 1]) : 0;
         bin = bin * sides[ndim - 1] + (at < sides[ndim - 1] ? at : 0);
     }
@@ -44,11 +57,9 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
     *survey = (lmr_survey){0};
     if (m < 3) return LARMOR_OK;
     const size_t each = (size_t)ndim * larmor_dtype_size(points->dtype);
-    const int count = m - 1 < SAMPLES ? (int)(m - 1) : SAMPLES;
     int64_t from[SAMPLES];
+    const int count = choose_pairs(m, SAMPLES, from);
     int in_bin[MOST_BINS] = {0}, bins = 1, together = 0;
-    for (int i = 0; i < count; i++) /* at random, as whatever is regular may have a period of the points' */
-        from[i] = m - 1 == count ? i : (int64_t)(lmr_random_uniform(5, (uint64_t)i) * (double)(m - 1));
     void *pairs = malloc(2 * each * (size_t)count);
     if (!pairs) return LMR_NO_MEMORY();
     const larmor_status st = read_pairs(points, each, from, count, pairs);
@@ -80,6 +91,26 @@ larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m
     for (int i = 0; i < count && *lattice; i++) {
         const double k = points->dtype == LARMOR_F64 ? first.wide[i] : (double)first.narrow[i];
         *lattice = 2 * k == rint(2 * k);
+    }
+    return LARMOR_OK;
+}
+
+/* Of random points an eighth lies so near the ends in a small sample, and two or three make the box. */
+larmor_status lmr_survey_ends(int ndim, const larmor_array *points, int64_t m, const double middle[3],
+                              const double half[3], double share[3])
+{
+    static const double near_end = 15.0 / 16, usual = 0.125;
+    double pairs[2 * ENDS * 3];
+    int64_t from[ENDS];
+    for (int d = 0; d < 3; d++) share[d] = 0;
+    if (m < 3) return LARMOR_OK;
+    const int count = choose_pairs(m, ENDS, from);
+    LMR_TRY(read_pairs(points, (size_t)ndim * larmor_dtype_size(points->dtype), from, count, pairs));
+    for (int d = 0; d < ndim; d++) {
+        int ends = 0;
+        for (int i = 0; i < 2 * count; i++)
+            ends += fabs(coordinate(points, pairs, i * ndim + d) - middle[d]) >= near_end * half[d];
+        share[d] = fmax(0, 0.5 * ends / count - usual - 3.0 / (double)m);
     }
     return LARMOR_OK;
 }

@@ -22,4 +22,12 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
 /* *lattice: whether the first points all lie at multiples of half a cycle; waits. */
 larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m, int *lattice);
 
+/* The share of points near the ends of their box in each dimension, as far as it passes that of random points; from a
+ * sample of some hundred; waits.
+ *
+ * points  [ndim, m] on any device, real.
+ * middle, half  of the box. */
+larmor_status lmr_survey_ends(int ndim, const larmor_array *points, int64_t m, const double middle[3],
+                              const double half[3], double share[3]);
+
 #endif

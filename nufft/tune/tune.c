@@ -270,12 +270,14 @@ static int vary_batch(const trial *t, const candidate *from, candidate to[MOST_V
     return count;
 }
 
-/* Within the memory that the options grant. */
+/* Within the memory that the options grant; products that are stored keep less. */
 static int vary_form(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
     int count = 0;
     for (larmor_precompute form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
-        if (t->opts->precompute == LARMOR_PRECOMPUTE_AUTO) to[count] = *from, to[count++].way.precompute = form;
+        if (t->opts->precompute == LARMOR_PRECOMPUTE_AUTO &&
+            (form < LARMOR_PRECOMPUTE_FULL || t->choices[from->grid].full_bound <= t->opts->tol))
+            to[count] = *from, to[count++].way.precompute = form;
     return count;
 }
 
@@ -434,6 +436,7 @@ static larmor_status from_wisdom(const trial *of, const lmr_nufft_request *r, co
         !lmr_nufft_choose_at(r, t.opts->modes, known->cells, known->width, &choice))
         return LARMOR_OK;
     if (r->lattice && !r->width && choice.lattice_bound > r->tol) return LARMOR_OK; /* found for other points */
+    if (known->precompute == LARMOR_PRECOMPUTE_FULL && choice.full_bound > r->tol) return LARMOR_OK;
     t.choices = &choice;
     const candidate c = {.way = {(lmr_nufft_method)known->method, known->tiles, known->max_batch,
                                  (larmor_precompute)known->precompute}};

@@ -37,6 +37,29 @@ static void forward_and_adjoint_are_adjoint_to_rounding(void **state)
             }
 }
 
+/* tol at which deconvolution by the widest windows amplifies no rounding, and one at which it may. */
+static void wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_room(void **state)
+{
+    (void)state;
+    static const int64_t sizes[3][3] = {{200, 1, 1}, {60, 57, 1}, {24, 22, 20}};
+    static const double factors[] = {1.15, 1.25, 1.35}, tolerances[] = {1e-2, 1e-6}, limits[] = {1e-14, 1e-10};
+    for (int ndim = 1; ndim <= 3; ndim++)
+        for (int i = 0; i < 3; i++)
+            for (int width = 12; width <= 16; width += 2)
+                for (int k = 0; k < 2; k++) {
+                    larmor_nufft_opts o = {.ndim = ndim, .width = width, .upsample = factors[i], .tol = tolerances[k]};
+                    o.dtype = LARMOR_C128;
+                    memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
+                    larmor_array *traj = random_traj(ndim, o.modes, 200, 4);
+                    larmor_op *A;
+                    double error;
+                    assert_ok(larmor_op_nufft(dev, &o, traj, &A));
+                    assert_ok(larmor_op_adjoint_error(A, 17, &error));
+                    assert_at_most(error, limits[k]);
+                    larmor_op_free(A), larmor_array_free(traj);
+                }
+}
+
 static void the_shapes_are_those_of_the_image_and_of_the_trajectory(void **state)
 {
     (void)state;
@@ -92,6 +115,7 @@ static void trajectories_that_do_not_fit_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_and_adjoint_are_adjoint_to_rounding),
+    cmocka_unit_test(wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_room),
     cmocka_unit_test(the_shapes_are_those_of_the_image_and_of_the_trajectory),
     cmocka_unit_test(forward_is_the_direct_sum_with_a_minus_sign),
     cmocka_unit_test(trajectories_that_do_not_fit_are_refused),

@@ -246,6 +246,46 @@ static void forward_and_adjoint_are_a_pair(void **state)
         }
 }
 
+/* Types 1 and 2 at the least tolerance of these options against the direct sum. */
+static void check_least(larmor_nufft_opts o, int64_t m)
+{
+    uint64_t seed = 5;
+    int64_t count = 1;
+    for (int d = 0; d < o.ndim; d++) count *= o.modes[d];
+    double *points = malloc((size_t)(m * o.ndim) * sizeof *points);
+    for (int64_t i = 0; i < m * o.ndim; i++) points[i] = 0.5 * test_random(&seed) * (double)o.modes[i % o.ndim];
+    larmor_array *k = points_on_device(o.ndim, m, points);
+    larmor_nufft *plan;
+    assert_ok(larmor_nufft_least_tol(dev, &o, &o.tol));
+    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    assert_ok(larmor_nufft_set_points(plan, k, NULL));
+    for (int type = 1; type <= 2; type++) {
+        const int64_t from = type == 1 ? m : count, to = type == 1 ? count : m;
+        double _Complex *in = random_values(from, o.dtype, &seed), *out = random_values(to, o.dtype, &seed),
+                        *truth = malloc((size_t)to * sizeof *truth);
+        larmor_array *x = to_device(o.dtype, from, in), *y = to_device(o.dtype, to, out);
+        direct_nufft(type, type == 1 ? 1 : -1, o.ndim, o.modes, m, points, in, truth);
+        assert_ok((type == 1 ? larmor_nufft_execute : larmor_nufft_execute_adjoint)(plan, x, y));
+        to_host(y, out);
+        assert_at_most(relative_l2(to, out, truth), o.tol);
+        larmor_array_free(x), larmor_array_free(y), free(in), free(out), free(truth);
+    }
+    larmor_nufft_free(plan), larmor_array_free(k), free(points);
+}
+
+static void the_full_form_keeps_the_least_tolerance_that_it_promises(void **state)
+{
+    (void)state;
+    static const int64_t modes[][3] = {{50, 1, 1}, {25, 40, 1}, {10, 11, 12}, {14, 12, 13}};
+    for (int i = 0; i < 4; i++)
+        for (int precision = 0; precision < 2; precision++) {
+            larmor_nufft_opts o = {.type = 1, .ndim = i < 3 ? i + 1 : 3, .precompute = LARMOR_PRECOMPUTE_FULL};
+            o.dtype = precision ? LARMOR_C128 : LARMOR_C64;
+            memcpy(o.modes, modes[i], sizeof o.modes);
+            check_least(o, 60), check_least(o, 500);
+        }
+}
+
 static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **state)
 {
     (void)state;
@@ -558,6 +598,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forms_agree_without_fft_and_in_fft_order),
     cmocka_unit_test(forms_agree_for_the_caller_s_own_order_of_points),
     cmocka_unit_test(forward_and_adjoint_are_a_pair),
+    cmocka_unit_test(the_full_form_keeps_the_least_tolerance_that_it_promises),
     cmocka_unit_test(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run),
     cmocka_unit_test(indices_of_64_bits_give_what_those_of_32_give),
     cmocka_unit_test(no_points_are_no_trouble),

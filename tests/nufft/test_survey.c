@@ -80,6 +80,35 @@ static void points_along_a_line_are_ordered_until_they_are_shuffled(void **state
     free(k);
 }
 
+/* The share of points at the ends of a box of half-width 1 about 0; at_ends: of 10, in the first dimension alone. */
+static void check_ends(int64_t m, int at_ends, int sorted, double expected)
+{
+    static const double middle[3] = {0}, half[3] = {1, 1, 1};
+    uint64_t state = 7;
+    double *x = malloc((size_t)(2 * m) * sizeof *x), share[3];
+    for (int64_t i = 0; i < m; i++) {
+        const double u = sorted ? 2 * (double)i / (double)(m - 1) - 1 : test_random(&state);
+        x[2 * i] = i % 10 < at_ends ? (i % 2 ? -1 : 1) : u, x[2 * i + 1] = test_random(&state);
+    }
+    larmor_array *points = points_on_device(2, m, x), *singles;
+    assert_ok(larmor_array_convert(points, LARMOR_F32, &singles));
+    for (int precision = 0; precision < 2; precision++) {
+        assert_ok(lmr_survey_ends(2, precision ? points : singles, m, middle, half, share));
+        assert_at_most(fabs(share[0] - expected), expected > 0 ? 0.08 : 0);
+        assert_true(share[1] == 0 && share[2] == 0);
+    }
+    larmor_array_free(points), larmor_array_free(singles), free(x);
+}
+
+static void points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not(void **state)
+{
+    (void)state;
+    for (int64_t m = 300; m <= 30000; m *= 10) {
+        check_ends(m, 0, 0, 0), check_ends(m, 0, 1, 0);
+        check_ends(m, 10, 0, 0.875), check_ends(m, 5, 0, 0.4);
+    }
+}
+
 static void few_equal_and_infinite_points_do_no_harm(void **state)
 {
     (void)state;
@@ -98,6 +127,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uniform_points_are_neither_crowded_nor_ordered),
     cmocka_unit_test(an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension),
     cmocka_unit_test(points_along_a_line_are_ordered_until_they_are_shuffled),
+    cmocka_unit_test(points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not),
     cmocka_unit_test(few_equal_and_infinite_points_do_no_harm),
 };
 

@@ -140,6 +140,33 @@ static void few_points_and_targets_in_the_corners_keep_three_times_the_tolerance
         }
 }
 
+/* Most of the points, of the targets or of both in the corners of their boxes. */
+static problem cornered_problem(int ndim, int which, double product)
+{
+    uint64_t state = 100 + (uint64_t)(ndim + which);
+    problem p = problem_create(ndim, 300, 0.3, 0.5, 320, 1.7, 0.5 * product);
+    for (int64_t i = 0; i < p.m && which != 1; i++)
+        for (int d = 0; d < ndim && i % 20; d++) p.points[i * ndim + d] = test_random(&state) < 0 ? -0.2 : 0.8;
+    for (int64_t i = 0; i < p.n && which != 0; i++)
+        for (int d = 0; d < ndim && i % 20; d++)
+            p.targets[i * ndim + d] = 1.7 + (test_random(&state) < 0 ? -0.5 : 0.5) * product;
+    return p;
+}
+
+static void many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tolerance(void **state)
+{
+    (void)state;
+    static const double products[3][2] = {{17.3, 120}, {12.6, 25}, {7.7, 16}};
+    for (int ndim = 1; ndim <= 3; ndim++)
+        for (int which = 0; which < 3; which++)
+            for (int i = 0; i < 2; i++) {
+                problem p = cornered_problem(ndim, which, products[ndim - 1][i]);
+                for (double tol = 1e-3; tol > 5e-13; tol *= 0.1) check(&p, tol, LARMOR_C128, 2 * tol);
+                for (double tol = 1e-3; tol > 5e-6; tol *= 0.1) check(&p, tol, LARMOR_C64, 2 * tol);
+                problem_free(&p);
+            }
+}
+
 static void long_and_thin_boxes_are_right(void **state)
 {
     (void)state;
@@ -456,6 +483,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(double_precision_keeps_every_tolerance_down_to_1e_14),
     cmocka_unit_test(an_upsampling_that_is_asked_for_keeps_what_it_accepts),
     cmocka_unit_test(few_points_and_targets_in_the_corners_keep_three_times_the_tolerance),
+    cmocka_unit_test(many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tolerance),
     cmocka_unit_test(long_and_thin_boxes_are_right),
     cmocka_unit_test(boxes_far_from_the_origin_cost_neither_accuracy_nor_grid),
     cmocka_unit_test(type_1_and_2_problems_give_the_same_as_type_1_and_2),
