@@ -32,8 +32,8 @@ struct larmor_output {
     lmr_part part[LMR_MAX_PARTS];
 };
 
-/* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until it is
- * freed nobody else opens it: others are refused, or wait so many seconds for their turn.
+/* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until
+ * it is freed nobody else opens it: others are refused, or wait so many seconds for the lock.
  *
  * force   1: replace what is there by then.
  * Errors  LARMOR_ERR_IO, which says what is in the way. */

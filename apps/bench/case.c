@@ -123,7 +123,7 @@ static larmor_status expect_dimensions(const bench_case *c, int ndim)
 }
 
 /* Readouts from the centre outwards, 2 N_x samples each, that wind CONE_TURNS times around a cone about z; the cones
- * are spread uniformly over the sphere, the readouts turned by the golden angle. */
+ * are spread uniformly over the sphere, the readouts rotated by the golden angle. */
 static larmor_status wind_cones(bench_case *c, larmor_device *host, larmor_array **points)
 {
     const int64_t samples = 2 * c->modes[0], readouts = c->points > samples ? c->points / samples : 1;

@@ -56,7 +56,7 @@ int app_stopped(void);
  * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 
-/* --plan NAME, NULL if it was not given: read the device's wisdom, say what of it was left out, and turn the name into
+/* --plan NAME, NULL if it was not given: read the device's wisdom, say what of it was left out, and convert the name to
  * *effort. calibrate: fit the estimates too. Without both nothing is read.
  *
  * Errors  those of larmor_nufft_calibrate; a file that cannot be read is said and no error. */

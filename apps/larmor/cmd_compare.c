@@ -62,14 +62,14 @@ static larmor_status load(const char *path, larmor_device *dev, picture *p)
 static larmor_status transpose(picture *p)
 {
     const int64_t nx = p->shape.dim[0], ny = p->shape.dim[1];
-    double _Complex *turned = malloc((size_t)p->count * sizeof *turned + 1);
-    if (!turned) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    double _Complex *transposed = malloc((size_t)p->count * sizeof *transposed + 1);
+    if (!transposed) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t x = i % nx, y = i / nx % ny, rest = i / (nx * ny);
-        turned[(rest * nx + x) * ny + y] = p->value[i];
+        transposed[(rest * nx + x) * ny + y] = p->value[i];
     }
     free(p->value);
-    p->value = turned, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
+    p->value = transposed, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
     return LARMOR_OK;
 }
 

@@ -256,8 +256,8 @@ static larmor_status upload_factors(const stack *s, int64_t count, const int64_t
     double _Complex *factor = lmr_new(count, sizeof *factor);
     if (!factor) return LMR_NO_MEMORY();
     for (int64_t p = 0; p < count; p++) {
-        const double turns = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
-        factor[p] = CMPLX(cos(2 * M_PI * turns), -s->sign * sin(2 * M_PI * turns));
+        const double cycles = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
+        factor[p] = CMPLX(cos(2 * M_PI * cycles), -s->sign * sin(2 * M_PI * cycles));
     }
     const larmor_status st = larmor_array_upload(s->dev, s->dtype, LARMOR_SHAPE(count), LARMOR_C128, factor, out);
     free(factor);
