@@ -1,4 +1,4 @@
-/* What one file knows of the operators that it makes. SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an operator handle. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_OP_H
 #define LMR_OP_H
 

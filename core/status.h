@@ -47,7 +47,7 @@ static inline int lmr_mul(int64_t a, int64_t b, int64_t *out)
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
 }
 
-/* Host memory for count elements, given back by free(); NULL if there is not so much, never for a count of 0. */
+/* Host memory for count elements, to be freed by free(). NULL if there is too little; a count of 0 is never NULL. */
 static inline void *lmr_new(int64_t count, size_t size)
 {
     int64_t bytes;

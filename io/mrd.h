@@ -81,10 +81,11 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
 
-/* mrd_calibration.c: readouts for calibration alone that an image lacks and that fit to its readouts become imaging
- * ones, too; what does not fit is said. */
+/* mrd_calibration.c: readouts for calibration alone that an image lacks and that match its readouts become imaging
+ * ones, too. The others are named in a warning. */
 larmor_status lmr_mrd_complete_images(larmor_raw *raw);
-/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0. */
+/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0.
+ * */
 larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **list, int64_t *count);
 
 /* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
@@ -106,7 +107,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
  * axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
-/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows. */
+/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
+ * */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
 /* "64 GiB", "2.0 PiB". */

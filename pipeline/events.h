@@ -1,4 +1,4 @@
-/* What a reconstruction tells its caller while it works. SPDX-License-Identifier: Apache-2.0 */
+/* The events of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_EVENTS_H
 #define LMR_PIPELINE_EVENTS_H
 

@@ -1,5 +1,5 @@
-/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is
- * wider than the field of view. SPDX-License-Identifier: Apache-2.0 */
+/* The grid of each group: from the header or the options, or a larger one where the object exceeds the field of view.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_GRID_H
 #define LMR_PIPELINE_GRID_H
 

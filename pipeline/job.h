@@ -1,4 +1,5 @@
-/* What the images are made by and of, and what follows from it at once. SPDX-License-Identifier: Apache-2.0 */
+/* A job: the options and inputs of a reconstruction, and values that follow from them. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PIPELINE_JOB_H
 #define LMR_PIPELINE_JOB_H
 
@@ -51,7 +52,7 @@ typedef struct lmr_job {
     larmor_array *weights;
 } lmr_job;
 
-/* What one image is made of; all of it belongs to whoever made it. */
+/* The inputs of one image, which belong to their maker. */
 typedef struct lmr_frame {
     larmor_group group;
     larmor_encoding encoding;

@@ -163,8 +163,8 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     return LARMOR_OK;
 }
 
-/* What nobody insists on is given up where not even one coil fits with it: first the choice of lambda, then the
- * preconditioner, then Toeplitz. */
+/* Where not even one coil fits, optional parts are left out: first the choice of lambda, then the preconditioner, then
+ * Toeplitz. */
 static int give_up(lmr_plan *plan)
 {
     int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
@@ -220,7 +220,7 @@ static double images_bytes(const lmr_job *job, const lmr_series *list)
     return bytes;
 }
 
-/* Series s takes as much as the one before it: scans have hundreds of images that are alike. */
+/* Series s needs as many bytes as the one before it. Tested because scans have hundreds of equal images. */
 static int as_before(const lmr_job *job, const lmr_series *list, int s)
 {
     const int first = list->first[s], count = list->first[s + 1] - first;

@@ -1,5 +1,5 @@
-/* A reconstruction as its caller has it: made of a source and options, run series by series. SPDX-License-Identifier:
- * Apache-2.0 */
+/* The public calls: a reconstruction is made from a source and options, and run series by series.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/state.h"
 
 #include <stdio.h>

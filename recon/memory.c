@@ -1,4 +1,4 @@
-/* What the steps of a reconstruction take of a device's memory. SPDX-License-Identifier: Apache-2.0 */
+/* The device memory of the steps of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "nufft/toeplitz.h"

@@ -1,5 +1,5 @@
 /* The weight of a regulariser from the data: the problem of the samples that are kept is iterated while the weight
- * falls, and its images are held against the samples that are not. SPDX-License-Identifier: Apache-2.0 */
+ * falls, and its images are compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "recon/choose/choose.h"

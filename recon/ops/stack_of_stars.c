@@ -50,9 +50,9 @@ static int compare(const void *a_, const void *b_)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-static const double whole = 1e-5; /* of a cycle: what reading and changing units may leave of an integer */
+static const double whole = 1e-5; /* of a cycle: the rounding of an integer by files and units */
 
-/* 0 for a readout that is at one integer kz, which is told modulo nz; else the sample that is not is told. */
+/* Returns 0 and finds kz modulo nz if the readout is at one integer kz; else 1 and the first sample that is not. */
 static int find_partition(readout *r, int64_t nz, int64_t *sample)
 {
     const double kz = rint(r->samples ? r->k[2] : 0);

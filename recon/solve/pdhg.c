@@ -1,4 +1,4 @@
-/* Primal-dual splitting that takes the data by their gradient (Condat 2013, Vu 2013), with balanced steps (Goldstein,
+/* Primal-dual splitting that uses the gradient of the data term (Condat 2013, Vu 2013), with balanced steps (Goldstein,
  * Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -55,7 +55,7 @@ static larmor_status primal_update(state *s, larmor_array *x, double *size)
     return lmr_data_normal(&s->f, x, s->Nx);
 }
 
-/* The power method finds norms from below: what a step shows to be larger, is. */
+/* The power method finds norms from below, so a step may show that they are larger. */
 static larmor_status raise_norms(state *s, double size)
 {
     const double rounding = larmor_op_dtype(s->f.A) == LARMOR_C128 ? 1e-12 : 1e-4;
