@@ -73,7 +73,8 @@ static larmor_status check(const larmor_recon_opts *o)
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s", o->method);
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
+                        o->method);
     return LARMOR_OK;
 }
 

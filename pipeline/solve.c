@@ -12,7 +12,8 @@
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
-#define ENOUGH 0.1 /* error of a solution relative to the noise in it */
+#define ENOUGH 0.1  /* error of a solution relative to the noise in it */
+#define STRICT 0.02 /* without a preconditioner, where what M hardly sees comes last */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -61,7 +62,7 @@ static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve
     if (p->C) LMR_OR(done, larmor_circulant_inverse(p->C, o->lambda, NULL, 0, &M));
     if (p->C && p->noise && o->tol == 0) {
         LMR_OR(done, image_noise(p->A, M, p->noise, &norm));
-        o->error = ENOUGH * norm;
+        o->error = (job->precondition < 0 ? STRICT : ENOUGH) * norm;
         o->judge = M;
         if (norm > 0) o->tol = -1;
     }

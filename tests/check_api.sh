@@ -36,8 +36,8 @@ say "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$wor
 # Every function has a user: the program, an example, or a file of the library other than its own. The others are for
 # programs that larmor does not have: bindings, hosts with streams and FFTs of their own, solvers put together by hand.
 others="larmor_admm larmor_array_wrap larmor_axpby_complex larmor_device_set_stream larmor_graph_begin
-    larmor_graph_end larmor_graph_free larmor_graph_launch larmor_op_diag larmor_op_sum larmor_regulariser_penalty
-    larmor_set_fftw_lock larmor_shrink larmor_status_name larmor_wisdom_forget"
+    larmor_graph_end larmor_graph_free larmor_graph_launch larmor_op_diag larmor_op_sum
+    larmor_regulariser_penalty larmor_set_fftw_lock larmor_shrink larmor_status_name larmor_wisdom_forget"
 (cd "$root" && find apps examples pipeline core nufft recon io phantoms -name '*.[ch]' -o -name '*.cu' |
     xargs awk '{ while (match($0, /larmor_[a-z0-9_]+[(]/)) {
             name = substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH)

@@ -34,10 +34,10 @@ static const app_option options[] = {
 static larmor_status write_any(const settings *s, larmor_output *out, larmor_array *x, const larmor_image_meta *meta,
                                app_window_text *shown)
 {
-    const char *path = larmor_output_path(out), *suffix = app_suffix(path);
+    const char *path = larmor_output_path(out);
     const larmor_shape shape = larmor_array_shape(x);
     const larmor_write_opts opts = {.magnitude = s->magnitude, .window = {s->window.value[0], s->window.value[1]}};
-    if (!s->magnitude && (!strcasecmp(suffix, ".cfl") || !strcasecmp(suffix, ".npy")))
+    if (!s->magnitude && larmor_format_of(path).saves)
         return larmor_array_save(out, x);
     larmor_array *picture;
     larmor_status st =

@@ -2,7 +2,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "choices.h"
 #include "commands.h"
@@ -315,13 +314,11 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     return st;
 }
 
-/* Scans are .h5 or .mrd files, or have any other name; these suffixes are of images alone. */
+/* Scans are .h5 or .mrd files, or have any other name; the suffixes of the other formats are of images alone. */
 static int is_image_name(const char *path)
 {
-    static const char *const suffixes[] = {".nii", ".gz", ".png", ".cfl", ".npy"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (!strcasecmp(app_suffix(path), suffixes[i])) return 1;
-    return strstr(path, ".h5:/") != NULL;
+    const char *suffix = larmor_format_of(path).suffix;
+    return suffix ? strcmp(suffix, ".h5") != 0 : strstr(path, ".h5:/") != NULL;
 }
 
 /* Nothing is printed of what is no image. */

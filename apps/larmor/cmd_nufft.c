@@ -171,8 +171,8 @@ static larmor_status save(const settings *s, const larmor_nufft_opts *o, larmor_
 
 static int check_usage(const settings *s)
 {
-    const char *suffix = app_suffix(s->output), *wrong = NULL;
-    if (strcasecmp(suffix, ".cfl") && strcasecmp(suffix, ".npy")) wrong = "--output FILE must end in .cfl or .npy";
+    const char *wrong = NULL;
+    if (!larmor_format_of(s->output).saves) wrong = "--output FILE must end in .cfl or .npy";
     if (s->type == 3 && (!s->targets || s->modes.count))
         wrong = "type 3 needs --targets FILE, and no --modes";
     else if (s->type != 3 && (s->targets || !s->modes.count))

@@ -10,13 +10,12 @@ typedef struct settings {
     scan_trajectory trajectory;
     const char *output;
     int64_t repetition;
-    int force, list;
+    int force;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
-    OPTION(APP_FLAG, list, 0, "list", "", "print the trajectories' names and what they are"),
     SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N",
            "of a series whose angles go on, as larmor phantom --repetitions makes it; from 0", .preset = "0",
@@ -51,11 +50,6 @@ static int run(const void *given, const app_files *files)
     larmor_array *traj = NULL, *padded = NULL;
     larmor_output *out = NULL;
     int code = APP_DONE;
-    if (s->list) {
-        larmor_traj_info info;
-        for (int i = 0; (info = larmor_traj_entry(i)).name; i++) printf("%-10s %s\n", info.name, info.help);
-        return APP_DONE;
-    }
     if (!larmor_format_of(s->output).saves) {
         app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
         return APP_USAGE;

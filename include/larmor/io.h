@@ -208,10 +208,8 @@ LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int cou
 
 /* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place.
  *
- * .h5            ISMRMRD images.
  * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
  * .png           magnitude; slices and images are tiled, each with the numbers that distinguish it.
- * .cfl, .npy     the numbers; .cfl comes with .hdr.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.

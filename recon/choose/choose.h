@@ -32,6 +32,7 @@ typedef struct lmr_trial {
     larmor_array *image, *factors; /* like x */
     larmor_array *residual;       /* like b */
     double square;                /* |b|^2 */
+    int there;                    /* 1: x is near enough to the solution */
     double least;                 /* the smallest weight */
     double expected;              /* the weight that the noise alone would ask for; 0 where there is none */
     double deviation;             /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */

@@ -44,6 +44,7 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
         st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
         t->choice.iters += report.iters;
     }
+    t->there = report.end != LARMOR_END_ITERATIONS || o.max_iter < TRIAL_ITERS;
     larmor_op_free(M);
     return st;
 }
@@ -140,10 +141,11 @@ void lmr_trial_free(lmr_trial *t)
 
 /* ---- the search ---- */
 
+/* What is not a solution is better than that, where the weight is too small: it is not judged. */
 static larmor_status try_weight(lmr_trial *t, double weight)
 {
     LMR_TRY(lmr_trial_solve(t, weight));
-    return lmr_trial_judge(t, weight);
+    return t->there ? lmr_trial_judge(t, weight) : LARMOR_OK;
 }
 
 /* Up from below what the noise asks for until the misfit has risen; down from there where the first is the best. From
@@ -157,8 +159,9 @@ static larmor_status choose(lmr_trial *t)
         LMR_TRY(try_weight(t, weight));
     }
     LMR_TRY(larmor_zero(t->x));
-    for (weight = first / STEP; lmr_curve_index(&t->curve) == 0 && weight >= t->least; weight /= STEP) {
-        if (t->choice.tried >= MOST_TRIED) break;
+    for (weight = first / STEP; weight >= t->least && t->choice.tried < MOST_TRIED; weight /= STEP) {
+        if (lmr_curve_index(&t->curve) > 0 || t->curve.at[0] > log(STEP * weight) + 1e-9)
+            break; /* found, or not solved */
         LMR_TRY(try_weight(t, weight));
     }
     t->choice.weight = exp(lmr_curve_lowest(&t->curve));

@@ -49,6 +49,7 @@ choices recon --output
 for suffix in $names; do
     expect 0 recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q
     [ -s "image$suffix" ] || fail "no image$suffix"
+    expect 0 info "image$suffix"
 done
 for name in ${ADDED:-}; do
     grep -qxF -e "$name" all || fail "$name is not offered"

@@ -413,8 +413,8 @@ static void what_does_not_fit_is_refused(void **state)
                    "k-space preconditioner: dtype is f64");
     p.w[4] = -1;
     larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES), p.w);
-    assert_refused(precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &M),
-                   LARMOR_ERR_ARG, "circulant: weight 4 is -1");
+    assert_refused(precondition_circulant(p.maps, p.traj, negative, p.image, LARMOR_C128, 0, &M), LARMOR_ERR_ARG,
+                   "circulant: weight 4 is -1");
     assert_null(M);
     larmor_array_free(negative);
     drop(&p);

@@ -51,17 +51,6 @@ static void lambda_means_the_same_for_all_blocks(void **state)
     free(noise);
 }
 
-static void its_operator_is_an_adjoint_pair(void **state)
-{
-    (void)state;
-    larmor_regulariser *r;
-    double error;
-    assert_ok(larmor_regulariser_create(dev, "llr", NULL, LARMOR_C128, SERIES, &r));
-    assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
-    assert_at_most(error, 1e-14);
-    larmor_regulariser_free(r);
-}
-
 static void one_frame_is_refused(void **state)
 {
     (void)state;
@@ -78,7 +67,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_series_of_rank_1_costs_its_norm),
     cmocka_unit_test(a_noisy_series_of_rank_1_comes_closer_to_the_truth),
     cmocka_unit_test(lambda_means_the_same_for_all_blocks),
-    cmocka_unit_test(its_operator_is_an_adjoint_pair),
     cmocka_unit_test(one_frame_is_refused),
 };
 

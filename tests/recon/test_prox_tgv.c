@@ -9,25 +9,6 @@ static void ramp(cplx *x)
     for (int i = 0; i < NX * NY; i++) x[i] = 1 + 0.3 * (i % NX) - 0.2 * I * (i / NX);
 }
 
-static void its_operators_are_adjoint_pairs(void **state)
-{
-    (void)state;
-    for (int ndim = 1; ndim <= 3; ndim++) {
-        const larmor_shape shape = larmor_shape_of(ndim, (int64_t[]){6, 5, 4});
-        larmor_regulariser *r;
-        double error;
-        assert_ok(larmor_regulariser_create(dev, "tgv", NULL, LARMOR_C128, shape, &r));
-        const larmor_penalty p = larmor_regulariser_penalty(r);
-        assert_ok(larmor_op_adjoint_error(p.K, 3, &error));
-        assert_at_most(error, 1e-14);
-        assert_ok(larmor_op_adjoint_error(p.E, 4, &error));
-        assert_at_most(error, 1e-14);
-        assert_true(larmor_shape_equal(larmor_op_in_shape(p.K), larmor_shape_append(shape, 1 + ndim)));
-        assert_true(larmor_shape_equal(larmor_op_out_shape(p.E), shape));
-        larmor_regulariser_free(r);
-    }
-}
-
 /* With v the gradient of x both terms vanish. */
 static void an_affine_ramp_costs_nothing(void **state)
 {
@@ -97,7 +78,6 @@ static void a_series_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(its_operators_are_adjoint_pairs),
     cmocka_unit_test(an_affine_ramp_costs_nothing),
     cmocka_unit_test(it_leaves_ramps_alone_where_total_variation_does_not),
     cmocka_unit_test(the_ratio_weighs_the_second_term),
