@@ -16,7 +16,7 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 
 #ifndef __clang_analyzer__
 #define LMR_FAIL(status, ...) lmr_fail(status, __func__, __LINE__, __VA_ARGS__)
-#else /* which looks at one file at a time and would not know that failures are no LARMOR_OK */
+#else /* a static analyser sees one file at a time and does not know that lmr_fail never returns LARMOR_OK */
 #define LMR_FAIL(status, ...) (lmr_fail(status, __func__, __LINE__, __VA_ARGS__), (status))
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")

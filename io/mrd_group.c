@@ -8,7 +8,7 @@
 #include "io/mrd.h"
 #include "io/source.h"
 
-/* Images of which less was sampled than one voxel in so many are none: a counter beyond its limits is then wrong. */
+/* Samples for a voxel. Images with fewer show that a counter beyond its limits is wrong. */
 #define FEWEST_SAMPLES (1. / 20)
 
 static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",

@@ -31,7 +31,7 @@ larmor_status lmr_blob_waves(const larmor_phantom *phantom, const lmr_coils *coi
 
 /* ---- sums of waves: most of the time that a phantom of blobs takes, so written for vector units ---- */
 
-enum { TOGETHER = 64 };
+enum { GROUP = 64 };
 
 /* x to the nearest whole number, |x| < 2^50 */
 static inline double nearest(double x)
@@ -87,11 +87,11 @@ static inline void add_waves(int modes, int count, const double *restrict waves,
 static void sum_waves(const lmr_spectrum *s, const double k[3], int first, int last, double re[LMR_COIL_MODES],
                       double im[LMR_COIL_MODES])
 {
-    double cycles[TOGETHER], cosine[TOGETHER], sine[TOGETHER];
+    double cycles[GROUP], cosine[GROUP], sine[GROUP];
     memset(re, 0, LMR_COIL_MODES * sizeof *re);
     memset(im, 0, LMR_COIL_MODES * sizeof *im);
-    for (int from = first; from < last; from += TOGETHER) {
-        const int count = last - from < TOGETHER ? last - from : TOGETHER;
+    for (int from = first; from < last; from += GROUP) {
+        const int count = last - from < GROUP ? last - from : GROUP;
         const double *waves = s->blob_waves + 2 * LMR_COIL_MODES * from;
         for (int i = 0; i < count; i++) {
             const double *at = s->phantom->blob[from + i].centre;

@@ -9,10 +9,10 @@
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
-/* What does not depend on how many coils are done at a time. */
+/* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
     larmor_problem problem; /* in single precision; of the frame with the most samples */
-    int frames;             /* done together */
+    int frames;             /* of a series */
     double samples;         /* of one coil, all frames */
     double held;            /* from the first step to the last */
     double before;          /* the most that a step before the solver takes beside it */
@@ -101,8 +101,8 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
-    const int together = job->sets ? job->sets : s->frames;
-    const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
+    const int images = job->sets ? job->sets : s->frames;
+    const larmor_shape shape = images > 1 ? larmor_shape_append(image, images) : image;
     *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
     if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);

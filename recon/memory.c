@@ -147,8 +147,8 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     LMR_TRY(larmor_density_memory(dev, &low, &weights));
     double gridding = size * samples * coils + size * fine * coils + 16 * fine * coils;
     LMR_TRY(nufft_bytes(dev, p, grid, p->coils, 0, LARMOR_PLAN_ESTIMATE, &gridding));
-    const double together = (double)lmr_pairs_together(p->coils, (int64_t)fine);
-    double walsh = 16 * (fine * coils + (2 * fine + pixels) * together + (coils * coils + coils) * (pixels + 1));
+    const double at_once = (double)lmr_pairs_at_once(p->coils, (int64_t)fine);
+    double walsh = 16 * (fine * coils + (2 * fine + pixels) * at_once + (coils * coils + coils) * (pixels + 1));
     if (!dev->be->threads(dev->ctx)) walsh += 16 * coils * coils * (pixels + 1); /* a GPU's eigenvalue solver */
     const double voxels = (double)larmor_shape_count(p->image);
     const double interpolation = 16 * pixels * coils + 32 * voxels + size * voxels + 16 * fine * coils;

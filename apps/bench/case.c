@@ -170,7 +170,7 @@ static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_ar
     return take_trajectory(c, host, points);
 }
 
-/* x [ndim, count]: of type 3 points in fields of view; in single precision what is left of them. */
+/* x [ndim, count]: for type 3 points in fields of view; in single precision they are rounded. */
 static void to_units_of_device(const bench_case *c, int are_points, larmor_array *host)
 {
     const int64_t count = larmor_array_count(host) / c->ndim;

@@ -18,7 +18,7 @@ typedef struct smoother {
     const lmr_recon_kernels *kernels;
     int64_t n[3], pixels, fine, coils, count, window;
     larmor_array *taps, *binomial; /* f64 [window], f64 [5] */
-    larmor_array *work[3], *cov;   /* c128 [fine, together] twice, [pixels, together]; [coils, coils, pixels + 1] */
+    larmor_array *work[3], *cov;   /* c128 [fine, at_once] twice, [pixels, at_once]; [coils, coils, pixels + 1] */
     void *x, *spare, *sum;
 } smoother;
 
@@ -83,7 +83,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     static const double binomial[5] = {1 / 16., 4 / 16., 6 / 16., 4 / 16., 1 / 16.};
     *s = (smoother){.dev = dev, .pixels = 1, .fine = 1, .coils = coils, .window = window | 1}; /* odd: centred */
     for (int d = 0; d < 3; d++) s->n[d] = n[d], s->pixels *= n[d], s->fine *= lmr_fine_size(n[d]);
-    const int64_t together = lmr_pairs_together(coils, s->fine), size[3] = {s->fine, s->fine, s->pixels};
+    const int64_t at_once = lmr_pairs_at_once(coils, s->fine), size[3] = {s->fine, s->fine, s->pixels};
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &s->kernels));
     double *taps = malloc((size_t)s->window * sizeof *taps);
     if (!taps) return LMR_NO_MEMORY();
@@ -94,7 +94,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     LMR_TRY(st);
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(5), LARMOR_F64, binomial, &s->binomial));
     for (int i = 0; i < 3; i++)
-        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], together), &s->work[i]));
+        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], at_once), &s->work[i]));
     s->x = s->work[0]->data, s->spare = s->work[1]->data, s->sum = s->work[2]->data;
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, s->pixels + 1), &s->cov);
 }
@@ -108,9 +108,9 @@ static void smoother_free(smoother *s)
 /* Upper triangles of the covariances at all pixels; the last is the sum of all. */
 static larmor_status covariances(smoother *s, const larmor_array *images)
 {
-    const int64_t pairs = s->coils * (s->coils + 1) / 2, together = lmr_pairs_together(s->coils, s->fine);
-    for (int64_t first = 0; first < pairs; first += together) {
-        s->count = pairs - first < together ? pairs - first : together;
+    const int64_t pairs = s->coils * (s->coils + 1) / 2, at_once = lmr_pairs_at_once(s->coils, s->fine);
+    for (int64_t first = 0; first < pairs; first += at_once) {
+        s->count = pairs - first < at_once ? pairs - first : at_once;
         LMR_TRY(smooth_products(s, images, first));
         LMR_TRY(s->kernels->scatter(s->dev->ctx, s->pixels, s->coils, first, s->count, s->sum, s->cov->data));
     }

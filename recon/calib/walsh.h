@@ -12,8 +12,8 @@ static inline int64_t lmr_fine_size(int64_t n)
     return n > 1 ? 2 * n : 1;
 }
 
-/* Pairs of coils whose products are smoothed together, so that the workspace stays small. */
-static inline int64_t lmr_pairs_together(int64_t coils, int64_t fine)
+/* Pairs of coils whose products are smoothed at once, so that the workspace stays small. */
+static inline int64_t lmr_pairs_at_once(int64_t coils, int64_t fine)
 {
     const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (fine > 0 ? fine : 1);
     return fitting < 1 ? 1 : fitting < pairs ? fitting : pairs;

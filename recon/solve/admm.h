@@ -1,5 +1,5 @@
-/* Alternating directions as an object: it can be stepped, and its weight changed on the way. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Alternating directions as an object, so that it can be stepped and its weight changed between steps.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_ADMM_H
 #define LMR_ADMM_H
 
