@@ -18,11 +18,10 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .low = 0,
            .high = INFINITY, .absent = 1),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "compare magnitudes, up to a real factor"),
-    OPTION(
-        APP_INTEGER, inside, 0, "inside", "D",
-        "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds, which is "
-        "all that spokes and spirals sample; 0: everywhere",
-        .preset = "0", .low = 0, .high = 3),
+    OPTION(APP_INTEGER, inside, 0, "inside", "D",
+           "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds; spokes "
+           "and spirals sample no more; 0: everywhere",
+           .preset = "0", .low = 0, .high = 3),
     OPTION(APP_FLAG, transpose, 0, "transpose", "", "swap the first two dimensions of A first"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
