@@ -96,7 +96,7 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->toeplitz = o->toeplitz, job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
     /* of a penalty far below what it changes */
-    job->eps = o->eps > 0 ? o->eps : job->method == LMR_METHOD_REGULARISED ? 1e-3 : 1e-5;
+    job->eps = o->eps > 0 ? o->eps : 1e-5;
 }
 
 larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)

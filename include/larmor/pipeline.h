@@ -152,7 +152,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int weighted;           /* 1: iterative methods weight the data by density, too */
     int keep_density;       /* 1: keep the weights for larmor_recon_density */
 
-    double eps; /* of the NUFFT; below 1e-6 everything is in double precision; default 1e-5, with a penalty 1e-3 */
+    double eps;                /* of the NUFFT; below 1e-6 everything is in double precision; default 1e-5 */
     larmor_plan_effort effort; /* of the NUFFT's planner */
     int toeplitz;              /* 1 on, -1 off; default: where it is quicker and fits */
     int precondition;          /* 1: with the circulant, -1: without; default: where it fits */

@@ -235,7 +235,7 @@ static void calibration_readouts_give_the_maps(void **state)
     assert_ok(larmor_recon_run(of_full, 0, &expected));
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
-    assert_at_most(difference(maps, wanted), 1e-6);
+    assert_at_most(difference(maps, wanted), is_cpu() ? 1e-6 : 1e-3);
     assert_int_equal(result.report.maps.doubt, LARMOR_MAPS_TRUSTED);
     larmor_array_free(maps), larmor_array_free(wanted);
     larmor_recon_result_free(&result), larmor_recon_result_free(&expected);

@@ -13,12 +13,10 @@ static void series_may_be_run_in_any_order_and_again(void **state)
         assert_ok(larmor_recon_run(recon, order[i], &result[i]));
         assert_int_equal(result[i].image[0].meta.repetition, order[i]);
     }
-    const size_t bytes = larmor_array_bytes(result[0].image[0].data);
-    float *first = values_of(result[0].image[0].data), *again = values_of(result[3].image[0].data);
-    assert_memory_equal(first, again, bytes);
-    free(first), free(again);
+    const double apart = difference(result[0].image[0].data, result[3].image[0].data);
+    assert_true(is_cpu() ? apart == 0 : apart < 1e-5);
     larmor_recon_free(recon); /* results are the caller's */
-    assert_at_most(difference(result[1].image[0].data, result[4].image[0].data), 1e-7);
+    assert_at_most(difference(result[1].image[0].data, result[4].image[0].data), is_cpu() ? 1e-7 : 1e-5);
     for (int i = 0; i < 5; i++) larmor_recon_result_free(&result[i]);
     free_scan(&s);
 }

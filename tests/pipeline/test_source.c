@@ -229,9 +229,8 @@ static void a_file_and_its_arrays_give_the_same_image(void **state)
     assert_ok(larmor_recon_create(source, dev, &of_file, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     larmor_recon_result expected = result_of(&s, &of_arrays);
-    const size_t bytes = larmor_array_bytes(expected.image[0].data);
-    float *a = values_of(result.image[0].data), *b = values_of(expected.image[0].data);
-    assert_memory_equal(a, b, bytes);
+    const double apart = difference(result.image[0].data, expected.image[0].data);
+    assert_true(is_cpu() ? apart == 0 : apart < 1e-3);
     assert_noted(n, "W:channel 4 has no signal");
 
     /* and are given out as they came, with zeros for it */
@@ -240,7 +239,7 @@ static void a_file_and_its_arrays_give_the_same_image(void **state)
     float *got = values_of(maps), *given = values_of(s.maps);
     assert_memory_equal(got, given, larmor_array_bytes(s.maps));
     for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
-    free(a), free(b), free(got), free(given);
+    free(got), free(given);
     larmor_array_free(maps), larmor_array_free(some), larmor_array_free(wide);
     larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
     larmor_recon_free(recon);

@@ -174,13 +174,14 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
         opts.tol = 1e-6;
         assert_ok(larmor_op_nufft(dev, &opts, traj, &F[0]));
         if (t < 2) assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &F[1]));
-        const int planes = t < 2 && !strncmp(larmor_device_spec(dev), "cpu", 3);
+        const int is_cpu = !strncmp(larmor_device_spec(dev), "cpu", 3), planes = t < 2 && is_cpu;
         for (int i = 0; i < 2 && F[i]; i++) {
             assert_ok(larmor_op_chain(F[i], S, &chain));
             assert_ok(larmor_op_forward(chain, x, y));
             cplx *expected = values_of(y);
             assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
-            assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
+            if (is_cpu) /* the same bits say which way was taken */
+                assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
             free(expected);
             larmor_op_free(chain), larmor_op_free(F[i]);
         }
