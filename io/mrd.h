@@ -37,7 +37,7 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
 } lmr_mrd_traj;
 
-/* What tells images apart: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
+/* The key of an image: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
 enum { LMR_KEY = 6 };
 typedef struct lmr_mrd_keyed { /* a readout with its key */
     uint16_t key[LMR_KEY];
@@ -55,7 +55,7 @@ struct larmor_raw {
     int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels with signal and noise */
     int conjugate;
     int64_t memory;
-    unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no images of their own */
+    unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no separate images */
     int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */
     int64_t *first_in_order;                /* [groups + 1] */
     larmor_group *group;
@@ -76,7 +76,7 @@ void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY]);
 int lmr_mrd_by_key(const void *a, const void *b);
 larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count);
 int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count);
-/* Which counters make no images of their own, as larmor_raw_opts says, or as the data do. */
+/* Which counters make no separate images, by larmor_raw_opts or from the data. */
 larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);

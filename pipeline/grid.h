@@ -12,7 +12,7 @@ larmor_status lmr_grids_choose(larmor_recon *r);
  * leaves them if the size is neither. */
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4]);
 
-/* Enlarge them where the data say that the object is wider. With given maps that is only said. */
+/* Enlarge them where the object in the data exceeds the field of view. With given maps that is only logged. */
 void lmr_grids_enlarge(larmor_recon *r);
 
 /* Undo the enlargement; returns 1 if there was one. */
