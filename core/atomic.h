@@ -23,24 +23,24 @@ typedef struct lmr_part { /* one file of an output: a .cfl has two */
 
 struct larmor_output {
     char *path;                      /* as given, for messages */
-    const struct lmr_format *format; /* of whoever opened it */
+    const struct lmr_format *format; /* of the caller that opened it */
     int folder;                      /* descriptor */
     int force;
-    int taken; /* 1: another writes it */
-    int over;  /* 1: committed or given up */
+    int taken; /* 1: another run writes it */
+    int over;  /* 1: committed or discarded */
     int parts;
     lmr_part part[LMR_MAX_PARTS];
 };
 
-/* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until it is
- * freed nobody else opens it: others are refused, or wait so many seconds for their turn.
+/* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until
+ * it is freed no other run can open it: others are refused, or wait `patience` seconds for the lock.
  *
  * force   1: replace what is there by then.
  * Errors  LARMOR_ERR_IO, which says what is in the way. */
 larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
                               larmor_output **out);
 
-/* OK if nothing has been written or given up yet, else LARMOR_ERR_ARG. */
+/* OK if nothing has been written or discarded yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);
 
 /* Make sure that `bytes` fit, before the first is written. Errors: LARMOR_ERR_IO with what is needed and free. */

@@ -1,4 +1,4 @@
-/* Plugins: where they are looked for, how they are checked. SPDX-License-Identifier: Apache-2.0 */
+/* Plugins: where they are searched for, and their checks. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* dladdr, secure_getenv */
 #include "core/backend.h"
 

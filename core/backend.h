@@ -13,7 +13,7 @@
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
 
-/* Vectors of n complex numbers. Outputs may alias an input only where said. */
+/* Vectors of n complex numbers. Outputs may alias an input only where stated. */
 typedef struct lmr_vec {
     /* y <- a x + b y; x may be y; b = 0 ignores what y held, NaN included */
     larmor_status (*axpby)(void *ctx, int64_t n, double a, const void *x, double b, void *y);
@@ -46,7 +46,7 @@ typedef struct lmr_fft {
      * does not read there; inward 1: only the band's numbers come out, anything elsewhere. */
     larmor_status (*band)(void *ctx, void *plan, int sign, int inward, const int64_t keep[3], void *data);
     void (*destroy)(void *ctx, void *plan); /* NULL is fine */
-    /* what a plan takes at most beside the data */
+    /* the most bytes of a plan, without the data */
     double (*bytes)(void *ctx, int ndim, const int64_t dim[3], int64_t batch);
 } lmr_fft;
 
@@ -60,7 +60,7 @@ typedef struct lmr_conv {
     larmor_status (*set)(void *ctx, void *plan, double scale, const void *cells);
     larmor_status (*exec)(void *ctx, void *plan, const void *x, void *y); /* batch arrays; y may be x */
     void (*destroy)(void *ctx, void *plan);                               /* NULL is fine */
-    /* what a plan takes at most, s included */
+    /* the most bytes of a plan, with s */
     double (*bytes)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch);
 } lmr_conv;
 
@@ -77,16 +77,16 @@ typedef struct lmr_la {
 /* Marks in the device's queue of work: each notes the time at which all that was queued before it is done. */
 typedef struct lmr_mark {
     larmor_status (*create)(void *ctx, void **mark);
-    larmor_status (*put)(void *ctx, void *mark); /* at the queue's end; a second time: there and no longer here */
+    larmor_status (*put)(void *ctx, void *mark); /* at the queue's end; a second call moves the mark there */
     /* from and to were put in this order; waits for to */
     larmor_status (*seconds)(void *ctx, void *from, void *to, double *seconds);
     void (*destroy)(void *ctx, void *mark); /* NULL is fine */
 } lmr_mark;
 
-/* Recording of what is queued, to be queued again at one call. */
+/* Recording of queued work, and its replay by one call. */
 typedef struct lmr_graph {
     larmor_status (*begin)(void *ctx); /* from now on record and do not run; nothing may be allocated or waited for */
-    /* *graph is NULL on error; in either case the device runs what it is given again */
+    /* *graph is NULL on error; in either case the device no longer records */
     larmor_status (*end)(void *ctx, void **graph);
     larmor_status (*launch)(void *ctx, void *graph);
     void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
@@ -105,7 +105,7 @@ typedef struct lmr_backend {
     larmor_status (*memory)(void *ctx, int64_t *free, int64_t *total); /* bytes */
     larmor_status (*alloc)(void *ctx, size_t bytes, void **ptr);       /* zeroed; 64-byte aligned; bytes may be 0 */
     void (*release)(void *ctx, void *ptr);                             /* NULL is fine */
-    /* OK if the device's kernels reach memory of the caller's; NULL entry: they reach all of the host's */
+    /* OK if the device's kernels can access the caller's memory; NULL entry: they can access all host memory */
     larmor_status (*reach)(void *ctx, const void *ptr);
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
     /* waits unless both are on the device */
@@ -121,14 +121,15 @@ typedef struct lmr_backend {
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
     const lmr_graph *graph; /* NULL: cannot */
-    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked into the layer */
+    /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked
+     * into the layer */
     const void *(*table)(const char *layer, uint32_t abi, int precision);
     /* queue what comes on the caller's stream, after all that was queued before; NULL: the context's own one again.
      * NULL entry: there are no streams */
     larmor_status (*set_stream)(void *ctx, void *stream);
 } lmr_backend;
 
-/* What a plugin is given of larmor: it imports no symbol. */
+/* The functions of larmor for a plugin, which imports no symbol. */
 typedef struct lmr_host {
     uint32_t abi;
     /* lmr_fail: set the thread's message and return status */
@@ -145,7 +146,7 @@ typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr
  * it was looked for or what is wrong with it. name: "cuda". */
 const lmr_backend *lmr_backend_find(const char *name);
 
-/* The processor's backend: always there. */
+/* The processor's backend, which is always available. */
 extern const lmr_backend lmr_cpu_backend;
 
 #endif

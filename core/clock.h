@@ -1,4 +1,4 @@
-/* The one clock. SPDX-License-Identifier: Apache-2.0 */
+/* The monotonic clock, the only one in the library. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CLOCK_H
 #define LMR_CLOCK_H
 

@@ -166,7 +166,7 @@ larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available,
     return dev->be->memory(dev->ctx, available, total);
 }
 
-/* What there is to say of a device that has just been opened; gives it back. */
+/* Fills *info from a device that has just been opened, and frees the device. */
 static larmor_status describe(larmor_device *dev, const char *spec, larmor_device_info *info)
 {
     int64_t total;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* body(self, i) for each i < count, on `threads` threads, each with a stretch of its own. Calls must not depend on each
+/* body(self, i) for each i < count, on `threads` threads, each with its own range of i. Calls must not depend on each
  * other. */
 void lmr_parallel(int threads, int64_t count, void (*body)(void *self, int64_t i), void *self);
 

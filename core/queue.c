@@ -1,4 +1,4 @@
-/* A device's queue of work: timers between two places of it, graphs that replay a part of it.
+/* A device's queue of work: timers between two places in it, and graphs that replay a part of it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@ static inline void lmr_refs_add(lmr_refs *refs)
     atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
 }
 
-/* 1 if that was the last one, and the object goes. */
+/* 1 if that was the last one and the object must be freed. */
 static inline int lmr_refs_drop(lmr_refs *refs)
 {
     return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;

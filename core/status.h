@@ -16,7 +16,7 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 
 #ifndef __clang_analyzer__
 #define LMR_FAIL(status, ...) lmr_fail(status, __func__, __LINE__, __VA_ARGS__)
-#else /* which looks at one file at a time and would not know that failures are no LARMOR_OK */
+#else /* a static analyser sees one file at a time and does not know that lmr_fail never returns LARMOR_OK */
 #define LMR_FAIL(status, ...) (lmr_fail(status, __func__, __LINE__, __VA_ARGS__), (status))
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
@@ -47,7 +47,7 @@ static inline int lmr_mul(int64_t a, int64_t b, int64_t *out)
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
 }
 
-/* Host memory for count elements, given back by free(); NULL if there is not so much, never for a count of 0. */
+/* Host memory for count elements, to be freed by free(). NULL if there is too little; a count of 0 is never NULL. */
 static inline void *lmr_new(int64_t count, size_t size)
 {
     int64_t bytes;

@@ -1,4 +1,4 @@
-/* BART's pair of files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
+/* BART's two files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
  * stacked at dimension 13 (slice) if their slice counters differ, else at 10 (time).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

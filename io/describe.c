@@ -1,5 +1,5 @@
-/* What an image file is: its format, its numbers, its geometry, where it comes from. SPDX-License-Identifier: Apache-2.0
- */
+/* Description of an image file: its format, its numbers, its geometry, its provenance. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What a file format is, a row of the table in formats.c, and what their files share. SPDX-License-Identifier: Apache-2.0 */
+/* What a file format is, a row of the table in formats.c, and what their files share. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_FORMATS_H
 #define LMR_FORMATS_H
 
@@ -24,7 +25,7 @@ typedef struct lmr_format {
     larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */
     larmor_status (*read_meta)(const lmr_source *source, larmor_image_meta *meta);         /* or NULL */
     larmor_status (*describe)(const lmr_source *source,
-                              larmor_image_info *info); /* what arrays do not say, or NULL */
+                              larmor_image_info *info); /* what the array does not contain, or NULL */
 } lmr_format;
 
 /* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
@@ -33,7 +34,7 @@ larmor_status lmr_format_open(const char *path, int read, lmr_source *source, co
 
 typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL } lmr_as;
 
-/* What all writers rely on; what: begins the message. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE. */
+/* Checks for all writers; what: begins the message. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE. */
 larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
                                lmr_images *set);
 
@@ -44,7 +45,7 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape);
 
-/* What formats of several files have between them. */
+/* Functions of formats whose code is in several files. */
 larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, larmor_array **x);
 larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *meta);
 larmor_status lmr_describe_mrd(const lmr_source *source, larmor_image_info *info);

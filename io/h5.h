@@ -8,7 +8,7 @@
 #include "core/atomic.h"
 #include "io/source.h"
 
-/* HDF5 prints errors by itself unless told not to; the program's own setting comes back with lmr_h5_loud. */
+/* HDF5 prints errors unless it is switched off; lmr_h5_loud restores the program's own setting. */
 typedef struct lmr_h5_print {
     H5E_auto2_t function;
     void *data;

@@ -1,8 +1,8 @@
 /* A file driver for HDF5. SPDX-License-Identifier: Apache-2.0
  *
  * H5Dread_chunk takes a buffer but not its size: it writes as many bytes as the chunk's index says, a number of the
- * file's own, which H5Dget_chunk_storage_size does not tell for chunks without filters (HDF5 1.10 and 1.14). All that
- * HDF5 reads comes through here, so here is where that number can be held against the room. */
+ * file's own, which H5Dget_chunk_storage_size does not return for chunks without filters (HDF5 1.10 and 1.14). All
+ * reads of HDF5 pass this driver, so it can compare that number with the size of the buffer. */
 #include "io/h5_driver.h"
 
 #include <errno.h>

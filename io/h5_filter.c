@@ -1,4 +1,4 @@
-/* The filters of HDF5 chunks, undone with bounds of our own. SPDX-License-Identifier: Apache-2.0 */
+/* The filters of HDF5 chunks, undone with checked bounds. SPDX-License-Identifier: Apache-2.0 */
 #include "io/h5_filter.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
 } lmr_mrd_traj;
 
-/* What tells images apart: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
+/* The key of an image: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
 enum { LMR_KEY = 6 };
 typedef struct lmr_mrd_keyed { /* a readout with its key */
     uint16_t key[LMR_KEY];
@@ -55,7 +55,7 @@ struct larmor_raw {
     int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels with signal and noise */
     int conjugate;
     int64_t memory;
-    unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no images of their own */
+    unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no separate images */
     int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */
     int64_t *first_in_order;                /* [groups + 1] */
     larmor_group *group;
@@ -76,15 +76,16 @@ void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY]);
 int lmr_mrd_by_key(const void *a, const void *b);
 larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count);
 int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count);
-/* Which counters make no images of their own, as larmor_raw_opts says, or as the data do. */
+/* Which counters make no separate images, by larmor_raw_opts or from the data. */
 larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
 
-/* mrd_calibration.c: readouts for calibration alone that an image lacks and that fit to its readouts become imaging
- * ones, too; what does not fit is said. */
+/* mrd_calibration.c: readouts for calibration alone that an image lacks and that match its readouts become imaging
+ * ones, too. The others are named in a warning. */
 larmor_status lmr_mrd_complete_images(larmor_raw *raw);
-/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0. */
+/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0.
+ * */
 larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **list, int64_t *count);
 
 /* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
@@ -106,7 +107,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
  * axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
-/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows. */
+/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
+ * */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
 /* "64 GiB", "2.0 PiB". */

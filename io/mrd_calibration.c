@@ -106,8 +106,8 @@ typedef struct energies { /* of lines that were acquired twice */
 static void compare_signal(const larmor_raw *raw, int64_t a, int64_t b, energies *e)
 {
     const lmr_mrd_head *h = &raw->head[a];
-    const uint64_t turned = h->flags ^ raw->head[b].flags;
-    if (turned & LARMOR_ACQ_REVERSE && !h->traj_dims) return; /* in the opposite order of time */
+    const uint64_t differing = h->flags ^ raw->head[b].flags;
+    if (differing & LARMOR_ACQ_REVERSE && !h->traj_dims) return; /* in the opposite order of time */
     const float *x = raw->data + raw->readout[a].data, *y = raw->data + raw->readout[b].data;
     for (int64_t n = 0; n < INT64_C(2) * h->samples * h->channels; n++) {
         const double u = (double)x[n], v = (double)y[n];
@@ -213,8 +213,8 @@ static int of_slice(const larmor_raw *raw, const larmor_group *g, const lmr_mrd_
     return h->counter[LMR_SLICE] == g->slice || raw->joined[g->encoding] >> LMR_SLICE & 1;
 }
 
-/* Where readouts for the slice's calibration are: the group's encoding if it has some, else the first that has; -1: none.
- * dims: components of their trajectories, if any has one. */
+/* Where readouts for the slice's calibration are: the group's encoding if it has some, else the first that has; -1:
+ * none. dims: components of their trajectories, if any has one. */
 static int calibration_encoding(const larmor_raw *raw, const larmor_group *g, int *dims)
 {
     int encoding = -1;

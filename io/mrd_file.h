@@ -1,5 +1,5 @@
-/* An ISMRMRD file as it lies on disk: read-only, every claim checked against what is there. The source and all
- * buffers are the caller's and nothing is global, so that this part can run in a process of its own.
+/* An ISMRMRD file as it lies on disk: read-only, every size checked against the file. The source and all
+ * buffers are the caller's and nothing is global, so that this part can run in a separate process.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_MRD_FILE_H
 #define LMR_MRD_FILE_H

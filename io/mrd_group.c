@@ -1,5 +1,5 @@
-/* Which readouts of a raw file make one image: those with the same encoding and counters, but for counters that
- * cannot be meant. SPDX-License-Identifier: Apache-2.0 */
+/* Which readouts of a raw file make one image: those with the same encoding and counters, without counters that
+ * are implausible. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "io/mrd.h"
 #include "io/source.h"
 
-/* Images of which less was sampled than one voxel in so many are none: a counter beyond its limits is then wrong. */
+/* Samples for a voxel. Images with fewer show that a counter beyond its limits is wrong. */
 #define FEWEST_SAMPLES (1. / 20)
 
 static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",
@@ -66,7 +66,7 @@ int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count)
     return end;
 }
 
-/* ---- counters that are not believed ---- */
+/* ---- counters that are ignored ---- */
 
 typedef struct content { /* of the imaging readouts of an encoding, as its counters stand */
     int64_t readouts, samples, images;
@@ -116,7 +116,8 @@ static int makes_images(int counter)
     return 0;
 }
 
-/* A counter that passes its limit. Slices at different places are believed, and what has samples enough. */
+/* A counter that exceeds its limit. Slices at different positions are accepted, and counters whose images have enough
+ * samples. */
 static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
 {
     const char *name = counter_names[counter];
@@ -126,16 +127,17 @@ static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
     if (!makes_images(counter) || raw->joined[encoding] >> counter & 1) {
         lmr_mrd_warn(raw, "%s; all readouts are used.", beyond);
     } else if (!too_few_samples(raw, encoding, c) || (counter == LMR_SLICE && c->moves)) {
-        lmr_mrd_warn(raw, "%s; it is believed, --join %s leaves it out of account.", beyond, name);
+        lmr_mrd_warn(raw, "%s; it is accepted, --join %s ignores it.", beyond, name);
     } else {
         raw->joined[encoding] |= 1u << counter;
         lmr_mrd_warn(
-            raw, "%s; it is not believed: %lld images of its %lld readouts would be none, --join none makes them.",
+            raw,
+            "%s; it is ignored: %lld images of its %lld readouts would have too few samples, --join none makes them.",
             beyond, (long long)c->images, (long long)c->readouts);
     }
 }
 
-/* Counters within their limits, or without any, by which no image has samples enough: how to join them is said. */
+/* Names the option that joins counters within their limits, or without limits, where no image has enough samples. */
 static void name_joinable(larmor_raw *raw, int encoding, const content *c)
 {
     char names[64] = "";
@@ -150,8 +152,8 @@ static void name_joinable(larmor_raw *raw, int encoding, const content *c)
                  (long long)c->images, (long long)(c->samples / c->images), voxels_of(raw, encoding), names);
 }
 
-/* All counters of an encoding that pass their limits, from the readouts as they are sorted without any joined; ask: 0 if
- * the user has said which are. */
+/* All counters of an encoding that pass their limits, from the readouts as they are sorted without any joined; ask: 0
+ * if the user has said which are. */
 static larmor_status judge_counters(larmor_raw *raw, const lmr_mrd_keyed *list, int64_t n, int encoding, int ask)
 {
     content c = look(raw, list, n, encoding);

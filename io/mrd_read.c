@@ -80,7 +80,7 @@ static larmor_status make_pools(larmor_raw *raw)
     return raw->data && raw->traj ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-/* Data and trajectories come from different collections of the heap, in turns; each has its own cache. */
+/* Data and trajectories are read alternately, from different collections of the heap; each has its own cache. */
 static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source, const lmr_mrd_refs *refs)
 {
     lmr_heap *data = lmr_heap_create(source), *traj = lmr_heap_create(source);

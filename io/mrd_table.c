@@ -10,7 +10,7 @@
 /* Larger values are not signal, and their squares would leave the range of single precision. */
 #define LARGEST_VALUE 1e18f
 
-/* Noise of a coil relative to the others' that is none. */
+/* Noise of a coil, relative to the others, that counts as no noise. */
 #define LEAST_NOISE 1e-6
 
 /* Navigators, phase correction, feedback, dummies, surface coil correction, phase stabilisation and its reference. */

@@ -49,7 +49,7 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
 
 static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *data, size_t bytes, int last)
 {
-    unsigned char block[65536];
+    unsigned char buffer[65536];
     const unsigned char *from = data;
     do {
         const size_t now = bytes < MOST_AT_ONCE ? bytes : MOST_AT_ONCE;
@@ -57,9 +57,9 @@ static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *dat
         from += now, bytes -= now;
         const int flush = last && !bytes ? Z_FINISH : Z_NO_FLUSH;
         do {
-            z->next_out = block, z->avail_out = sizeof block;
+            z->next_out = buffer, z->avail_out = sizeof buffer;
             if (deflate(z, flush) == Z_STREAM_ERROR) return LMR_FAIL(LARMOR_ERR_BACKEND, "zlib: stream error");
-            lmr_bytes_add(packed, block, sizeof block - z->avail_out);
+            lmr_bytes_add(packed, buffer, sizeof buffer - z->avail_out);
         } while (!z->avail_out);
     } while (bytes);
     return LARMOR_OK;

@@ -30,7 +30,7 @@ int64_t lmr_source_get(const lmr_source *source, int64_t offset, void *to, size_
 /* Exactly `bytes` from `offset` on. Errors: LARMOR_ERR_IO; LARMOR_ERR_FORMAT past the end. */
 larmor_status lmr_source_read(const lmr_source *source, int64_t offset, void *to, size_t bytes);
 
-/* LARMOR_ERR_IO if somebody wrote to the file since it was opened; the message does not name it. */
+/* LARMOR_ERR_IO if the file has been changed since it was opened; the message does not name it. */
 larmor_status lmr_source_unchanged(const lmr_source *source);
 
 /* 1 if `stored` bytes can be `count` elements, packed (by deflate, which cannot do better than 1032 to 1) or not. */

@@ -31,7 +31,7 @@ larmor_status lmr_blob_waves(const larmor_phantom *phantom, const lmr_coils *coi
 
 /* ---- sums of waves: most of the time that a phantom of blobs takes, so written for vector units ---- */
 
-enum { TOGETHER = 64 };
+enum { GROUP = 64 };
 
 /* x to the nearest whole number, |x| < 2^50 */
 static inline double nearest(double x)
@@ -40,8 +40,8 @@ static inline double nearest(double x)
     return (x + whole) - whole;
 }
 
-/* cosine[i], sine[i] of 2 pi turns[i], |turns| < 2^50, to 3e-16: power series after half turns are taken off. */
-static void waves_at(int count, const double *restrict turns, double *restrict cosine, double *restrict sine)
+/* cosine[i], sine[i] of 2 pi cycles[i], |cycles| < 2^50, to 3e-16: power series after half cycles are taken off. */
+static void waves_at(int count, const double *restrict cycles, double *restrict cosine, double *restrict sine)
 {
     /* 1 / (2 n)! and 1 / (2 n + 1)! with alternating signs */
     static const double even[] = {1,
@@ -57,8 +57,8 @@ static void waves_at(int count, const double *restrict turns, double *restrict c
                                   1.0 / 2432902008176640000};
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        const double halves = nearest(2 * turns[i]), odd = halves - 2 * nearest(halves / 2);
-        const double sign = 1 - 2 * odd * odd, x = 2 * M_PI * (turns[i] - halves / 2), q = x * x;
+        const double halves = nearest(2 * cycles[i]), odd = halves - 2 * nearest(halves / 2);
+        const double sign = 1 - 2 * odd * odd, x = 2 * M_PI * (cycles[i] - halves / 2), q = x * x;
         double c = even[10], s = even[10] / 21;
         for (int n = 9; n >= 0; n--) {
             c = even[n] + q * c;
@@ -69,7 +69,7 @@ static void waves_at(int count, const double *restrict turns, double *restrict c
     }
 }
 
-/* re, im [modes] += the waves [count][re, im][LMR_COIL_MODES], each turned by its cosine and sine. */
+/* re, im [modes] += the waves [count][re, im][LMR_COIL_MODES], each multiplied by its cosine + i sine. */
 static inline void add_waves(int modes, int count, const double *restrict waves, const double *restrict cosine,
                              const double *restrict sine, double *restrict re, double *restrict im)
 {
@@ -83,21 +83,21 @@ static inline void add_waves(int modes, int count, const double *restrict waves,
     }
 }
 
-/* sum over the blobs first .. last-1 of their waves, turned by their place at k. */
+/* sum over the blobs first .. last-1 of their waves, with the phase of their place at k. */
 static void sum_waves(const lmr_spectrum *s, const double k[3], int first, int last, double re[LMR_COIL_MODES],
                       double im[LMR_COIL_MODES])
 {
-    double turns[TOGETHER], cosine[TOGETHER], sine[TOGETHER];
+    double cycles[GROUP], cosine[GROUP], sine[GROUP];
     memset(re, 0, LMR_COIL_MODES * sizeof *re);
     memset(im, 0, LMR_COIL_MODES * sizeof *im);
-    for (int from = first; from < last; from += TOGETHER) {
-        const int count = last - from < TOGETHER ? last - from : TOGETHER;
+    for (int from = first; from < last; from += GROUP) {
+        const int count = last - from < GROUP ? last - from : GROUP;
         const double *waves = s->blob_waves + 2 * LMR_COIL_MODES * from;
         for (int i = 0; i < count; i++) {
             const double *at = s->phantom->blob[from + i].centre;
-            turns[i] = -(k[0] * at[0] + k[1] * at[1] + k[2] * at[2]);
+            cycles[i] = -(k[0] * at[0] + k[1] * at[1] + k[2] * at[2]);
         }
-        waves_at(count, turns, cosine, sine);
+        waves_at(count, cycles, cosine, sine);
         if (s->coils->modes == 1)
             add_waves(1, count, waves, cosine, sine, re, im);
         else

@@ -14,7 +14,7 @@ static void move(const larmor_phantom_state *s, int ndim, double size, double ce
     if (ndim == 3) centre[2] = centre[2] * size + s->shift[2];
 }
 
-static void turn(const larmor_phantom_state *s, lmr_ellipsoid *e)
+static void rotate(const larmor_phantom_state *s, lmr_ellipsoid *e)
 {
     const double c = cos(s->degrees * M_PI / 180), d = sin(s->degrees * M_PI / 180);
     const double cosine = e->cosine, sine = e->sine;
@@ -52,7 +52,7 @@ larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_
     for (int i = 0; i < p->parts; i++) {
         for (int d = 0; d < p->ndim; d++) p->part[i].half_axis[d] *= size;
         move(state, p->ndim, size, p->part[i].centre);
-        turn(state, &p->part[i]);
+        rotate(state, &p->part[i]);
     }
     for (int i = 0; i < p->blobs; i++) {
         p->blob[i].sigma *= size;

@@ -3,7 +3,7 @@
  *
  * Coil c sits at r_c, around the object, with the direction t_c along the surface:
  *   s_c(r) = gain exp(i theta_c) (1 + i kappa t_c . grad) g(r - r_c),   g(r) = prod_d cos(pi step r_d)^(2 order).
- * g falls off like a loop's field; the derivative turns the phase with the distance from the coil's axis as the
+ * g falls off like a loop's field; the derivative changes the phase with the distance from the coil's axis as the
  * fanning of a loop's field lines does; theta_c is the coil's orientation. In Fourier space each of them is a factor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -41,13 +41,13 @@ static void weigh(const lmr_coils *coils, int c, double *weight)
     const place p = place_of(coils->ndim, c, coils->count);
     for (int m = 0; m < coils->modes; m++) {
         const double *f = coils->frequency[m];
-        double size = gain, turn = 1, angle = p.theta;
+        double size = gain, slope = 1, angle = p.theta;
         for (int d = 0, rest = m; d < coils->ndim; d++, rest /= 2 * coils->order + 1) {
             size *= cosine_power[coils->order][rest % (2 * coils->order + 1)];
-            turn -= 2 * M_PI * kappa * f[d] * p.along[d];
+            slope -= 2 * M_PI * kappa * f[d] * p.along[d];
             angle -= 2 * M_PI * f[d] * p.at[d];
         }
-        weight[2 * m] = size * turn * cos(angle), weight[2 * m + 1] = size * turn * sin(angle);
+        weight[2 * m] = size * slope * cos(angle), weight[2 * m + 1] = size * slope * sin(angle);
     }
 }
 

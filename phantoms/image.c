@@ -120,8 +120,8 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     return st;
 }
 
-/* Coefficients in the FFT's order of a grid of g over `fields` fields of view, turned by exp(-2 pi i k floor(N/2) / N)
- * so that the FFT starts at voxel 0 and not at the centre. */
+/* Coefficients in the FFT's order of a grid of g over `fields` fields of view, multiplied by exp(-2 pi i k floor(N/2) /
+ * N) so that the FFT starts at voxel 0 and not at the centre. */
 typedef struct coefficients {
     const lmr_spectrum *spectrum;
     const grid *g;
@@ -137,14 +137,14 @@ static void coefficients_at(void *self, int64_t line)
     const double share_of_fields = pow(p->fields, -g->ndim);
     for (int64_t x = 0; x < g->n[0]; x++) {
         const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
-        double k[3], turns = 0, value[LMR_COIL_MODES][2];
+        double k[3], cycles = 0, value[LMR_COIL_MODES][2];
         for (int d = 0; d < 3; d++) {
             const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
             k[d] = (double)i / p->fields;
-            turns -= (double)(i * half % n) / (double)n; /* exact quarter turns stay exact */
+            cycles -= (double)(i * half % n) / (double)n; /* exact quarter cycles stay exact */
         }
         lmr_spectrum_at(p->spectrum, k, value);
-        const double c = cos(2 * M_PI * turns), s = sin(2 * M_PI * turns);
+        const double c = cos(2 * M_PI * cycles), s = sin(2 * M_PI * cycles);
         const double re = value[0][0] * share_of_fields, im = value[0][1] * share_of_fields;
         lmr_put(p->host, p->dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
     }
@@ -217,10 +217,10 @@ larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_d
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
     if (fields == 1) return draw_series(phantom, dev, dtype, shape, 1, image);
-    larmor_shape wide = shape;
-    for (int d = 0; d < shape.ndim; d++) wide.dim[d] *= fields;
+    larmor_shape enlarged = shape;
+    for (int d = 0; d < shape.ndim; d++) enlarged.dim[d] *= fields;
     larmor_array *whole;
-    LMR_TRY(draw_series(phantom, dev, dtype, wide, fields, &whole));
+    LMR_TRY(draw_series(phantom, dev, dtype, enlarged, fields, &whole));
     const larmor_status st = crop(whole, shape, image);
     larmor_array_free(whole);
     return st;

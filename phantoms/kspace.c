@@ -53,7 +53,7 @@ typedef struct sampling {
     const lmr_spectrum *spectrum;
     int64_t count;
     const double *points; /* [nd, count] */
-    const double *turns;  /* [count] of each sample's phase, or NULL */
+    const double *cycles; /* [count] of each sample's phase, or NULL */
     larmor_dtype dtype;
     void *host;
 } sampling;
@@ -65,7 +65,8 @@ static void sample_at(void *self, int64_t j)
     const int64_t nd = p->spectrum->phantom->ndim;
     const lmr_coils *coils = p->spectrum->coils;
     const double k[3] = {p->points[nd * j], p->points[nd * j + 1], nd == 3 ? p->points[nd * j + 2] : 0};
-    const double turns = p->turns ? p->turns[j] : 0, cosine = cos(2 * M_PI * turns), sine = sin(2 * M_PI * turns);
+    const double cycles = p->cycles ? p->cycles[j] : 0, cosine = cos(2 * M_PI * cycles),
+                 sine = sin(2 * M_PI * cycles);
     double mode[LMR_COIL_MODES][2];
     lmr_spectrum_at(p->spectrum, k, mode);
     for (int64_t c = 0; c < coils->count; c++) {
@@ -94,9 +95,9 @@ static larmor_status kspace_shape(const larmor_phantom *phantom, const larmor_ar
     return LARMOR_OK;
 }
 
-/* The samples at the points, which may have been moved from traj, each turned by `turns`, if any. */
+/* The samples at the points, which may have been moved from traj, the phase of each moved by `cycles`, if any. */
 static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *dev, const double *points,
-                                 const double *turns, int coils, larmor_dtype dtype, larmor_shape shape,
+                                 const double *cycles, int coils, larmor_dtype dtype, larmor_shape shape,
                                  larmor_array **kspace)
 {
     lmr_coils set;
@@ -107,7 +108,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, turns, dtype, host};
+    sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host};
     lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all);
     st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 done:
@@ -133,14 +134,14 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     return st;
 }
 
-/* points [nd, count] <- points - gradient times, turns [count] <- hz times; times [each] are repeated. */
+/* points [nd, count] <- points - gradient times, cycles [count] <- hz times; times [each] are repeated. */
 static void add_field(const larmor_phantom_field *field, int nd, int64_t count, const double *times, int64_t each,
-                      double *points, double *turns)
+                      double *points, double *cycles)
 {
     for (int64_t j = 0; j < count; j++) {
         const double t = times[j % each];
         for (int d = 0; d < nd; d++) points[nd * j + d] -= field->gradient[d] * t;
-        turns[j] = field->hz * t;
+        cycles[j] = field->hz * t;
     }
 }
 
@@ -163,12 +164,12 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom kspace: times are %s, expected f32 or f64 [%lld] or [%lld, %lld]",
                         lmr_describe(times).s, (long long)shape.dim[0], (long long)shape.dim[0],
                         (long long)shape.dim[1]);
-    double *points = NULL, *seconds = NULL, *turns = calloc((size_t)count + 1, sizeof *turns);
-    larmor_status st = turns ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
+    double *points = NULL, *seconds = NULL, *cycles = calloc((size_t)count + 1, sizeof *cycles);
+    larmor_status st = cycles ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
     if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
-    if (!st) add_field(field, phantom->ndim, count, seconds, each, points, turns);
-    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, turns, coils, dtype, shape, kspace);
-    free(turns), free(seconds), free(points);
+    if (!st) add_field(field, phantom->ndim, count, seconds, each, points, cycles);
+    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, cycles, coils, dtype, shape, kspace);
+    free(cycles), free(seconds), free(points);
     return st;
 }
 

@@ -1,4 +1,4 @@
-/* A body with smooth shading and fine texture: what a piecewise constant phantom lacks. A few ellipses make edges,
+/* A body with smooth shading and fine texture, which a piecewise constant phantom lacks. A few ellipses make edges,
  * several hundred Gaussians from 2 voxels of a matrix of 128 (full width at half maximum) to a third of the field of
  * view make the rest. Places are additive recurrences, so they fill the body evenly; densities are of a fixed seed.
  * SPDX-License-Identifier: Apache-2.0 */

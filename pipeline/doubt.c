@@ -1,4 +1,4 @@
-/* Why an image may not be what it seems. SPDX-License-Identifier: Apache-2.0 */
+/* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/pipeline.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What a reconstruction tells its caller while it works: one callback for all of it. SPDX-License-Identifier:
+/* The events of a reconstruction: one callback of the caller gets all of them. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "pipeline/events.h"
 

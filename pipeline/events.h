@@ -1,4 +1,4 @@
-/* What a reconstruction tells its caller while it works. SPDX-License-Identifier: Apache-2.0 */
+/* The events of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_EVENTS_H
 #define LMR_PIPELINE_EVENTS_H
 
@@ -11,7 +11,7 @@ typedef struct lmr_events {
     char stage[64];
     int series, count; /* as in larmor_event */
     int done;          /* series that are done */
-    int trial;         /* 1: what is solved is no image, so that its steps count towards nothing */
+    int trial;         /* 1: a trial solution and no image, so its steps do not count as progress */
     double began;      /* when the first series began; 0 before */
 } lmr_events;
 
@@ -19,7 +19,7 @@ typedef struct lmr_events {
 void lmr_log(lmr_events *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lmr_warn(lmr_events *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Say what begins: LARMOR_STOPPED if the listener wants no more. */
+/* A stage begins. LARMOR_STOPPED if the listener has asked to stop. */
 larmor_status lmr_enter(lmr_events *e, const char *stage);
 
 /* A larmor_monitor, whose user is an lmr_events. */

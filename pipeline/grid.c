@@ -1,5 +1,5 @@
-/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is
- * wider than the field of view. SPDX-License-Identifier: Apache-2.0 */
+/* The grid of each group: from the header or the options, or a larger one where the object exceeds the field of view.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/grid.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 /* ---- what was asked for ---- */
 
-/* Value d of three, of which the first alone stands for all axes that are as the first one in the header. */
+/* Value d of three. If only the first is given, it holds for all axes that equal the first one in the header. */
 static double listed(const double value[3], int d, int as_first)
 {
     if (value[d] > 0) return value[d];

@@ -1,5 +1,5 @@
-/* Where each group is reconstructed: as the header has it or as was asked, or on a larger grid where the object is
- * wider than the field of view. SPDX-License-Identifier: Apache-2.0 */
+/* The grid of each group: from the header or the options, or a larger one where the object exceeds the field of view.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_GRID_H
 #define LMR_PIPELINE_GRID_H
 
@@ -12,7 +12,7 @@ larmor_status lmr_grids_choose(larmor_recon *r);
  * leaves them if the size is neither. */
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4]);
 
-/* Enlarge them where the data say that the object is wider. With given maps that is only said. */
+/* Enlarge them where the object in the data exceeds the field of view. With given maps that is only logged. */
 void lmr_grids_enlarge(larmor_recon *r);
 
 /* Undo the enlargement; returns 1 if there was one. */

@@ -4,7 +4,7 @@
 
 #include "pipeline/job.h"
 
-/* Reconstruct groups of one encoding and slice together, or a single one.
+/* Reconstruct groups of one encoding and slice as a series, or a single one.
  *
  * image   [count], c64, each cropped to the image's matrix and in units of the density; the caller's to free.
  * report  all but its status, message of a failure and time.

@@ -1,4 +1,4 @@
-/* What follows from a job at once. SPDX-License-Identifier: Apache-2.0 */
+/* Values that follow from a job's options. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/job.h"
 
 #include <stdlib.h>

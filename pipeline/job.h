@@ -1,4 +1,5 @@
-/* What the images are made by and of, and what follows from it at once. SPDX-License-Identifier: Apache-2.0 */
+/* A job: the options and inputs of a reconstruction, and values that follow from them. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PIPELINE_JOB_H
 #define LMR_PIPELINE_JOB_H
 
@@ -10,13 +11,13 @@ typedef enum lmr_method { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED
 /* A weight that was chosen, for the images of the scan that follow. */
 typedef struct lmr_weight {
     double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
-    double unit;          /* what the noise makes of the weight: it is proportional to that */
+    double unit;          /* the weight that is expected from the noise; the weight of a later image scales with it */
     double data;          /* samples of all coils that it was chosen from */
     larmor_choice choice;
     int encoding;
 } lmr_weight;
 
-/* What the images are made by and of. Members that are named as in larmor_recon_opts are those. */
+/* The options and inputs of all images. Members with names of larmor_recon_opts are those options. */
 typedef struct lmr_job {
     lmr_method method;
     const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
@@ -51,7 +52,7 @@ typedef struct lmr_job {
     larmor_array *weights;
 } lmr_job;
 
-/* What one image is made of; all of it belongs to whoever made it. */
+/* The inputs of one image, which belong to their maker. */
 typedef struct lmr_frame {
     larmor_group group;
     larmor_encoding encoding;
@@ -66,13 +67,13 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
-/* Give up all that the job holds. */
+/* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);
 
 /* The regulariser's options for so many frames at once. */
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames);
 
-/* How many normal maps the method takes, about; those of a penalty have inner steps, too. */
+/* About how many normal maps the method needs; those of a penalty have inner steps, too. */
 int64_t lmr_normals(const lmr_job *job);
 
 /* 1 if lambda is to be found from the data. */

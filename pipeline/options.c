@@ -70,7 +70,8 @@ static larmor_status check(const larmor_recon_opts *o)
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
     if (o->no_maps && strcmp(o->method, "grid") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
-    if (o->no_maps && o->maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: maps are given, but not to be used");
+    if (o->no_maps && o->maps)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);

@@ -4,7 +4,7 @@
 
 #include "pipeline/state.h"
 
-/* The caller's options into r, checked, and what the job takes of them.
+/* The caller's options, checked and copied into r and its job.
  *
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_MEMORY. */
 larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r);

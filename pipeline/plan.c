@@ -9,10 +9,10 @@
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
-/* What does not depend on how many coils are done at a time. */
+/* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
     larmor_problem problem; /* in single precision; of the frame with the most samples */
-    int frames;             /* done together */
+    int frames;             /* of a series */
     double samples;         /* of one coil, all frames */
     double held;            /* from the first step to the last */
     double before;          /* the most that a step before the solver takes beside it */
@@ -167,8 +167,8 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     return LARMOR_OK;
 }
 
-/* What nobody insists on is given up where not even one coil fits with it: first the choice of lambda, then the
- * preconditioner, then Toeplitz. */
+/* Where not even one coil fits, optional parts are left out: first the choice of lambda, then the preconditioner, then
+ * Toeplitz. */
 static int give_up(lmr_plan *plan)
 {
     int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
@@ -224,7 +224,7 @@ static double images_bytes(const lmr_job *job, const lmr_series *list)
     return bytes;
 }
 
-/* Series s takes as much as the one before it: scans have hundreds of images that are alike. */
+/* Series s needs as many bytes as the one before it. Tested because scans have hundreds of equal images. */
 static int as_before(const lmr_job *job, const lmr_series *list, int s)
 {
     const int first = list->first[s], count = list->first[s + 1] - first;

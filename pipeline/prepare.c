@@ -1,4 +1,4 @@
-/* All that comes before the first image. SPDX-License-Identifier: Apache-2.0 */
+/* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/prepare.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A reconstruction as its caller has it: made of a source and options, run series by series. SPDX-License-Identifier:
- * Apache-2.0 */
+/* The public calls: a reconstruction is made from a source and options, and run series by series.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/state.h"
 
 #include <stdio.h>
@@ -153,7 +153,7 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
     return LARMOR_OK;
 }
 
-/* ---- what was found on the way ---- */
+/* ---- intermediate results ---- */
 
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)

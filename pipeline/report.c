@@ -1,4 +1,4 @@
-/* What a reconstruction says of itself, in lines for a log. SPDX-License-Identifier: Apache-2.0 */
+/* The lines that a reconstruction writes to the log. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/report.h"
 
 #include <stdio.h>

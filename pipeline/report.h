@@ -1,4 +1,4 @@
-/* What a reconstruction says of itself, in lines for a log. SPDX-License-Identifier: Apache-2.0 */
+/* The lines that a reconstruction writes to the log. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_REPORT_H
 #define LMR_PIPELINE_REPORT_H
 
@@ -13,7 +13,7 @@ void lmr_report_whitening(larmor_recon *r);
 /* The image and the grid of the first series; the method with its parameters and where coil maps come from. */
 void lmr_report_method(larmor_recon *r);
 
-/* The plan of memory, and what was given up for it. */
+/* The plan of memory, and the parts that were left out for it. */
 void lmr_report_plan(larmor_recon *r);
 
 /* LARMOR_ERR_MEMORY: the plan does not fit. */

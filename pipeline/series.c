@@ -1,4 +1,4 @@
-/* Which images are reconstructed together, and in which order. SPDX-License-Identifier: Apache-2.0 */
+/* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/series.h"
 
 #include <stdio.h>

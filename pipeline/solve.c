@@ -149,7 +149,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none */
     result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.noise : noise;
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
-                                       &p.C)); /* first, for what it takes while it is made */
+                                       &p.C)); /* first, while there is memory for its creation */
     LMR_OR(done, lmr_problem_operator(job, frames, count, &p.A, &result->toeplitz));
     LMR_OR(done, lmr_problem_data(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));

@@ -1,4 +1,4 @@
-/* A source as the pipeline asks it. SPDX-License-Identifier: Apache-2.0 */
+/* The calls of a source for the pipeline. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_SOURCE_H
 #define LMR_PIPELINE_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* What a larmor_recon holds; its calls are in pipeline/recon.c. SPDX-License-Identifier: Apache-2.0 */
+/* The members of a larmor_recon, whose calls are in pipeline/recon.c. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_STATE_H
 #define LMR_PIPELINE_STATE_H
 

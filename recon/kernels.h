@@ -74,8 +74,8 @@ typedef struct lmr_recon_kernels {
     /* cov[i, j, p] <- sums[p, pair] for the pairs of products, and cov[i, j, pixels] <- their sum over all pixels. */
     larmor_status (*scatter)(void *ctx, int64_t pixels, int64_t coils, int64_t first, int64_t count, const void *sums,
                              void *cov);
-    /* maps [pixels, coils] <- the last columns of vectors [coils, coils, pixels + 1], each turned so that its product
-     * with that of the last matrix is real and positive. */
+    /* maps [pixels, coils] <- the last columns of vectors [coils, coils, pixels + 1], each with the phase with which
+     * its product with that of the last matrix is real and positive. */
     larmor_status (*align)(void *ctx, int64_t pixels, int64_t coils, const void *vectors, void *maps);
 
     /* ---- images ---- */

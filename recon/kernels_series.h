@@ -16,8 +16,8 @@ typedef struct lmr_blocks {
     int64_t frames;
 } lmr_blocks;
 
-/* One table per precision, as in recon/kernels.h: arrays are on the device, complex ones are pairs of the table's
- * precision where nothing else is said, outputs never alias inputs, sums have an order that depends on sizes alone.
+/* One table per precision, as in recon/kernels.h. Arrays are on the device. Complex numbers are two reals of the
+ * table's precision unless stated otherwise. Outputs never alias inputs. The order of sums depends on sizes alone.
  * Indices are distinct. */
 typedef struct lmr_series_kernels {
     /* ---- blocks of low rank ---- */

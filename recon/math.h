@@ -81,8 +81,8 @@ static inline LMR_DEVICE_TOO int64_t lmr_between(int64_t i, int64_t n_out, int64
 
 /* ---- straight readouts ---- */
 
-/* Positions t of one readout's samples k [nd, n]. Lines may miss the centre by half a sample of 1/FOV, as those of
- * scanners with gradient delays do. */
+/* Positions t of one readout's samples k [nd, n]. Lines may miss the centre by half a sample of 1/FOV, as with
+ * gradient delays. */
 static inline LMR_DEVICE_TOO lmr_line lmr_project(int nd, int64_t n, const double *k, double *t)
 {
     lmr_line line = {0, 0, 0, LMR_LINE_WITHOUT_EXTENT};

@@ -123,7 +123,7 @@ static larmor_status expect_dimensions(const bench_case *c, int ndim)
 }
 
 /* Readouts from the centre outwards, 2 N_x samples each, that wind CONE_TURNS times around a cone about z; the cones
- * are spread uniformly over the sphere, the readouts turned by the golden angle. */
+ * are spread uniformly over the sphere, the readouts rotated by the golden angle. */
 static larmor_status wind_cones(bench_case *c, larmor_device *host, larmor_array **points)
 {
     const int64_t samples = 2 * c->modes[0], readouts = c->points > samples ? c->points / samples : 1;
@@ -170,7 +170,7 @@ static larmor_status choose_points(bench_case *c, larmor_device *host, larmor_ar
     return take_trajectory(c, host, points);
 }
 
-/* x [ndim, count]: of type 3 points in fields of view; in single precision what is left of them. */
+/* x [ndim, count]: for type 3 points in fields of view; in single precision they are rounded. */
 static void to_units_of_device(const bench_case *c, int are_points, larmor_array *host)
 {
     const int64_t count = larmor_array_count(host) / c->ndim;

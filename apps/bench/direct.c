@@ -20,7 +20,7 @@ static inline double polynomial(int n, const double *coefficient, double y)
     return sum;
 }
 
-/* exp(2 pi i turns), in a form that compilers turn into vectors, to 3e-16. The nearest quarter of a turn is taken off
+/* exp(2 pi i turns), in a form that compilers vectorise, to 3e-16. The nearest quarter of a turn is taken off
  * and the series of the rest, at most pi / 4, have no further terms above 2^-54. */
 static inline void unit_at(double turns, double *re, double *im)
 {

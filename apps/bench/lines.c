@@ -1,5 +1,5 @@
-/* JSON lines: each result is written as soon as it is there, and known again by the case's description, which each line
- * begins with. SPDX-License-Identifier: Apache-2.0 */
+/* JSON lines: each result is written at once, and found again by the case's description, with which each line
+ * begins. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "lines.h"
 

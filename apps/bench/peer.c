@@ -1,4 +1,4 @@
-/* FINUFFT and cuFINUFFT as something to time beside larmor. SPDX-License-Identifier: Apache-2.0 */
+/* FINUFFT and cuFINUFFT as subjects of timing. SPDX-License-Identifier: Apache-2.0 */
 #include "peer.h"
 
 #include <dlfcn.h>

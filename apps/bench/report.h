@@ -1,4 +1,4 @@
-/* What `larmor-bench nufft` tells of a case: a line of the table and one of the JSON file.
+/* The results of a case of `larmor-bench nufft`: a line of the table and one of the JSON file.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_BENCH_REPORT_H
 #define APP_BENCH_REPORT_H

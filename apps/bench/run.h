@@ -38,7 +38,7 @@ typedef struct bench_place {
 
 void bench_place_clear(bench_place *place); /* the data */
 
-/* Time a case: larmor and the peer's default taking turns, then the peer's other methods, each alone. A failure of
+/* Time a case: larmor and the peer's default alternating, then the peer's other methods, each alone. A failure of
  * the peer is noted in result and not returned.
  *
  * Errors  larmor's own, LARMOR_STOPPED after a signal. */

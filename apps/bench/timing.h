@@ -28,7 +28,7 @@ struct bench_subject {
     char failure[256]; /* why it was left out, else "" */
 };
 
-/* Run every subject once to warm up, then time the three stages, the subjects taking turns within each repeat. A
+/* Run every subject once to warm up, then time the three stages, the subjects alternating within each repeat. A
  * repeat is as many calls as take 20 ms (a plan: one, with the host's clock). A stage ends early, after three
  * repeats, once its part of the budget is spent, and after one if half of the whole budget went by in the warm-up.
  * All subjects keep their plans and points.

@@ -56,13 +56,13 @@ int app_stopped(void);
  * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 
-/* --plan NAME, NULL if it was not given: read the device's wisdom, say what of it was left out, and turn the name into
- * *effort. calibrate: fit the estimates too. Without both nothing is read.
+/* --plan NAME, NULL if it was not given: read the device's wisdom, report the lines that are left out, and convert the
+ * name to *effort. calibrate: fit the estimates too. Without both nothing is read.
  *
- * Errors  those of larmor_nufft_calibrate; a file that cannot be read is said and no error. */
+ * Errors  those of larmor_nufft_calibrate; a file that cannot be read is reported, but is no error. */
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort);
 
-/* Write what was learnt, if anything was measured; if that fails it is said. */
+/* Write the wisdom to its file, if anything was measured. A failure is reported and is no error. */
 void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
 
 /* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */

@@ -1,4 +1,4 @@
-/* Writing JSON, nothing else. SPDX-License-Identifier: Apache-2.0 */
+/* Writing JSON. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_JSON_H
 #define APP_JSON_H
 

@@ -1,4 +1,4 @@
-/* Progress on stderr: a thread of its own redraws the line, so that it lives while the library works.
+/* Progress on stderr: a separate thread redraws the line, so that it changes while the library works.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "progress.h"
 

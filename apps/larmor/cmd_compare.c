@@ -18,11 +18,10 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .low = 0,
            .high = INFINITY, .absent = 1),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "compare magnitudes, up to a real factor"),
-    OPTION(
-        APP_INTEGER, inside, 0, "inside", "D",
-        "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds, which is "
-        "all that spokes and spirals sample; 0: everywhere",
-        .preset = "0", .low = 0, .high = 3),
+    OPTION(APP_INTEGER, inside, 0, "inside", "D",
+           "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds; spokes "
+           "and spirals sample no more; 0: everywhere",
+           .preset = "0", .low = 0, .high = 3),
     OPTION(APP_FLAG, transpose, 0, "transpose", "", "swap the first two dimensions of A first"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
@@ -62,14 +61,14 @@ static larmor_status load(const char *path, larmor_device *dev, picture *p)
 static larmor_status transpose(picture *p)
 {
     const int64_t nx = p->shape.dim[0], ny = p->shape.dim[1];
-    double _Complex *turned = malloc((size_t)p->count * sizeof *turned + 1);
-    if (!turned) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    double _Complex *transposed = malloc((size_t)p->count * sizeof *transposed + 1);
+    if (!transposed) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t x = i % nx, y = i / nx % ny, rest = i / (nx * ny);
-        turned[(rest * nx + x) * ny + y] = p->value[i];
+        transposed[(rest * nx + x) * ny + y] = p->value[i];
     }
     free(p->value);
-    p->value = turned, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
+    p->value = transposed, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
     return LARMOR_OK;
 }
 

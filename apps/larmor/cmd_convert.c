@@ -1,4 +1,5 @@
-/* larmor convert: between image formats, and from a BART pair to a scan. SPDX-License-Identifier: Apache-2.0 */
+/* larmor convert: between image formats, and from BART's k-space and trajectory to a scan.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,14 +71,14 @@ done:
     return code;
 }
 
-typedef struct pair {
+typedef struct bart_scan {
     larmor_array *traj, *kspace;
     float *k, *data; /* complex values of both on the host */
     int64_t samples, readouts, coils;
     int ndim;
     int64_t matrix[3];
     double fov_mm[3];
-} pair;
+} bart_scan;
 
 static int64_t size_of(const larmor_array *x, int d)
 {
@@ -91,8 +92,8 @@ static larmor_status with_leading_one(larmor_array **x, int64_t samples)
     const larmor_shape shape = larmor_array_shape(*x);
     if (shape.ndim > 3 || shape.dim[0] == 1 || shape.dim[0] != samples) return LARMOR_OK;
     larmor_array *view;
-    const larmor_shape wide = {shape.ndim + 1, {1, shape.dim[0], size_of(*x, 1), size_of(*x, 2)}};
-    const larmor_status st = larmor_array_reshape(*x, wide, &view);
+    const larmor_shape with_one = {shape.ndim + 1, {1, shape.dim[0], size_of(*x, 1), size_of(*x, 2)}};
+    const larmor_status st = larmor_array_reshape(*x, with_one, &view);
     if (st) return st;
     larmor_array_free(*x);
     *x = view;
@@ -100,7 +101,7 @@ static larmor_status with_leading_one(larmor_array **x, int64_t samples)
 }
 
 /* The two arrays fit together and into ISMRMRD's counters; else says why and returns the exit code. */
-static int check_pair(const settings *s, pair *p)
+static int check_scan(const settings *s, bart_scan *p)
 {
     p->samples = size_of(p->traj, 1), p->readouts = size_of(p->traj, 2), p->coils = size_of(p->kspace, 3);
     const int64_t rest = larmor_array_count(p->traj) / (3 * p->samples * p->readouts + !p->samples);
@@ -138,7 +139,7 @@ static larmor_status read_complex(const char *path, larmor_device *dev, larmor_a
 
 /* The smallest even matrix whose k-space holds the trajectory, give or take a thousandth: x and y share the larger.
  */
-static int fill_matrix(const settings *s, pair *p)
+static int fill_matrix(const settings *s, bart_scan *p)
 {
     double most[3] = {0};
     for (int64_t i = 0; i < p->samples * p->readouts; i++)
@@ -165,7 +166,7 @@ static int fill_matrix(const settings *s, pair *p)
     return APP_REFUSED;
 }
 
-static larmor_status write_scan(const pair *p, larmor_output *out)
+static larmor_status write_scan(const bart_scan *p, larmor_output *out)
 {
     const double unit[3] = {1, 1, 1};
     larmor_scan scan = {.coils = (int)p->coils, .readouts = p->readouts, .description = "converted from cfl"};
@@ -199,18 +200,18 @@ static larmor_status write_scan(const pair *p, larmor_output *out)
     return st;
 }
 
-static int convert_pair(const settings *s)
+static int convert_scan(const settings *s)
 {
     larmor_device *dev = NULL;
     larmor_output *out = NULL;
-    pair p = {0};
+    bart_scan p = {0};
     int code = APP_DONE;
     APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, read_complex(s->traj, dev, &p.traj, &p.k));
     APP_OR(done, APP_INPUT, read_complex(s->kspace, dev, &p.kspace, &p.data));
     APP_OR(done, APP_INPUT, with_leading_one(&p.kspace, size_of(p.traj, 1)));
-    code = check_pair(s, &p);
+    code = check_scan(s, &p);
     if (!code) code = fill_matrix(s, &p);
     if (code) goto done;
     APP_OR(done, APP_RUN, write_scan(&p, out));
@@ -243,7 +244,7 @@ static int run(const void *given, const app_files *files)
         return APP_USAGE;
     }
     if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
-        return convert_pair(s);
+        return convert_scan(s);
     app_error("convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
               "'larmor convert --help' says more.");
     return APP_USAGE;
@@ -252,7 +253,7 @@ static int run(const void *given, const app_files *files)
 const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
-    .summary = "between image formats, or from a BART pair to a scan",
+    .summary = "between image formats, or from BART's k-space and trajectory to a scan",
     .details =
         "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Geometry is kept\n"
         "where the format has one.",

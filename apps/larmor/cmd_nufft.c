@@ -1,4 +1,4 @@
-/* larmor nufft: a bare transform of arrays in files. SPDX-License-Identifier: Apache-2.0 */
+/* larmor nufft: a non-uniform FFT of arrays in files. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,33 +18,33 @@ static const app_option options[] = {
     OPTION(APP_TEXT, method, 'm', "method", "M", "SENSE by conjugate gradients, gridding, or SENSE with a penalty",
            .preset = "cg", .choice = choose_method),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
-           "most iterations (default: 100; where the image follows its noise no more, they end before)", .low = 1,
-           .high = 1e9),
+           "most iterations (default: 100; they end earlier where the error is small relative to the noise)",
+           .low = 1, .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
-           "where to stop: of cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: where the error is small beside the noise of the image)",
+           "where to stop: for cg the relative residual, else the relative change of the image; 0: at rounding "
+           "(default: where the error is small relative to the noise of the image)",
            .low = 0, .high = 1, .absent = 1),
     OPTION(
         APP_TEXT, lambda, 'l', "lambda", "X",
-        "weight of the penalty: auto, chosen from the data and their noise; a number, of cg in units of the largest "
+        "weight of the penalty: auto, chosen from the data and their noise; a number, for cg in units of the largest "
         "eigenvalue of A^H A, else of the typical magnitude of A^H b; or noise:NUMBER, in units of the noise",
         .preset = "auto"),
     OPTION(APP_FLAG, joint, 0, "joint", "",
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
     OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
-           "tv --joint: weight of a difference in time beside one in space", .preset = "1", .low = 0,
+           "tv --joint: weight of a difference in time relative to one in space", .preset = "1", .low = 0,
            .high = INFINITY),
     OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
            .high = 4096),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
-           "voxels of the image; X alone: of all axes that are as long as x in the header (default: the header's)",
+           "voxels of the image; X alone: for all axes that are as long as x in the header (default: the header's)",
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
            .high = 1e5),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
-           "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: of "
-           "all axes (default: 1, or what the object needs)",
+           "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
+           "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
     OPTION(APP_TEXT, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
@@ -68,8 +68,8 @@ static const app_option options[] = {
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
         .choices = "estimate|measure|exhaustive"),
     OPTION(APP_NUMBER, eps, 0, "eps", "X",
-           "accuracy of the NUFFT; below 1e-6 all is done in double precision (default: 1e-5)",
-           .low = 1e-13, .high = 0.1, .absent = 1),
+           "accuracy of the NUFFT; below 1e-6 everything is in double precision (default: 1e-5)", .low = 1e-13,
+           .high = 0.1, .absent = 1),
     OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
            "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
            .preset = "auto", .choices = "auto|on|off"),
@@ -87,9 +87,8 @@ static const app_option options[] = {
     OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
            .choice = choose_unit_or_auto),
     OPTION(APP_TEXT, join, 0, "join", "LIST",
-           "counters that make no images of their own: none, or some of slice, contrast, phase, repetition and set, "
-           "with "
-           "commas between; auto: those that pass their limits and leave no image samples enough",
+           "counters that make no separate images: none, or some of slice, contrast, phase, repetition and set, with "
+           "commas between; auto: those that exceed their limits and whose images have too few samples",
            .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),

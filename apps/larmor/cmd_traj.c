@@ -18,8 +18,8 @@ static const app_option options[] = {
     OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
     SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N",
-           "of a series whose angles go on, as larmor phantom --repetitions makes it; from 0", .preset = "0",
-           .low = 0, .high = 65535),
+           "of a series whose angles continue, as in larmor phantom --repetitions; from 0", .preset = "0", .low = 0,
+           .high = 65535),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
     {0},
 };
@@ -74,8 +74,7 @@ const app_command cmd_traj = {
     .name = "traj",
     .usage = "-o FILE [options]",
     .summary = "write a trajectory",
-    .details =
-        "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as BART has it; z is 0 in 2D.",
+    .details = "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as in BART; z is 0 in 2D.",
     .options = options,
     .settings = sizeof(settings),
     .run = run,

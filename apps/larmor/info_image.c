@@ -1,4 +1,4 @@
-/* What `larmor info` says of an image, as text and as JSON. SPDX-License-Identifier: Apache-2.0 */
+/* The output of `larmor info` for an image, as text and as JSON. SPDX-License-Identifier: Apache-2.0 */
 #include "info_image.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What `larmor info` says of an image. SPDX-License-Identifier: Apache-2.0 */
+/* The output of `larmor info` for an image. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_INFO_IMAGE_H
 #define APP_INFO_IMAGE_H
 

@@ -1,4 +1,4 @@
-/* What `larmor recon` was asked for and what it holds. SPDX-License-Identifier: Apache-2.0 */
+/* The options and the state of `larmor recon`. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_RECON_H
 #define APP_RECON_H
 

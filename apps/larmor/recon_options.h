@@ -1,4 +1,5 @@
-/* The options of recon: which go together, and what the library is asked for. SPDX-License-Identifier: Apache-2.0 */
+/* The options of recon: which exclude each other, and their translation to those of the library.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_RECON_OPTIONS_H
 #define APP_RECON_OPTIONS_H
 

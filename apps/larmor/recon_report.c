@@ -1,4 +1,5 @@
-/* What became of a reconstruction: the verdict, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0 */
+/* The result of a reconstruction: the exit code, and the report as a JSON object. SPDX-License-Identifier: Apache-2.0
+ * */
 #include "recon_report.h"
 
 #include <stdio.h>

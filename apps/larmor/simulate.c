@@ -42,14 +42,14 @@ static void fill_geometry(simulation *m)
     memcpy(g->fov_mm, m->encoding.recon_fov_mm, sizeof g->fov_mm);
     if (m->s->oblique) {
         const double a = 20 * PI / 180, b = 35 * PI / 180; /* about x, then about z */
-        const larmor_image_meta turned = {.read_dir = {cos(b), sin(b), 0},
-                                          .phase_dir = {-sin(b) * cos(a), cos(b) * cos(a), sin(a)},
-                                          .slice_dir = {sin(b) * sin(a), -cos(b) * sin(a), cos(a)},
-                                          .position_mm = {12.5, -20, 31.25}};
-        memcpy(g->read_dir, turned.read_dir, sizeof g->read_dir);
-        memcpy(g->phase_dir, turned.phase_dir, sizeof g->phase_dir);
-        memcpy(g->slice_dir, turned.slice_dir, sizeof g->slice_dir);
-        memcpy(g->position_mm, turned.position_mm, sizeof g->position_mm);
+        const larmor_image_meta rotated = {.read_dir = {cos(b), sin(b), 0},
+                                           .phase_dir = {-sin(b) * cos(a), cos(b) * cos(a), sin(a)},
+                                           .slice_dir = {sin(b) * sin(a), -cos(b) * sin(a), cos(a)},
+                                           .position_mm = {12.5, -20, 31.25}};
+        memcpy(g->read_dir, rotated.read_dir, sizeof g->read_dir);
+        memcpy(g->phase_dir, rotated.phase_dir, sizeof g->phase_dir);
+        memcpy(g->slice_dir, rotated.slice_dir, sizeof g->slice_dir);
+        memcpy(g->position_mm, rotated.position_mm, sizeof g->position_mm);
     }
     m->slice_step = SLICE_STEP_MM;
 }

@@ -1,7 +1,9 @@
-/* Convolution with a real spectrum on the processor, pruned: lines of zeros are never transformed, nor lines that
- * nobody keeps. Every line is contiguous when it is transformed; what leads from an axis to the next one is a
- * transposition in pieces of a cache line, as the grid [rest, n] of the first axis, n lines of the axes that follow.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Convolution with a real spectrum on the processor, pruned. SPDX-License-Identifier: Apache-2.0
+ *
+ * Lines of zeros are never transformed, nor lines that are cropped afterwards.
+ * Every line is contiguous when it is transformed.
+ * Between two axes the grid is transposed in pieces of a cache line: [rest, n] of the first axis becomes n lines of
+ * the axes that follow. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +12,20 @@
 #include "core/real.h"
 #include "core/status.h"
 
-enum { TOGETHER = 8, MOST_BYTES = 16 << 20 }; /* lines at a time; of a grid that every thread has for itself */
+enum {
+    GROUP = 8,            /* lines that a thread transposes at a time */
+    MOST_BYTES = 16 << 20 /* of a grid that each thread has for itself */
+};
 
-typedef struct pair {
+typedef struct number {
     real re, im;
-} pair;
+} number;
 
-/* What a thread works with. */
-typedef struct bench {
-    pair *line, *lines; /* one padded line; TOGETHER transformed ones */
-    pair *grid[2];      /* of the first axis, where each thread does whole arrays; of the second of three axes */
-} bench;
+/* One thread's buffers. */
+typedef struct workspace {
+    number *line, *lines; /* one padded line; GROUP transformed ones */
+    number *grid[2];      /* of the first axis, where each thread does whole arrays; of the second of three axes */
+} workspace;
 
 typedef struct conv {
     int ndim, threads;
@@ -31,8 +36,8 @@ typedef struct conv {
     void *plan[3][2];
     real *spectrum; /* the last axis fastest */
     char *memory;
-    pair *grid; /* of the first axis, where the threads share one */
-    bench *bench;
+    number *grid; /* of the first axis, where the threads share one */
+    workspace *workspace;
 } conv;
 
 /* ---- one axis ---- */
@@ -40,92 +45,92 @@ typedef struct conv {
 /* Elements between the lines of the grid behind axis a: whole cache lines, and never a power of two. */
 static int64_t row_of(const conv *c, int a)
 {
-    return c->rest[a] / TOGETHER * TOGETHER + 2 * TOGETHER;
+    return c->rest[a] / GROUP * GROUP + 2 * GROUP;
 }
 
-static void load(const conv *c, int a, const bench *b, const pair *from)
+static void load(const conv *c, int a, const workspace *w, const number *from)
 {
-    memcpy(b->line, from, (size_t)c->keep[a] * sizeof *from);
-    memset(b->line + c->keep[a], 0, (size_t)(c->dim[a] - c->keep[a]) * sizeof *from);
+    memcpy(w->line, from, (size_t)c->keep[a] * sizeof *from);
+    memset(w->line + c->keep[a], 0, (size_t)(c->dim[a] - c->keep[a]) * sizeof *from);
 }
 
 /* The last axis: there, times the spectrum, and back. */
-static void filter_line(const conv *c, const bench *b, const real *spectrum, const pair *x, pair *y)
+static void filter_line(const conv *c, const workspace *w, const real *spectrum, const number *x, number *y)
 {
     const int a = c->ndim - 1;
-    load(c, a, b, x);
-    R(lmr_cpu_line).exec(c->plan[a][0], b->line, b->lines);
-    real *v = &b->lines->re;
+    load(c, a, w, x);
+    R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines);
+    real *v = &w->lines->re;
     for (int64_t i = 0; i < c->dim[a]; i++) v[2 * i] *= spectrum[i], v[2 * i + 1] *= spectrum[i];
-    R(lmr_cpu_line).exec(c->plan[a][1], b->lines, b->line);
-    memcpy(y, b->line, (size_t)c->keep[a] * sizeof *y);
+    R(lmr_cpu_line).exec(c->plan[a][1], w->lines, w->line);
+    memcpy(y, w->line, (size_t)c->keep[a] * sizeof *y);
 }
 
 /* Lines `first` and the following of axis a into the columns of its grid. */
-static void lines_to_grid(const conv *c, int a, const bench *b, int64_t first, const pair *x, pair *grid)
+static void lines_to_grid(const conv *c, int a, const workspace *w, int64_t first, const number *x, number *grid)
 {
-    const int64_t left = c->rest[a] - first, count = left < TOGETHER ? left : TOGETHER, row = row_of(c, a);
+    const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
     for (int64_t k = 0; k < count; k++) {
-        load(c, a, b, x + (first + k) * c->keep[a]);
-        R(lmr_cpu_line).exec(c->plan[a][0], b->line, b->lines + k * c->pitch);
+        load(c, a, w, x + (first + k) * c->keep[a]);
+        R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines + k * c->pitch);
     }
     grid += first;
-    if (count == TOGETHER)
+    if (count == GROUP)
         for (int64_t i = 0; i < c->dim[a]; i++)
-            for (int64_t k = 0; k < TOGETHER; k++) grid[i * row + k] = b->lines[k * c->pitch + i];
+            for (int64_t k = 0; k < GROUP; k++) grid[i * row + k] = w->lines[k * c->pitch + i];
     else
         for (int64_t i = 0; i < c->dim[a]; i++)
-            for (int64_t k = 0; k < count; k++) grid[i * row + k] = b->lines[k * c->pitch + i];
+            for (int64_t k = 0; k < count; k++) grid[i * row + k] = w->lines[k * c->pitch + i];
 }
 
-static void grid_to_lines(const conv *c, int a, const bench *b, int64_t first, const pair *grid, pair *y)
+static void grid_to_lines(const conv *c, int a, const workspace *w, int64_t first, const number *grid, number *y)
 {
-    const int64_t left = c->rest[a] - first, count = left < TOGETHER ? left : TOGETHER, row = row_of(c, a);
+    const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
     grid += first;
-    if (count == TOGETHER)
+    if (count == GROUP)
         for (int64_t i = 0; i < c->dim[a]; i++)
-            for (int64_t k = 0; k < TOGETHER; k++) b->lines[k * c->pitch + i] = grid[i * row + k];
+            for (int64_t k = 0; k < GROUP; k++) w->lines[k * c->pitch + i] = grid[i * row + k];
     else
         for (int64_t i = 0; i < c->dim[a]; i++)
-            for (int64_t k = 0; k < count; k++) b->lines[k * c->pitch + i] = grid[i * row + k];
+            for (int64_t k = 0; k < count; k++) w->lines[k * c->pitch + i] = grid[i * row + k];
     for (int64_t k = 0; k < count; k++) {
-        R(lmr_cpu_line).exec(c->plan[a][1], b->lines + k * c->pitch, b->line);
-        memcpy(y + (first + k) * c->keep[a], b->line, (size_t)c->keep[a] * sizeof *y);
+        R(lmr_cpu_line).exec(c->plan[a][1], w->lines + k * c->pitch, w->line);
+        memcpy(y + (first + k) * c->keep[a], w->line, (size_t)c->keep[a] * sizeof *y);
     }
 }
 
 /* ---- all axes from a on ---- */
 
-static void filter(const conv *c, int a, const bench *b, const real *spectrum, const pair *x, pair *y)
+static void filter(const conv *c, int a, const workspace *w, const real *spectrum, const number *x, number *y)
 {
     if (a == 2 || a == c->ndim - 1) {
-        filter_line(c, b, spectrum, x, y);
+        filter_line(c, w, spectrum, x, y);
         return;
     }
-    pair *grid = b->grid[a];
-    for (int64_t r = 0; r < c->rest[a]; r += TOGETHER) lines_to_grid(c, a, b, r, x, grid);
+    number *grid = w->grid[a];
+    for (int64_t r = 0; r < c->rest[a]; r += GROUP) lines_to_grid(c, a, w, r, x, grid);
     for (int64_t i = 0; i < c->dim[a]; i++) {
-        pair *row = grid + i * row_of(c, a);
-        filter(c, a + 1, b, spectrum + i * c->cells[a], row, row);
+        number *row = grid + i * row_of(c, a);
+        filter(c, a + 1, w, spectrum + i * c->cells[a], row, row);
     }
-    for (int64_t r = 0; r < c->rest[a]; r += TOGETHER) grid_to_lines(c, a, b, r, grid, y);
+    for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid, y);
 }
 
 /* One array by all threads. */
-static void filter_together(const conv *c, const pair *x, pair *y)
+static void filter_by_all(const conv *c, const number *x, number *y)
 {
 #pragma omp parallel num_threads(c->threads)
     {
-        const bench *b = c->bench + omp_get_thread_num();
+        const workspace *w = c->workspace + omp_get_thread_num();
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < c->rest[0]; r += TOGETHER) lines_to_grid(c, 0, b, r, x, c->grid);
+        for (int64_t r = 0; r < c->rest[0]; r += GROUP) lines_to_grid(c, 0, w, r, x, c->grid);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < c->dim[0]; i++) {
-            pair *row = c->grid + i * row_of(c, 0);
-            filter(c, 1, b, c->spectrum + i * c->cells[0], row, row);
+            number *row = c->grid + i * row_of(c, 0);
+            filter(c, 1, w, c->spectrum + i * c->cells[0], row, row);
         }
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < c->rest[0]; r += TOGETHER) grid_to_lines(c, 0, b, r, c->grid, y);
+        for (int64_t r = 0; r < c->rest[0]; r += GROUP) grid_to_lines(c, 0, w, r, c->grid, y);
     }
 }
 
@@ -134,16 +139,16 @@ static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
     (void)ctx;
     const conv *c = plan;
     const int64_t each = c->keep[0] * c->rest[0], apart = c->apart ? c->batch / c->threads * c->threads : 0;
-    const pair *x = x_;
-    pair *y = y_;
+    const number *x = x_;
+    number *y = y_;
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
     for (int64_t i = 0; i < apart; i++)
-        filter(c, 0, c->bench + omp_get_thread_num(), c->spectrum, x + i * each, y + i * each);
+        filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, x + i * each, y + i * each);
     for (int64_t i = apart; i < c->batch; i++)
         if (c->ndim == 1)
-            filter(c, 0, c->bench, c->spectrum, x + i * each, y + i * each);
+            filter(c, 0, c->workspace, c->spectrum, x + i * each, y + i * each);
         else
-            filter_together(c, x + i * each, y + i * each);
+            filter_by_all(c, x + i * each, y + i * each);
     return LARMOR_OK;
 }
 
@@ -153,7 +158,7 @@ static larmor_status set(void *ctx, void *plan, double scale, const void *cells)
 {
     (void)ctx;
     const conv *c = plan;
-    const pair *from = cells;
+    const number *from = cells;
     const int64_t n0 = c->dim[0], n1 = c->dim[1], n2 = c->dim[2];
 #pragma omp parallel for num_threads(c->threads) schedule(static)
     for (int64_t i = 0; i < n0; i++)
@@ -172,7 +177,7 @@ static void destroy(void *ctx, void *plan)
     if (!c) return;
     for (int a = 0; a < 3; a++)
         for (int s = 0; s < 2; s++) R(lmr_cpu_line).destroy(c->plan[a][s]);
-    free(c->bench), free(c->memory), free(c);
+    free(c->workspace), free(c->memory), free(c);
 }
 
 static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
@@ -184,12 +189,12 @@ static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const i
         c.cells[a] = a < 2 ? c.dim[a + 1] * c.cells[a + 1] : 1;
         if (c.dim[a] > c.longest) c.longest = c.dim[a];
     }
-    c.pitch = c.longest / TOGETHER * TOGETHER + 2 * TOGETHER;
-    c.apart = batch >= c.threads && (ndim == 1 || c.dim[0] * row_of(&c, 0) <= MOST_BYTES / (int64_t)sizeof(pair));
+    c.pitch = c.longest / GROUP * GROUP + 2 * GROUP;
+    c.apart = batch >= c.threads && (ndim == 1 || c.dim[0] * row_of(&c, 0) <= MOST_BYTES / (int64_t)sizeof(number));
     return c;
 }
 
-/* Hands out the memory in pieces of whole cache lines, or only counts them where there is none. */
+/* The next piece of the memory, in whole cache lines; where there is no memory it only counts. */
 static void *piece(const conv *c, size_t *used, int64_t count, size_t size)
 {
     void *start = c->memory ? c->memory + *used : NULL;
@@ -204,27 +209,27 @@ static size_t lay_out(conv *c)
     const int64_t grid = c->ndim > 1 ? c->dim[0] * row_of(c, 0) : 0,
                   plane = c->ndim > 2 ? c->dim[1] * row_of(c, 1) : 0;
     const int shared = !c->apart || c->batch % c->threads;
-    if (shared) c->grid = piece(c, &used, grid, sizeof(pair));
+    if (shared) c->grid = piece(c, &used, grid, sizeof(number));
     for (int t = 0; t < c->threads; t++) {
-        const bench b = {
-            .line = piece(c, &used, c->pitch, sizeof(pair)),
-            .lines = piece(c, &used, TOGETHER * c->pitch, sizeof(pair)),
-            .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(pair)), piece(c, &used, plane, sizeof(pair))}};
-        if (c->bench) c->bench[t] = b;
+        const workspace w = {
+            .line = piece(c, &used, c->pitch, sizeof(number)),
+            .lines = piece(c, &used, GROUP * c->pitch, sizeof(number)),
+            .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(number)), piece(c, &used, plane, sizeof(number))}};
+        if (c->workspace) c->workspace[t] = w;
     }
     return used;
 }
 
 static larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
 {
-    int64_t total = (int64_t)sizeof(pair);
+    int64_t total = (int64_t)sizeof(number);
     if (ndim < 1 || ndim > 3 || batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld", ndim, (long long)batch);
     for (int a = 0; a < ndim; a++) {
         if (keep[a] < 1 || keep[a] > dim[a])
             return LMR_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
                             (long long)keep[a], (long long)dim[a], (long long)dim[a]);
-        if (!lmr_mul(total, dim[a] + 2 * TOGETHER, &total) || total > INT64_C(1) << 58)
+        if (!lmr_mul(total, dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58)
             return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     }
     return LARMOR_OK;
@@ -234,7 +239,7 @@ static double bytes(void *ctx, int ndim, const int64_t dim[3], const int64_t kee
 {
     if (check(ndim, dim, keep, batch)) return 0x1p60;
     conv c = shape_of(ctx, ndim, dim, keep, batch);
-    return (double)lay_out(&c) + (double)c.threads * (double)sizeof(bench) + 0x1p12;
+    return (double)lay_out(&c) + (double)c.threads * (double)sizeof(workspace) + 0x1p12;
 }
 
 static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, void **out)
@@ -245,8 +250,8 @@ static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64
     if (!c) return LMR_NO_MEMORY();
     *c = shape_of(ctx, ndim, dim, keep, batch);
     larmor_status st = LARMOR_OK;
-    c->bench = calloc((size_t)c->threads, sizeof *c->bench);
-    c->memory = c->bench ? aligned_alloc(64, lay_out(c)) : NULL;
+    c->workspace = calloc((size_t)c->threads, sizeof *c->workspace);
+    c->memory = c->workspace ? aligned_alloc(64, lay_out(c)) : NULL;
     if (!c->memory) LMR_OR(fail, LMR_NO_MEMORY());
     lay_out(c);
     for (int a = 0; a < ndim; a++)

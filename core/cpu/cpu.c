@@ -92,29 +92,29 @@ static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
 
 enum { ALIGNMENT = 64 };
 
-void lmr_cpu_large_pages(void *block, size_t bytes)
+void lmr_cpu_large_pages(void *region, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    const uintptr_t page = (uintptr_t)1 << 21, first = ((uintptr_t)block + page - 1) / page * page;
-    const uintptr_t end = ((uintptr_t)block + bytes) / page * page;
-    if (block && first < end) madvise((char *)block + (first - (uintptr_t)block), end - first, MADV_HUGEPAGE);
+    const uintptr_t page = (uintptr_t)1 << 21, first = ((uintptr_t)region + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)region + bytes) / page * page;
+    if (region && first < end) madvise((char *)region + (first - (uintptr_t)region), end - first, MADV_HUGEPAGE);
 #else
-    (void)block, (void)bytes;
+    (void)region, (void)bytes;
 #endif
 }
 
-/* calloc, so that large arrays get the kernel's zero pages for nothing; the block's own address is kept before it. */
+/* calloc, so that large arrays get the kernel's zero pages for nothing; the region's own address is kept before it. */
 static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
 {
     (void)ctx;
     *ptr = NULL;
     if (bytes > SIZE_MAX / 2) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
-    char *block = calloc(1, bytes + ALIGNMENT + sizeof(void *));
-    if (!block) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
-    lmr_cpu_large_pages(block, bytes);
-    char *start = block + sizeof(void *);
+    char *region = calloc(1, bytes + ALIGNMENT + sizeof(void *));
+    if (!region) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %zu bytes asked for", bytes);
+    lmr_cpu_large_pages(region, bytes);
+    char *start = region + sizeof(void *);
     start += (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
-    memcpy(start - sizeof(void *), &block, sizeof(void *));
+    memcpy(start - sizeof(void *), &region, sizeof(void *));
     *ptr = start;
     return LARMOR_OK;
 }
@@ -123,9 +123,9 @@ static void release(void *ctx, void *ptr)
 {
     (void)ctx;
     if (!ptr) return;
-    void *block;
-    memcpy(&block, (char *)ptr - sizeof(void *), sizeof block);
-    free(block);
+    void *region;
+    memcpy(&region, (char *)ptr - sizeof(void *), sizeof region);
+    free(region);
 }
 
 static larmor_status zero(void *ctx, void *ptr, size_t bytes)

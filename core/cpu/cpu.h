@@ -15,8 +15,8 @@ extern const lmr_conv lmr_cpu_conv_f32, lmr_cpu_conv_f64;
 extern const lmr_la lmr_cpu_la_f32, lmr_cpu_la_f64;
 extern const lmr_mark lmr_cpu_mark;
 
-/* Ask for large pages under a large block that nothing was written to yet: fewer page faults, fewer misses. */
-void lmr_cpu_large_pages(void *block, size_t bytes);
+/* Ask for large pages under a large region that nothing was written to yet: fewer page faults, fewer misses. */
+void lmr_cpu_large_pages(void *region, size_t bytes);
 
 /* Held while FFTW makes or destroys plans. */
 void lmr_cpu_fftw_lock(void);

@@ -1,8 +1,10 @@
-/* FFTs on the processor through FFTW. Plans are estimated, never timed, so that the same build gives the same bits.
- * Arrays are transformed axis by axis in groups of contiguous lines, which columns are copied to and from: FFTW's own
- * estimate for them is several times slower, and a band leaves lines out. A single long line becomes a matrix, whose
- * columns and rows are transformed (Bailey, J. Supercomputing 4, 23 (1990)). The threads are OpenMP's and never FFTW's,
- * whose choice of algorithm depends on their number. SPDX-License-Identifier: Apache-2.0 */
+/* FFTs on the processor through FFTW. SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans are estimated, never timed, so that the same build gives the same bits.
+ * Arrays are transformed axis by axis, in groups of contiguous lines; columns are copied to such lines and back.
+ * FFTW's own estimate for columns is several times slower, and a band needs only some of the lines.
+ * A single long line becomes a matrix, whose columns and rows are transformed (Bailey, J. Supercomputing 4, 23 (1990)).
+ * The threads are OpenMP's: FFTW's choice of algorithm depends on the number of its own threads. */
 #include <fftw3.h>
 #include <math.h>
 #include <omp.h>
@@ -19,34 +21,38 @@
 #define FFTW(name) fftw_##name
 #endif
 
-/* Lines at a time; the longest lines, beyond which one becomes a matrix; the longest side of that; cells that are not
- * worth a second thread; bytes of an array that one thread does as a whole. */
-enum { TOGETHER = 8, LONGEST = 1 << 15, LONGEST_SIDE = 1 << 18, SERIAL_WORK = 1 << 13, MOST_BYTES = 4 << 20 };
+enum {
+    GROUP = 8,              /* lines that a thread transforms at a time */
+    LONGEST = 1 << 15,      /* the longest line that is transformed as it is; a longer one becomes a matrix */
+    LONGEST_SIDE = 1 << 18, /* of that matrix */
+    SERIAL_WORK = 1 << 13,  /* cells that are not worth a second thread */
+    MOST_BYTES = 4 << 20    /* of an array that one thread transforms alone */
+};
 
-typedef struct pair {
+typedef struct number {
     real re, im;
-} pair;
+} number;
 
-/* What a thread works with: TOGETHER lines before and after their transform. */
-typedef struct bench {
-    pair *in, *out;
-} bench;
+/* One thread's buffers: GROUP lines before and after their transform. */
+typedef struct workspace {
+    number *in, *out;
+} workspace;
 
 typedef struct transform {
     int ndim, threads;
     int64_t dim[3], batch;            /* lines of one axis are the rows of one plane: their batch is dim[1] */
     FFTW(plan) whole[2];              /* forward, backward: all axes of one array by FFTW; or */
-    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and TOGETHER ones; NULL for an axis of 1 */
+    FFTW(plan) one[3][2], many[3][2]; /* one line of an axis, and GROUP ones; NULL for an axis of 1 */
     int64_t side[2];                  /* of the matrix that a long line is; else 0 */
-    int64_t pitch;                    /* between the lines of a bench */
-    char *memory;                     /* the threads' benches */
-    pair *matrix;
+    int64_t pitch;                    /* between the lines of a workspace */
+    char *memory;                     /* the threads' workspaces */
+    number *matrix;
     double (*roots)[2]; /* exp(2 pi i j / n) for j below step, then for all multiples of step */
     int64_t step;
 } transform;
 
-/* FFTW's planner serves all of the process, the host program's own plans too: it is made safe when the library is
- * loaded, as nobody plans yet. */
+/* FFTW's planner serves the whole process, the host program's own plans too. It is made thread-safe when the library is
+ * loaded, because nobody plans yet. */
 __attribute__((constructor)) static void share_planner(void)
 {
     FFTW(make_planner_thread_safe)();
@@ -55,7 +61,7 @@ __attribute__((constructor)) static void share_planner(void)
 /* Threads that the host program has asked FFTW for; FFTW has had the question since 3.3.9. */
 extern int FFTW(planner_nthreads)(void) __attribute__((weak));
 
-/* Between the two FFTW plans for one thread, whatever the host program has asked it for. */
+/* Between begin and end FFTW plans for one thread, however many the host program has asked it for. */
 static int begin_planning(void)
 {
     lmr_cpu_fftw_lock();
@@ -97,7 +103,7 @@ static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
         dims[t->ndim - 1 - a] = (FFTW(iodim64)){t->dim[a], stride, stride}; /* FFTW wants the slowest first */
         stride *= t->dim[a];
     }
-    const int alike = t->batch == 1 || cells * (int64_t)sizeof(pair) % 16 == 0; /* the arrays' alignment */
+    const int alike = t->batch == 1 || cells * (int64_t)sizeof(number) % 16 == 0; /* the arrays' alignment */
     const unsigned flags = FFTW_ESTIMATE | (alike ? 0 : FFTW_UNALIGNED);
     for (int s = 0; s < 2; s++) {
         t->whole[s] = FFTW(plan_guru64_dft)(t->ndim, dims, 0, NULL, probe, probe, s ? 1 : -1, flags);
@@ -108,7 +114,7 @@ static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
 
 static larmor_status plan_axis(transform *t, int a, int64_t n, void *in, void *out)
 {
-    const FFTW(iodim64) line = {n, 1, 1}, many = {TOGETHER, t->pitch, t->pitch};
+    const FFTW(iodim64) line = {n, 1, 1}, many = {GROUP, t->pitch, t->pitch};
     for (int s = 0; s < 2; s++) {
         t->one[a][s] = FFTW(plan_guru64_dft)(1, &line, 0, NULL, in, out, s ? 1 : -1, FFTW_ESTIMATE);
         t->many[a][s] = FFTW(plan_guru64_dft)(1, &line, 1, &many, in, out, s ? 1 : -1, FFTW_ESTIMATE);
@@ -150,8 +156,8 @@ static larmor_status make_matrix(transform *t, int64_t n)
     t->matrix = lmr_new(n, sizeof *t->matrix), t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
     if (!t->matrix || !t->roots) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < t->step + multiples; i++) {
-        const double turns = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
-        t->roots[i][0] = cos(6.283185307179586477 * turns), t->roots[i][1] = sin(6.283185307179586477 * turns);
+        const double cycles = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
+        t->roots[i][0] = cos(6.283185307179586477 * cycles), t->roots[i][1] = sin(6.283185307179586477 * cycles);
     }
     return LARMOR_OK;
 }
@@ -163,23 +169,23 @@ static larmor_status arrange(transform *t)
         if (!lmr_mul(cells, t->dim[a], &cells)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
         if (t->dim[a] > longest) longest = t->dim[a];
     }
-    if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(pair))
+    if (!lmr_mul(cells, t->batch, &total) || total > PTRDIFF_MAX / (int64_t)sizeof(number))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
     if (!total) return LARMOR_OK;
-    /* of several lines each is done by one thread as long as it fits into its cache */
-    if (t->ndim == 1 && longest > (t->batch > 1 ? MOST_BYTES / (int64_t)sizeof(pair) : LONGEST))
+    /* with several lines, one that fits into a thread's cache is left to one thread */
+    if (t->ndim == 1 && longest > (t->batch > 1 ? MOST_BYTES / (int64_t)sizeof(number) : LONGEST))
         find_sides(longest, t->side);
     if (t->side[0]) {
         LMR_TRY(make_matrix(t, longest));
         longest = t->side[1];
     } else if (t->ndim == 1 && longest <= LONGEST) {
-        const int64_t groups = (t->batch + TOGETHER - 1) / TOGETHER;
-        if (groups < t->threads) t->threads = (int)groups; /* who has nothing to do needs no bench */
+        const int64_t groups = (t->batch + GROUP - 1) / GROUP;
+        if (groups < t->threads) t->threads = (int)groups; /* an idle thread needs no workspace */
         t->dim[1] = t->batch, t->batch = 1;
     }
     if (t->side[0] || longest <= LONGEST) {
-        t->pitch = longest / TOGETHER * TOGETHER + 2 * TOGETHER; /* whole cache lines, never a power of two */
-        t->memory = aligned_alloc(64, (size_t)(2 * TOGETHER * t->pitch * t->threads) * sizeof(pair));
+        t->pitch = longest / GROUP * GROUP + 2 * GROUP; /* whole cache lines, never a power of two */
+        t->memory = aligned_alloc(64, (size_t)(2 * GROUP * t->pitch * t->threads) * sizeof(number));
         if (!t->memory) return LMR_NO_MEMORY();
     }
     return make_plans(t, cells);
@@ -213,7 +219,7 @@ typedef struct part {
 /* What one call does: where the lines of each axis have numbers before and after their transform. */
 typedef struct task {
     const transform *t;
-    pair *data;
+    number *data;
     part from[3], to[3], lines[3]; /* lines: which indices of an axis the lines of an earlier axis have */
     int64_t count[3];              /* of those */
     int inward, sign;
@@ -231,102 +237,102 @@ static int64_t member(part p, int64_t i)
     return i < p.low ? i : i - p.low + p.high;
 }
 
-static void turn(const transform *t, int sign, int a, const bench *b, int64_t count)
+static void transform_lines(const transform *t, int sign, int a, const workspace *w, int64_t count)
 {
-    if (count == TOGETHER)
-        FFTW(execute_dft)(t->many[a][sign], (void *)b->in, (void *)b->out);
+    if (count == GROUP)
+        FFTW(execute_dft)(t->many[a][sign], (void *)w->in, (void *)w->out);
     else
         for (int64_t i = 0; i < count; i++)
-            FFTW(execute_dft)(t->one[a][sign], (void *)(b->in + i * t->pitch), (void *)(b->out + i * t->pitch));
+            FFTW(execute_dft)(t->one[a][sign], (void *)(w->in + i * t->pitch), (void *)(w->out + i * t->pitch));
 }
 
 static int64_t group(int64_t total, int64_t first)
 {
-    return total - first < TOGETHER ? total - first : TOGETHER;
+    return total - first < GROUP ? total - first : GROUP;
 }
 
 /* The rows `first` and the following of a plane. */
-static void turn_rows(const task *k, const bench *b, pair *plane, int64_t first)
+static void transform_rows(const task *k, const workspace *w, number *plane, int64_t first)
 {
     const int64_t n = k->t->dim[0], count = group(k->count[1], first);
     const part from = k->from[0], to = k->to[0];
     if (!k->t->one[0][0]) return;
     for (int64_t i = 0; i < count; i++) {
-        pair *line = b->in + i * k->t->pitch;
-        const pair *row = plane + member(k->lines[1], first + i) * n;
+        number *line = w->in + i * k->t->pitch;
+        const number *row = plane + member(k->lines[1], first + i) * n;
         memcpy(line, row, (size_t)from.low * sizeof *row);
         memset(line + from.low, 0, (size_t)(from.high - from.low) * sizeof *row);
         memcpy(line + from.high, row + from.high, (size_t)(n - from.high) * sizeof *row);
     }
-    turn(k->t, k->sign, 0, b, count);
+    transform_lines(k->t, k->sign, 0, w, count);
     for (int64_t i = 0; i < count; i++) {
-        const pair *line = b->out + i * k->t->pitch;
-        pair *row = plane + member(k->lines[1], first + i) * n;
+        const number *line = w->out + i * k->t->pitch;
+        number *row = plane + member(k->lines[1], first + i) * n;
         memcpy(row, line, (size_t)to.low * sizeof *row);
         memcpy(row + to.high, line + to.high, (size_t)(n - to.high) * sizeof *row);
     }
 }
 
-static void gather(pair *lines, int64_t pitch, const pair *columns, int64_t stride, int64_t count, int64_t begin,
+static void gather(number *lines, int64_t pitch, const number *columns, int64_t stride, int64_t count, int64_t begin,
                    int64_t end)
 {
-    if (count == TOGETHER)
+    if (count == GROUP)
         for (int64_t i = begin; i < end; i++)
-            for (int64_t c = 0; c < TOGETHER; c++) lines[c * pitch + i] = columns[i * stride + c];
+            for (int64_t c = 0; c < GROUP; c++) lines[c * pitch + i] = columns[i * stride + c];
     else
         for (int64_t i = begin; i < end; i++)
             for (int64_t c = 0; c < count; c++) lines[c * pitch + i] = columns[i * stride + c];
 }
 
-static void scatter(const pair *lines, int64_t pitch, pair *columns, int64_t stride, int64_t count, int64_t begin,
+static void scatter(const number *lines, int64_t pitch, number *columns, int64_t stride, int64_t count, int64_t begin,
                     int64_t end)
 {
-    if (count == TOGETHER)
+    if (count == GROUP)
         for (int64_t i = begin; i < end; i++)
-            for (int64_t c = 0; c < TOGETHER; c++) columns[i * stride + c] = lines[c * pitch + i];
+            for (int64_t c = 0; c < GROUP; c++) columns[i * stride + c] = lines[c * pitch + i];
     else
         for (int64_t i = begin; i < end; i++)
             for (int64_t c = 0; c < count; c++) columns[i * stride + c] = lines[c * pitch + i];
 }
 
 /* Of `total` neighbouring columns along axis a, those from `first` on. */
-static void turn_columns(const task *k, int a, const bench *b, pair *columns, int64_t total, int64_t first)
+static void transform_columns(const task *k, int a, const workspace *w, number *columns, int64_t total, int64_t first)
 {
     const int64_t n = k->t->dim[a], pitch = k->t->pitch, count = group(total, first);
     const part from = k->from[a], to = k->to[a];
     if (!k->t->one[a][0]) return;
-    gather(b->in, pitch, columns + first, total, count, 0, from.low);
+    gather(w->in, pitch, columns + first, total, count, 0, from.low);
     for (int64_t c = 0; c < count; c++)
-        memset(b->in + c * pitch + from.low, 0, (size_t)(from.high - from.low) * sizeof(pair));
-    gather(b->in, pitch, columns + first, total, count, from.high, n);
-    turn(k->t, k->sign, a, b, count);
-    scatter(b->out, pitch, columns + first, total, count, 0, to.low);
-    scatter(b->out, pitch, columns + first, total, count, to.high, n);
+        memset(w->in + c * pitch + from.low, 0, (size_t)(from.high - from.low) * sizeof(number));
+    gather(w->in, pitch, columns + first, total, count, from.high, n);
+    transform_lines(k->t, k->sign, a, w, count);
+    scatter(w->out, pitch, columns + first, total, count, 0, to.low);
+    scatter(w->out, pitch, columns + first, total, count, to.high, n);
 }
 
 /* ---- all axes ---- */
 
 /* Outward the first axis comes first, so that few lines precede many; inward it comes last. */
-static void turn_plane(const task *k, const bench *b, pair *plane)
+static void transform_plane(const task *k, const workspace *w, number *plane)
 {
     for (int pass = 0; pass < 2; pass++)
         if (pass == k->inward)
-            for (int64_t r = 0; r < k->count[1]; r += TOGETHER) turn_rows(k, b, plane, r);
+            for (int64_t r = 0; r < k->count[1]; r += GROUP) transform_rows(k, w, plane, r);
         else
-            for (int64_t c = 0; c < k->t->dim[0]; c += TOGETHER) turn_columns(k, 1, b, plane, k->t->dim[0], c);
+            for (int64_t c = 0; c < k->t->dim[0]; c += GROUP) transform_columns(k, 1, w, plane, k->t->dim[0], c);
 }
 
-static void turn_array(const task *k, const bench *b, pair *array)
+static void transform_array(const task *k, const workspace *w, number *array)
 {
     const int64_t plane = k->t->dim[0] * k->t->dim[1];
     for (int pass = 0; pass < 2; pass++)
         if (pass == k->inward)
-            for (int64_t z = 0; z < k->count[2]; z++) turn_plane(k, b, array + member(k->lines[2], z) * plane);
+            for (int64_t z = 0; z < k->count[2]; z++) transform_plane(k, w, array + member(k->lines[2], z) * plane);
         else if (k->t->dim[2] > 1)
-            for (int64_t c = 0; c < plane; c += TOGETHER) turn_columns(k, 2, b, array, plane, c);
+            for (int64_t c = 0; c < plane; c += GROUP) transform_columns(k, 2, w, array, plane, c);
 }
 
-static pair *plane_at(const task *k, int64_t i)
+static number *plane_at(const task *k, int64_t i)
 {
     const int64_t *n = k->t->dim;
     return k->data + (i / k->count[2] * n[2] + member(k->lines[2], i % k->count[2])) * n[0] * n[1];
@@ -334,28 +340,28 @@ static pair *plane_at(const task *k, int64_t i)
 
 /* What follows is called by every thread of a team. */
 
-static void share_rows(const task *k, const bench *b, int64_t planes)
+static void share_rows(const task *k, const workspace *w, int64_t planes)
 {
-    const int64_t groups = (k->count[1] + TOGETHER - 1) / TOGETHER;
+    const int64_t groups = (k->count[1] + GROUP - 1) / GROUP;
 #pragma omp for schedule(static)
-    for (int64_t i = 0; i < planes * groups; i++) turn_rows(k, b, plane_at(k, i / groups), i % groups * TOGETHER);
+    for (int64_t i = 0; i < planes * groups; i++) transform_rows(k, w, plane_at(k, i / groups), i % groups * GROUP);
 }
 
-static void share_columns(const task *k, const bench *b, int64_t planes)
+static void share_columns(const task *k, const workspace *w, int64_t planes)
 {
-    const int64_t n = k->t->dim[0], groups = (n + TOGETHER - 1) / TOGETHER;
+    const int64_t n = k->t->dim[0], groups = (n + GROUP - 1) / GROUP;
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < planes * groups; i++)
-        turn_columns(k, 1, b, plane_at(k, i / groups), n, i % groups * TOGETHER);
+        transform_columns(k, 1, w, plane_at(k, i / groups), n, i % groups * GROUP);
 }
 
-static void share_depth(const task *k, const bench *b)
+static void share_depth(const task *k, const workspace *w)
 {
-    const int64_t *n = k->t->dim, plane = n[0] * n[1], groups = (plane + TOGETHER - 1) / TOGETHER;
+    const int64_t *n = k->t->dim, plane = n[0] * n[1], groups = (plane + GROUP - 1) / GROUP;
     if (n[2] == 1) return;
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < k->t->batch * groups; i++)
-        turn_columns(k, 2, b, k->data + i / groups * plane * n[2], plane, i % groups * TOGETHER);
+        transform_columns(k, 2, w, k->data + i / groups * plane * n[2], plane, i % groups * GROUP);
 }
 
 /* Whether threads that take whole pieces end at about the same time. */
@@ -364,36 +370,36 @@ static int divides(int64_t pieces, int threads)
     return pieces % threads == 0 || pieces >= 4 * (int64_t)threads;
 }
 
-static void share_planes(const task *k, const bench *b)
+static void share_planes(const task *k, const workspace *w)
 {
     const int64_t planes = k->t->batch * k->count[2];
     if (divides(planes, k->t->threads)) {
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < planes; i++) turn_plane(k, b, plane_at(k, i));
+        for (int64_t i = 0; i < planes; i++) transform_plane(k, w, plane_at(k, i));
         return;
     }
-    if (k->inward) share_columns(k, b, planes);
-    share_rows(k, b, planes);
-    if (!k->inward) share_columns(k, b, planes);
+    if (k->inward) share_columns(k, w, planes);
+    share_rows(k, w, planes);
+    if (!k->inward) share_columns(k, w, planes);
 }
 
-static void turn_all(const task *k)
+static void transform_all(const task *k)
 {
     const transform *t = k->t;
-    const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2], size = 2 * TOGETHER * t->pitch;
-    const int apart = divides(t->batch, t->threads) && cells <= MOST_BYTES / (int64_t)sizeof(pair);
+    const int64_t cells = t->dim[0] * t->dim[1] * t->dim[2], size = 2 * GROUP * t->pitch;
+    const int apart = divides(t->batch, t->threads) && cells <= MOST_BYTES / (int64_t)sizeof(number);
     const int team = cells * t->batch > SERIAL_WORK ? t->threads : 1;
 #pragma omp parallel num_threads(team)
     {
-        pair *own = (pair *)t->memory + omp_get_thread_num() * size;
-        const bench b = {own, own + TOGETHER * t->pitch};
+        number *own = (number *)t->memory + omp_get_thread_num() * size;
+        const workspace w = {own, own + GROUP * t->pitch};
         if (apart) {
 #pragma omp for schedule(static)
-            for (int64_t i = 0; i < t->batch; i++) turn_array(k, &b, k->data + i * cells);
+            for (int64_t i = 0; i < t->batch; i++) transform_array(k, &w, k->data + i * cells);
         } else {
-            if (k->inward) share_depth(k, &b);
-            share_planes(k, &b);
-            if (!k->inward) share_depth(k, &b);
+            if (k->inward) share_depth(k, &w);
+            share_planes(k, &w);
+            if (!k->inward) share_depth(k, &w);
         }
     }
 }
@@ -401,49 +407,50 @@ static void turn_all(const task *k)
 /* ---- one long line ---- */
 
 /* out[i, c] <- out[i, c] exp(+-2 pi i (first + c) i / n): what lies between the transforms of columns and rows. */
-static void turn_between(const transform *t, int sign, const bench *b, int64_t first, int64_t count)
+static void multiply_roots(const transform *t, int sign, const workspace *w, int64_t first, int64_t count)
 {
     const double(*fine)[2] = (const double(*)[2])t->roots, (*coarse)[2] = fine + t->step;
     for (int64_t c = 0; c < count; c++) {
-        pair *line = b->out + c * t->pitch;
+        number *line = w->out + c * t->pitch;
         for (int64_t i = 0, at = 0; i < t->side[1]; i++, at += first + c) {
             const double *f = fine[at % t->step], *g = coarse[at / t->step];
-            const double re = f[0] * g[0] - f[1] * g[1], im = f[0] * g[1] + f[1] * g[0], turned = sign ? im : -im;
-            const pair v = line[i];
-            line[i].re = (real)(v.re * re - v.im * turned), line[i].im = (real)(v.re * turned + v.im * re);
+            const double re = f[0] * g[0] - f[1] * g[1], im = f[0] * g[1] + f[1] * g[0], signed_im = sign ? im : -im;
+            const number v = line[i];
+            line[i].re = (real)(v.re * re - v.im * signed_im), line[i].im = (real)(v.re * signed_im + v.im * re);
         }
     }
 }
 
-/* Number i of the line is cell (i % side[0], i / side[0]) of a matrix; frequency k comes to (k / side[1], k % side[1]). */
-static void turn_line(const transform *t, int sign, pair *line)
+/* Number i of the line is cell (i % side[0], i / side[0]) of a matrix, and frequency k is cell (k / side[1], k %
+ * side[1]). */
+static void transform_line(const transform *t, int sign, number *line)
 {
-    const int64_t columns = t->side[0], rows = t->side[1], size = 2 * TOGETHER * t->pitch;
+    const int64_t columns = t->side[0], rows = t->side[1], size = 2 * GROUP * t->pitch;
 #pragma omp parallel num_threads(t->threads)
     {
-        pair *own = (pair *)t->memory + omp_get_thread_num() * size;
-        const bench b = {own, own + TOGETHER * t->pitch};
+        number *own = (number *)t->memory + omp_get_thread_num() * size;
+        const workspace w = {own, own + GROUP * t->pitch};
 #pragma omp for schedule(static)
-        for (int64_t first = 0; first < columns; first += TOGETHER) {
+        for (int64_t first = 0; first < columns; first += GROUP) {
             const int64_t count = group(columns, first);
-            gather(b.in, t->pitch, line + first, columns, count, 0, rows);
-            turn(t, sign, 1, &b, count);
-            turn_between(t, sign, &b, first, count);
-            scatter(b.out, t->pitch, t->matrix + first, columns, count, 0, rows);
+            gather(w.in, t->pitch, line + first, columns, count, 0, rows);
+            transform_lines(t, sign, 1, &w, count);
+            multiply_roots(t, sign, &w, first, count);
+            scatter(w.out, t->pitch, t->matrix + first, columns, count, 0, rows);
         }
 #pragma omp for schedule(static)
-        for (int64_t first = 0; first < rows; first += TOGETHER) {
+        for (int64_t first = 0; first < rows; first += GROUP) {
             const int64_t count = group(rows, first);
             for (int64_t i = 0; i < count; i++)
-                memcpy(b.in + i * t->pitch, t->matrix + (first + i) * columns, (size_t)columns * sizeof *line);
-            turn(t, sign, 0, &b, count);
-            scatter(b.out, t->pitch, line + first, rows, count, 0, columns);
+                memcpy(w.in + i * t->pitch, t->matrix + (first + i) * columns, (size_t)columns * sizeof *line);
+            transform_lines(t, sign, 0, &w, count);
+            scatter(w.out, t->pitch, line + first, rows, count, 0, columns);
         }
     }
 }
 
-/* Zeros where a line outside of the band, or a part of one, is. */
-static void clear_beyond(const transform *t, const int64_t keep[3], pair *data)
+/* Sets to 0 what lies outside of the band. */
+static void clear_beyond(const transform *t, const int64_t keep[3], number *data)
 {
     const int64_t *n = t->dim, rows = n[1] * n[2] * t->batch;
     const part x = part_of(n[0], keep[0]), y = part_of(n[1], t->ndim > 1 ? keep[1] : 1),
@@ -470,18 +477,18 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
             k.from[a] = inward ? part_of(n, n) : k.lines[a];
             k.to[a] = inward ? k.lines[a] : part_of(n, n);
         }
-        turn_all(&k);
+        transform_all(&k);
         return LARMOR_OK;
     }
     const FFTW(plan) chosen = t->whole[sign > 0];
     if (chosen && (uintptr_t)data % 16) return LMR_FAIL(LARMOR_ERR_ARG, "fft: data must be aligned to 16 bytes");
     if (!inward) clear_beyond(t, keep, data);
     if (t->side[0])
-        for (int64_t i = 0; i < t->batch; i++) turn_line(t, sign > 0, (pair *)data + i * cells);
+        for (int64_t i = 0; i < t->batch; i++) transform_line(t, sign > 0, (number *)data + i * cells);
     if (!chosen) return LARMOR_OK;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < t->batch; i++)
-        FFTW(execute_dft)(chosen, (void *)((pair *)data + i * cells), (void *)((pair *)data + i * cells));
+        FFTW(execute_dft)(chosen, (void *)((number *)data + i * cells), (void *)((number *)data + i * cells));
     return LARMOR_OK;
 }
 
@@ -496,15 +503,16 @@ static double bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)
     int64_t longest = 1, side[2] = {0, 0}, team = ((const lmr_cpu *)ctx)->threads;
     for (int a = 0; a < ndim; a++) longest = dim[a] > longest ? dim[a] : longest;
     double sum = 0;
-    if (ndim == 1 && longest > (batch > 1 ? MOST_BYTES / (int64_t)sizeof(pair) : LONGEST)) find_sides(longest, side);
+    if (ndim == 1 && longest > (batch > 1 ? MOST_BYTES / (int64_t)sizeof(number) : LONGEST))
+        find_sides(longest, side);
     if (side[0]) {
-        sum = (double)longest * (double)sizeof(pair) + 16 * (2 + 3 * sqrt((double)longest));
+        sum = (double)longest * (double)sizeof(number) + 16 * (2 + 3 * sqrt((double)longest));
         longest = side[1];
-    } else if (ndim == 1 && longest <= LONGEST && (batch + TOGETHER - 1) / TOGETHER < team) {
-        team = (batch + TOGETHER - 1) / TOGETHER;
+    } else if (ndim == 1 && longest <= LONGEST && (batch + GROUP - 1) / GROUP < team) {
+        team = (batch + GROUP - 1) / GROUP;
     }
-    const double pitch = (double)(longest / TOGETHER * TOGETHER + 2 * TOGETHER);
-    return side[0] || longest <= LONGEST ? sum + 2.0 * TOGETHER * pitch * (double)team * (double)sizeof(pair) : sum;
+    const double pitch = (double)(longest / GROUP * GROUP + 2 * GROUP);
+    return side[0] || longest <= LONGEST ? sum + 2.0 * GROUP * pitch * (double)team * (double)sizeof(number) : sum;
 }
 
 const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};

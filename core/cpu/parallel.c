@@ -1,4 +1,4 @@
-/* Loops of the host over threads. SPDX-License-Identifier: Apache-2.0 */
+/* Host loops over threads. SPDX-License-Identifier: Apache-2.0 */
 #include "core/parallel.h"
 
 void lmr_parallel(int threads, int64_t count, void (*body)(void *self, int64_t i), void *self)

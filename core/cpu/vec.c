@@ -88,17 +88,17 @@ static larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d_, c
     return LARMOR_OK;
 }
 
-/* The blocks depend on n alone, and their sums are added in order: the same bits for every number of threads. */
+/* The ranges depend on n alone, and their sums are added in order: the same bits for every number of threads. */
 static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, double out[2])
 {
-    enum { BLOCKS = 512, LEAST = 1024 };
+    enum { RANGES = 512, LEAST = 1024 };
     const real *x = x_, *y = y_;
-    double re[BLOCKS], im[BLOCKS];
-    int64_t size = (n + BLOCKS - 1) / BLOCKS;
+    double re[RANGES], im[RANGES];
+    int64_t size = (n + RANGES - 1) / RANGES;
     if (size < LEAST) size = LEAST;
-    const int64_t blocks = (n + size - 1) / size;
+    const int64_t ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = 0; b < ranges; b++) {
         const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
         double sr = 0, si = 0;
         for (int64_t i = b * size; i < end; i++) {
@@ -109,7 +109,7 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
         re[b] = sr, im[b] = si;
     }
     out[0] = out[1] = 0;
-    for (int64_t b = 0; b < blocks; b++) out[0] += re[b], out[1] += im[b];
+    for (int64_t b = 0; b < ranges; b++) out[0] += re[b], out[1] += im[b];
     return LARMOR_OK;
 }
 

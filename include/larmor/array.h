@@ -13,7 +13,7 @@ extern "C" {
 
 typedef struct larmor_array larmor_array; /* refcounted; one thread at a time */
 
-/* NumPy's names. Whole numbers are there to be stored, copied and converted; operators and the algebra take none. */
+/* NumPy's names. Whole numbers can be stored, copied and converted. Operators and the algebra take none. */
 typedef enum larmor_dtype { LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128, LARMOR_I64 } larmor_dtype;
 
 #define LARMOR_MAX_DIMS 8
@@ -49,14 +49,14 @@ LARMOR_API const char *larmor_dtype_name(larmor_dtype dtype);
 LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              larmor_array **out);
 
-/* An array in memory of the caller's, which is neither copied nor cleared: NumPy's, CuPy's, or a program's own.
+/* An array in the caller's memory, which is neither copied nor cleared: NumPy's, CuPy's, or a program's own.
  *
- * data     host memory for a processor; for a GPU memory that this GPU reaches. Aligned to one element; it must stay
+ * data     on a processor host memory, on a GPU memory that this GPU can access. Aligned to one element. It must stay
  *          until release is called. NULL if the shape holds no element.
  * release  called as release(data, user) when the last array that shares the memory is freed and the device has done
- *          all that was queued; NULL if nothing is to be done.
- * Errors   LARMOR_ERR_ARG for memory that is NULL, not aligned or out of the device's reach; otherwise those of
- *          larmor_array_create. After an error the memory is the caller's alone and release is not called. */
+ *          all that was queued. May be NULL.
+ * Errors   LARMOR_ERR_ARG for memory that is NULL, not aligned or not accessible to the device; otherwise those of
+ *          larmor_array_create. After an error release is not called. */
 LARMOR_API larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
                                            void (*release)(void *data, void *user), void *user, larmor_array **out);
 
@@ -90,7 +90,7 @@ LARMOR_API void larmor_array_free(larmor_array *x);
 LARMOR_API larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes);
 LARMOR_API larmor_status larmor_array_read(const larmor_array *x, void *host, size_t bytes);
 
-/* Between the host's numbers and new memory, with a conversion between types where they differ; both wait.
+/* Copy numbers between the host and new memory. Types that differ are converted. Both wait.
  *
  * upload    a new array with the numbers at `host`, which are of type `from`.
  * download  *host becomes x's numbers as type `to` in memory that free() gives back; `host` is the address of a pointer

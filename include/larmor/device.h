@@ -60,10 +60,10 @@ typedef struct larmor_timer larmor_timer; /* keeps a reference to its device */
 LARMOR_API larmor_status larmor_timer_create(larmor_device *dev, larmor_timer **out);
 LARMOR_API void larmor_timer_free(larmor_timer *timer); /* NULL is fine */
 
-/* Start when all that is queued so far is done; returns at once. Started again, a timer forgets its first start. */
+/* Start when all that is queued so far is done; returns at once. A second start replaces the first. */
 LARMOR_API larmor_status larmor_timer_start(larmor_timer *timer);
 
-/* The seconds from the start until all that is queued so far is done, for which it waits. May be asked again: the
+/* The seconds from the start until all that is queued so far is done, for which it waits. May be called again: the
  * start stays.
  *
  * Errors  LARMOR_ERR_ARG if the timer was not started; LARMOR_ERR_BACKEND with an earlier call's fault. */
@@ -72,18 +72,18 @@ LARMOR_API larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds)
 /* Record what is queued on a device once, to replay it at the cost of a single call: for loops of small transforms,
  * in which queueing takes longer than computing.
  *
- * Between larmor_graph_begin and larmor_graph_end calls on the device queue nothing but are noted down: executes of
- * plans and operators, and of the arrays' algebra all that does not wait. What must not come between is refused by
- * the call itself or by larmor_graph_end: creating arrays, plans and operators, setting points, whatever waits for
- * the device or moves numbers from or to the host (larmor_array_read, larmor_dot, ...). A call that was never made
- * before may have to load its code first, so make each once before it is recorded.
+ * Between larmor_graph_begin and larmor_graph_end calls on the device are recorded instead of queued.
+ * Plans and operators can be executed, and those functions of the arrays' algebra called that do not wait.
+ * Anything else is refused, by the call itself or by larmor_graph_end: to create arrays, plans and operators, to set
+ * points, to wait for the device, to copy from or to the host (larmor_array_read, larmor_dot, ...).
+ * A call that was never made before may have to load its code, so make each once before it is recorded.
  *
- * A replay reads and writes the same arrays as the recorded calls, with their contents of then; these arrays, and the
- * plans and operators with their points, must be left in place as long as the graph is launched.
+ * A replay reads and writes the same arrays as the recorded calls, with the contents that they have at that time.
+ * These arrays, and the plans and operators with their points, must stay as they are as long as the graph is launched.
  *
- * Errors  LARMOR_ERR_UNSUPPORTED on a device that cannot record, as the processor; LARMOR_ERR_ARG for a begin while
- *         recording and an end without; LARMOR_ERR_BACKEND or LARMOR_ERR_UNSUPPORTED from end if a call between could
- *         not be recorded. After a failed end the device works as before. *graph is NULL on error. */
+ * Errors  LARMOR_ERR_UNSUPPORTED on a device that cannot record, such as the processor; LARMOR_ERR_ARG for a begin
+ *         while recording and an end without a begin; LARMOR_ERR_BACKEND or LARMOR_ERR_UNSUPPORTED from end if a call
+ *         could not be recorded. After a failed end the device works as before. *graph is NULL on error. */
 typedef struct larmor_graph larmor_graph; /* keeps a reference to its device */
 LARMOR_API larmor_status larmor_graph_begin(larmor_device *dev);
 LARMOR_API larmor_status larmor_graph_end(larmor_device *dev, larmor_graph **graph);
@@ -95,9 +95,10 @@ LARMOR_API larmor_status larmor_graph_launch(larmor_graph *graph);
 LARMOR_API void larmor_graph_free(larmor_graph *graph);
 
 /* The library plans FFTs by FFTW, whose planner serves all of a process. It asks FFTW to lock it
- * (fftw_make_planner_thread_safe), so that a program can plan FFTs of its own meanwhile. Where FFTW cannot do so (the
- * program is linked to libfftw3_omp or to a replacement of FFTW) give the functions that lock and unlock the program's own
- * lock around its planning, before any device is opened; NULL for both: no such lock. Holds for the whole process. */
+ * (fftw_make_planner_thread_safe), so that a program can plan its own FFTs at the same time. FFTW cannot do so where
+ * the program is linked to libfftw3_omp or to a replacement of FFTW. Such a program gives, before it opens a device,
+ * the functions that lock and unlock its own lock around planning. NULL for both: no such lock. Holds for the whole
+ * process. */
 LARMOR_API void larmor_set_fftw_lock(void (*lock)(void *user), void (*unlock)(void *user), void *user);
 
 /* Bytes of the device's memory, and how many are free; 0 where that is unknown. */

@@ -80,7 +80,7 @@ LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, a
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);
 LARMOR_API larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out);
 
-/* Where to reconstruct: a grid over at least the encoded field of view, and how much of its centre is the image. */
+/* Where to reconstruct: a grid over at least the encoded field of view. The image is its centre. */
 typedef struct larmor_grid {
     int ndim;
     int64_t matrix[3];
@@ -97,8 +97,8 @@ typedef struct larmor_grid_opts { /* zero means default */
                              LARMOR_MAX_OVERSAMPLE, rounded up to sizes that FFTs are quick for; default 1 */
 } larmor_grid_opts;
 
-/* The grid of an encoding, of its own or of a file's: the image's voxels over the larger of the encoded field of view and
- * the image's, or more of them. Axes that the image has not are left as they are.
+/* The grid of an encoding, of its own or of a file's: the image's voxels over the larger of the encoded field of view
+ * and the image's, or more of them. Axes beyond the image's dimensions are left as they are.
  *
  * opts    may be NULL.
  * Errors  LARMOR_ERR_ARG for an encoding that is not there and sizes out of range; LARMOR_ERR_FORMAT and
@@ -119,20 +119,21 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
 /* The samples of one group on a device, discards applied, counters in the order of the file.
  *
  * calibration  0: readouts that make the image, among them those flagged for calibration alone whose lines it lacks, if
- *              they were acquired as its own; 1: those for the coil calibration of the group's slice, whichever image they
- *              are counted to (none: kspace is NULL): all that are flagged for calibration, alone or with imaging, of the
- *              image with the most of them, and one for each line that these leave out.
+ *              they were acquired as its own; 1: those for the coil calibration of the group's slice, whichever image
+ *              they are counted to (none: kspace is NULL): all that are flagged for calibration, alone or with imaging,
+ *              of the image with the most of them, and one for each line that these leave out.
  * Errors       LARMOR_ERR_ARG for a group or grid that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
 
-/* What has every channel as it is stored, coil maps [..., channels] or [..., channels, sets] for example, for the coils
- * that are kept, the same array if none is left out; and back, with zeros for those that are left out.
+/* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *
- * axis    the dimension of the channels, from 0.
- * Errors  LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils; an array that is as
- *         wanted already is taken as it is. */
+ * keep_coils     from all channels that the file stores to the coils that are kept; the same array if none is left out.
+ * restore_coils  the way back, with zeros for channels that are left out.
+ * axis           the dimension of the channels, from 0.
+ * Errors         LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils. An array that
+ *                has the wanted number already is returned as it is. */
 LARMOR_API larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis,
                                                larmor_array **kept);
 LARMOR_API larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis,
@@ -156,8 +157,8 @@ typedef struct larmor_format_info {
 LARMOR_API larmor_format_info larmor_format_entry(int i);
 LARMOR_API larmor_format_info larmor_format_of(const char *path);
 
-/* Begin an output file. Everything that can be refused early is: a missing or read-only folder, an existing file
- * without force, a name that is too long, an unknown suffix, another run that writes the same file.
+/* Begin an output file. Refused here, before anything is computed: a missing or read-only folder, an existing file
+ * without force, a name that is too long, an unknown suffix, a file that another run is writing.
  *
  * Errors  LARMOR_ERR_ARG for a suffix (the message lists the known ones); LARMOR_ERR_IO for the rest. */
 LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_output **out);
@@ -193,21 +194,22 @@ typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
     const char *header;            /* XML header to copy into an ISMRMRD image file */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
-    const larmor_notes *each;      /* one for each image, said after those of all; or NULL */
+    const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
     double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
 } larmor_write_opts;
 
-/* The window with which images are shown if nobody names one: from 0 to the 99.5th percentile of the object's
- * magnitudes, but at most to three times their median, so that a bright rim does not hide what it surrounds. The object
- * is what has at least a tenth of the 99.8th percentile of all.
+/* The default window for pictures: from 0 to the 99.5th percentile of the object's magnitudes, but at most to three
+ * times their median, so that a bright rim does not hide the rest. The object is where the magnitude is at least a
+ * tenth of the 99.8th percentile of all voxels.
  *
  * images  as for larmor_image_write; voxels that are not finite do not count.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
 
-/* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place. .nii and
- * .nii.gz: float, the magnitude of complex images; real ones keep their sign unless opts->magnitude. .png: magnitude,
- * slices and images tiled, each with the numbers that distinguish it.
+/* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place.
+ *
+ * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
+ * .png           magnitude; slices and images are tiled, each with the numbers that distinguish it.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.
@@ -241,17 +243,17 @@ LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev,
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
 
 typedef struct larmor_image_info {
-    char format[24];           /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
-    char type[24];             /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
-    char inside[256];          /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
-    larmor_shape shape;        /* as larmor_image_read gives it; of a PNG [width, height] */
-    int64_t images;            /* .h5: how many of the series; else 1 */
-    int64_t nonfinite;         /* how many of its numbers are NaN or Inf */
-    double lowest, highest;    /* of the others, of complex ones the magnitude; 0 if there are none, or of a PNG */
-    int has_range, is_complex; /* 1: lowest and highest are known; of magnitudes */
+    char format[24];        /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
+    char type[24];          /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
+    char inside[256];       /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
+    larmor_shape shape;     /* as larmor_image_read gives it; of a PNG [width, height] */
+    int64_t images;         /* .h5: how many of the series; else 1 */
+    int64_t nonfinite;      /* how many of its numbers are NaN or Inf */
+    double lowest, highest; /* of the finite ones, of complex ones the magnitude; 0 if there are none, or of a PNG */
+    int has_range, is_complex;      /* 1: lowest and highest are known; of magnitudes */
     int has_geometry, has_counters; /* 1: meta has the first image's geometry; slice, contrast and so on as well */
     larmor_image_meta meta;
-    char notes[4096]; /* provenance, lines "key: value\n" of the first image; what does not fit is cut */
+    char notes[4096]; /* provenance, lines "key: value\n" of the first image; cut to the space */
 } larmor_image_info;
 
 /* What an image file is: of every format that larmor writes, .h5 as for larmor_image_read.

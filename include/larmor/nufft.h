@@ -16,18 +16,19 @@ typedef enum larmor_mode_order {
     LARMOR_MODES_FFT      /* 0 first, then upwards, the negative ones last: the order of an FFT's output */
 } larmor_mode_order;
 
-/* How a GPU spreads and interpolates; a processor has one way, which it takes for AUTO. */
+/* How a GPU spreads and interpolates. A processor has a single method, AUTO. */
 typedef enum larmor_nufft_method {
     LARMOR_NUFFT_AUTO,
     LARMOR_NUFFT_GM,      /* a point adds to the grid, in the points' own order */
     LARMOR_NUFFT_GM_SORT, /* the same, in an order that keeps neighbours together */
     LARMOR_NUFFT_SM,   /* a tile of the grid in shared memory serves some points; spreading adds to it by atomics */
-    LARMOR_NUFFT_OWNER /* in spreading every thread owns a column of the tile; interpolation takes SM */
+    LARMOR_NUFFT_OWNER /* in spreading every thread owns a column of the tile; interpolation is that of SM */
 } larmor_nufft_method;
 
-/* Whether points are brought into the order of the grid. Without, a GPU keeps the caller's order (method GM), which
- * pays for points that are in a good order already, and which it takes by itself for 1D type 2; a processor decides by
- * itself and cannot be told not to. */
+/* Whether points are sorted into the order of the grid.
+ * OFF: a GPU keeps the caller's order (method GM), which pays for points that are in a good order already.
+ * AUTO: a GPU keeps the caller's order for 1D type 2 alone.
+ * A processor decides by itself and refuses OFF. */
 typedef enum larmor_nufft_sort {
     LARMOR_NUFFT_SORT_AUTO,
     LARMOR_NUFFT_SORT_ON,
@@ -52,8 +53,8 @@ typedef enum larmor_precompute {
                                   transpose: no sums are shared by threads, and all transforms of a pass share them */
 } larmor_precompute;
 
-/* Zero means default in every field but type, ndim and modes. Larger than this version's struct, it is refused if it
- * says what this version does not know. */
+/* Zero means default in every field but type, ndim and modes. A struct that is larger than this version's is refused if
+ * it sets what this version does not know. */
 typedef struct larmor_nufft_opts {
     size_t size;      /* sizeof(larmor_nufft_opts) where the caller was compiled: what a later version adds is then its
                          default; 0: that of this version */
@@ -82,7 +83,7 @@ typedef struct larmor_nufft_opts {
     int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free for a form that is
                                      asked for, and none for one that is chosen */
     larmor_plan_effort effort;    /* spread_only is always estimated */
-    int both_directions; /* 1: execute and execute_adjoint are to be quick together; default: execute alone */
+    int both_directions; /* 1: the plan is chosen for execute and execute_adjoint; default: for execute alone */
 } larmor_nufft_opts;
 
 /* Make a plan: check the options and that tol can be kept. Memory is taken by larmor_nufft_set_points.
@@ -96,7 +97,7 @@ typedef struct larmor_nufft_opts {
  * With spread_only the grid is exactly `modes` large, N >= twice the window's width, and cell i sits at k = r_i:
  *   type 1  x_r = sum_j y_j w(r - k_j)        type 2  y_j = sum_r x_r w(r - k_j)
  * Differences are modulo N, and w is a product over the dimensions of the window for tol at `upsample` (default 2),
- * as narrow as it can be or of the width that is asked for, 1 in its centre.
+ * with the least width that keeps tol or the one that is asked for, 1 in its centre.
  *
  * Errors  LARMOR_ERR_ARG for values out of range or that exclude each other; LARMOR_ERR_NUMERIC if the window cannot
  *         reach tol in this precision, or on the grid or with the width that is asked for (the message says what it
@@ -107,24 +108,23 @@ typedef struct larmor_nufft_opts {
 LARMOR_API larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *opts, larmor_nufft **plan);
 
 /* The least tol that larmor_nufft_create takes with otherwise these options, on a grid or with a width if these are
- * asked for. Of type 3 it is that for points and targets whose widths multiply to 16, and larger widths have a larger
+ * asked for. Of type 3 it is that for points and targets whose widths multiply to 16; larger widths have a larger
  * one.
  *
  * Errors  LARMOR_ERR_ARG and LARMOR_ERR_UNSUPPORTED, those of larmor_nufft_create; LARMOR_ERR_NUMERIC if there is no
  *         such tol below 1. */
 LARMOR_API larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nufft_opts *opts, double *tol);
 
-/* Choose the grid for so many points (see larmor_plan_effort) and set them: they are copied and sorted, so the array
- * may be freed. May be called again with others. A call that
- * fails leaves the plan as it was.
+/* Choose the grid for so many points (see larmor_plan_effort) and set them. They are copied and sorted, so the array
+ * may be freed. May be called again with other points. A call that fails leaves the plan as it was.
  *
  * points   [ndim, ...] f32 or f64 (whatever the plan's precision). m = product of the other dimensions; m = 0 is
  *          legal. Types 1 and 2: cycles per field of view, any finite value: folded to the period N.
  * targets  NULL for types 1 and 2. Type 3: [ndim, ...] f32 or f64, n of them, n = 0 is legal.
  *
  * Type 3 makes its grids here. They have about upsample^2 A B cells in each dimension, where A is the width of the
- * points (largest minus least) and B that of the targets: what is far from the origin costs nothing, what is far
- * apart does.
+ * points (largest minus least) and B that of the targets. Distance from the origin costs nothing; distance between
+ * the points, or between the targets, does.
  *
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a NaN or infinite point (its index is named); LARMOR_ERR_MEMORY,
  *          for type 3 also before anything is allocated, with the grid that would be needed, and for a precomputed
@@ -151,7 +151,7 @@ typedef enum larmor_plan_source {
     LARMOR_PLAN_BY_WISDOM       /* timed before */
 } larmor_plan_source;
 
-/* What the plan chose. What depends on the points is 0 before they are set: all grids of type 3, and methods. */
+/* What was chosen. What depends on the points is 0 before they are set: all grids of type 3, and methods. */
 typedef struct larmor_nufft_info {
     int64_t grid[3];        /* the fine grid, for type 3 that of the points */
     int width;              /* of its window, in cells */
@@ -206,12 +206,13 @@ typedef struct larmor_wisdom_report {
 /* Wisdom is what MEASURE and EXHAUSTIVE found for types 1 and 2, and the calibration. It lives in the device's handle:
  * plans made on it look there first and add to it. Nothing is loaded or saved unless asked for.
  *
- * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; no file there is no error.
- * report  NULL is fine. Lines that cannot be used are left out, and counted here.
+ * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; a missing file is no error.
+ * report  may be NULL. Lines that cannot be used are left out, and counted here.
  * Errors  LARMOR_ERR_IO if the file cannot be read or is no regular file; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wisdom_report *report);
 
-/* Write it, whole or not at all; what the file has about other devices stays. With path NULL folders are made.
+/* Write wisdom to a file, completely or not at all. What the file has about other devices stays. With path NULL folders
+ * are made.
  *
  * Errors  LARMOR_ERR_IO; LARMOR_ERR_ARG if path is NULL and neither variable is set. */
 LARMOR_API larmor_status larmor_wisdom_save(larmor_device *dev, const char *path);

@@ -29,15 +29,15 @@ LARMOR_API larmor_status larmor_op_create(larmor_device *dev, const larmor_op_im
 
 /* y <- A x; x <- A^H y; z <- A^H A x.
  *
- * Input and output must not share memory, so that an operator need not know of it. The first call may allocate what
- * the operator works with; later ones of an operator of larmor's allocate nothing, so that a graph can record them.
+ * Input and output must not share memory, so that no operator has to handle that. The first call may allocate the
+ * operator's work buffers. Later calls of larmor's own operators allocate nothing, so that a graph can record them.
  * Errors  LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's; LARMOR_ERR_ARG if the arrays share
- *         memory; LARMOR_ERR_MEMORY; whatever the operator's own are. */
+ *         memory; LARMOR_ERR_MEMORY; those of the operator. */
 LARMOR_API larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y);
 LARMOR_API larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x);
 LARMOR_API larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z);
 
-/* What A maps from and to, and where. */
+/* The shapes, the type, the device and the name of A. */
 LARMOR_API larmor_shape larmor_op_in_shape(const larmor_op *A);
 LARMOR_API larmor_shape larmor_op_out_shape(const larmor_op *A);
 LARMOR_API larmor_dtype larmor_op_dtype(const larmor_op *A);
@@ -62,7 +62,7 @@ LARMOR_API larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmo
 LARMOR_API larmor_status larmor_op_diag(larmor_array *d, larmor_op **D);
 LARMOR_API larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2);
 
-/* |<A x, y> - <x, A^H y>| / max(|A x| |y|, |x| |A^H y|) for seeded random x, y: rounding for a true adjoint pair. */
+/* |<A x, y> - <x, A^H y>| / max(|A x| |y|, |x| |A^H y|) for seeded random x, y: rounding if the adjoint is right. */
 LARMOR_API larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The linear operators of MR reconstruction, to be composed by larmor_op_chain and its kin.
+/* The linear operators of MR reconstruction, for composition by larmor_op_chain, larmor_op_stack and the like.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_OPERATORS_H
 #define LARMOR_OPERATORS_H
@@ -39,9 +39,10 @@ LARMOR_API larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, l
  */
 LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, larmor_op **M);
 
-/* x <- what of it lies inside the ellipsoid of k-space that fits into the matrix: its discrete spatial frequencies k with
- * sum_a (k_a / (n_a / 2))^2 < 1 over some axes a of extent n_a. Spokes and spirals sample no more than that, and images
- * may be compared there.
+/* Removes from x what lies outside the ellipsoid of k-space that fits into the matrix, in place. The discrete spatial
+ * frequencies k with sum_a (k_a / (n_a / 2))^2 < 1 stay, over some axes a of extent n_a.
+ *
+ * Spokes and spirals sample no more than that, so images can be compared there.
  *
  * x       complex; other dimensions hold images of their own.
  * axes    bit d for dimension d.
@@ -62,9 +63,9 @@ LARMOR_API larmor_status larmor_op_weights(larmor_array *weights, larmor_dtype d
  * y_a(i) = (x(i + 1) - x(i)) / spacing_a along axis a, and 0 at its last index.
  *
  * axes     bit d for dimension d, at least one; e.g. the last for differences in time alone.
- * spacing  [shape.ndim] distances of neighbours, of which those of the axes count; NULL: 1. A smaller one weighs its
- *          axis more.
- * Errors   LARMOR_ERR_ARG for axes or spacings that are none; LARMOR_ERR_SHAPE. */
+ * spacing  [shape.ndim] distances of neighbours, used for the axes alone; NULL: 1. A smaller distance gives its axis
+ *          more weight.
+ * Errors   LARMOR_ERR_ARG for axes or spacings out of range; LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
                                             const double *spacing, larmor_op **G);
 
@@ -86,7 +87,7 @@ LARMOR_API larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larm
 
 typedef struct larmor_wavelet_opts { /* zero means default */
     int order;                       /* vanishing moments, 1 (Haar) to 10; default 2: Daubechies' wavelet of 4 taps */
-    int levels;                      /* at most; default: while an axis has at least max(16, 4 order) numbers */
+    int levels;                      /* the most; default: while an axis has at least max(16, 4 order) numbers */
     unsigned axes;                   /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
     int64_t shift[3]; /* circular shift along each of the axes, ascending; see larmor_op_wavelet_shift */
 } larmor_wavelet_opts;
@@ -99,16 +100,16 @@ typedef struct larmor_wavelet_opts { /* zero means default */
  * axis is split no further when it is shorter than the filter.
  *
  * opts    NULL: all defaults.
- * Errors  LARMOR_ERR_ARG for an order, levels or axes that are none; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Errors  LARMOR_ERR_ARG for an order, levels or axes out of range; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
  * Source  Daubechies, Ten Lectures on Wavelets, SIAM (1992), section 6.1; Mallat, IEEE Trans. Pattern Anal. Mach.
  *         Intell. 11, 674 (1989). */
 LARMOR_API larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                            const larmor_wavelet_opts *opts, larmor_op **W);
 
-/* Changes the shift from the next call on, at no cost: W x becomes the transform of x(i + shift), which W's adjoint
- * moves back. Random shifts between iterations average out the transform's dependence on the grid (cycle spinning).
+/* Changes the shift from the next call on, at no cost. W x becomes the transform of x(i + shift), and W's adjoint
+ * shifts back. Random shifts between iterations average out the transform's dependence on the grid (cycle spinning).
  *
- * W       from larmor_op_wavelet; operators that were composed of it follow.
+ * W       from larmor_op_wavelet; the shift also holds for operators that were composed of it.
  * Errors  LARMOR_ERR_ARG for another operator.
  * Source  Coifman and Donoho, in Wavelets and Statistics, Lect. Notes Stat. 103, 125 (1995); Figueiredo and Nowak,
  *         IEEE Trans. Image Process. 12, 906 (2003). */
@@ -186,12 +187,12 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
  *   exp(2 pi i f t) ~ sum_l b_l(t) exp(2 pi i f tau_l),   A = sum_l diag(b_l(times)) F diag(exp(2 pi i field tau_l)),
  *
  * with tau_l spread evenly over all times and b_l(t), for each distinct time, the least squares fit over the
- * frequencies that the map holds, each alike: the error that counts is that of the worst voxel.
+ * map's frequencies, all with the same weight, because `error` bounds that of the worst voxel.
  *
  * F       [image..., ...] to [samples..., ...], e.g. larmor_op_nufft, coils last; applied once for each segment.
  * field   f32 or f64, the leading dimensions of F's input: the same map for all coils.
  * times   f32 or f64, the leading dimensions of F's output, e.g. [samples] or [samples, readouts]; their zero is
- *         where the phase of x is meant. Making A takes time and memory with the number of distinct ones.
+ *         the time at which x has its phase. Making A takes time and memory with the number of distinct ones.
  * opts    may be NULL.
  * A       shapes of F. Of a Fourier transform no sample is off by more than `error` times the sum of |x|. Its normal
  *         map is the adjoint after the forward map, whatever F's own is.
@@ -203,8 +204,8 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
 LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                                  const larmor_off_resonance_opts *opts, larmor_op **A);
 
-/* What it took: the number of segments, and the largest error over the map's frequencies and all times. Either may be
- * NULL. Errors: LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */
+/* The number of segments, and the largest error over the map's frequencies and all times. Either may be NULL. Errors:
+ * LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */
 LARMOR_API larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, double *error);
 
 #ifdef __cplusplus

@@ -30,8 +30,8 @@ LARMOR_API void larmor_phantom_free(larmor_phantom *phantom); /* NULL is fine */
 
 typedef struct larmor_phantom_state { /* zero means as it was made */
     double size;                      /* factor about the centre of the field of view; default 1 */
-    double degrees;                   /* turned about z from x to y, in units of the field of view; after size */
-    double shift[3];                  /* moved, in units of the field of view; last */
+    double degrees;                   /* rotation about z from x to y, in units of the field of view; after size */
+    double shift[3];                  /* translation, in units of the field of view; last */
     double contrast;                  /* density that the part with contrast agent gains */
 } larmor_phantom_state;
 
@@ -44,7 +44,7 @@ LARMOR_API larmor_status larmor_phantom_change(const larmor_phantom *phantom, co
                                                larmor_phantom **changed);
 
 typedef struct larmor_phantom_course { /* how an object changes over a series; zero means that it does not */
-    double drift[3], degrees;          /* shift and turn from the beginning to the end */
+    double drift[3], degrees;          /* shift and rotation from the beginning to the end */
     double breathing[3];               /* shift at the end of a breath in */
     double breaths;                    /* over the series */
     double contrast;                   /* density gained at the peak */
@@ -64,15 +64,15 @@ LARMOR_API void larmor_phantom_at(const larmor_phantom_course *course, double ti
 
 /* The phantom's density at voxel resolution, averaged over each voxel by 4 sub-samples per direction.
  *
- * shape   [nx, ny] or [nx, ny, nz], as the phantom has dimensions, else LARMOR_ERR_SHAPE; dtype complex. */
+ * shape   [nx, ny] or [nx, ny, nz], with as many dimensions as the phantom, else LARMOR_ERR_SHAPE. dtype is complex. */
 LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                               larmor_shape shape, larmor_array **image);
 
 /* Exact k-space, y_c(k) = integral rho(r) s_c(r) exp(-2 pi i k . r) dr over the whole object; nothing is rasterised.
  *
  * traj    [nd, samples, readouts] real, cycles per field of view.
- * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils_around, kspace is
- *         [samples, readouts, C].
+ * coils   0: no coils, kspace is [samples, readouts]; C > 0: the sensitivities of larmor_phantom_coils_around, kspace
+ *         is [samples, readouts, C].
  * Errors  LARMOR_ERR_SHAPE if traj's nd is not the phantom's; LARMOR_ERR_ARG for coils out of 0..1024;
  *         LARMOR_ERR_MEMORY.
  * Source  the Fourier transform of the unit disc is J1(2 pi k)/k, of the unit ball (sin u - u cos u)/(2 pi^2 k^3). */
@@ -85,7 +85,7 @@ typedef struct larmor_phantom_field { /* off-resonance that is linear in space *
 } larmor_phantom_field;
 
 /* Exact k-space with off-resonance: y_c(k_j) = integral rho s_c exp(-2 pi i k_j . r) exp(+2 pi i f(r) t_j) dr with
- * f(r) = hz + gradient . r, which moves k_j to k_j - gradient t_j and turns the sample by hz t_j.
+ * f(r) = hz + gradient . r, which moves k_j to k_j - gradient t_j and adds hz t_j cycles to the sample's phase.
  *
  * times   [samples] or [samples, readouts] real, in seconds; 0 is where the phase of the image is meant.
  * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_SHAPE for other times. */
@@ -108,8 +108,8 @@ LARMOR_API larmor_status larmor_phantom_field_map(const larmor_phantom_field *fi
 LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                               larmor_array **maps);
 
-/* The coils that larmor_phantom_kspace sees a phantom with: those of larmor_phantom_coils, but around one that
- * larmor_phantom_change has enlarged they stand as much further away.
+/* The sensitivities that larmor_phantom_kspace uses for a phantom: those of larmor_phantom_coils, further away from a
+ * phantom that larmor_phantom_change has enlarged, by the same factor.
  *
  * extent  what the maps cover in each direction, in units of the field of view, > 0: voxel i of n sits at
  *         extent (i - floor(n/2)) / n. NULL: 1, the field of view itself. LARMOR_ERR_ARG for anything else. */
@@ -119,7 +119,7 @@ LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phant
 
 /* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
  * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite
- * k-space. What lies beyond the field of view is cut off and does not fold. */
+ * k-space. Parts beyond the field of view are cut off and do not fold. */
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 

@@ -1,7 +1,10 @@
-/* A scan in, images out: everything between a source of readouts and finished images, as `larmor recon` does it. It
- * reads no file and prints nothing: data come from a source, what happens is told by events, images are given to the
- * caller. Messages name options as the program spells them; --save-maps is of the program, the others are members of
- * larmor_recon_opts. SPDX-License-Identifier: Apache-2.0 */
+/* A scan in, images out: everything between a source of readouts and finished images, as in `larmor recon`.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The pipeline reads no file and prints nothing. Data come from a source, events report what happens, and the caller
+ * gets the images.
+ * Messages name options as the program spells them. They are members of larmor_recon_opts, except for --save-maps,
+ * which only the program has. */
 #ifndef LARMOR_PIPELINE_H
 #define LARMOR_PIPELINE_H
 
@@ -16,13 +19,13 @@ extern "C" {
 
 typedef struct larmor_source larmor_source; /* refcounted; one thread at a time */
 
-/* A scan, wherever it is. Groups, encodings and samples are as those of a larmor_raw, whose functions in larmor/io.h
- * say what each gives; all may be asked for again. */
+/* A scan, wherever it is. Groups, encodings and samples are those of a larmor_raw, whose functions in larmor/io.h
+ * document them. Every function may be called again. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
     larmor_status (*group)(void *self, int group, larmor_group *out);
-    /* The arrays are the caller's to overwrite and to free; what the group or the scan has not is NULL. */
+    /* The caller overwrites and frees the arrays. Those that the group or the scan lacks are NULL. */
     larmor_status (*samples)(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
                              larmor_samples *out);
     larmor_status (*meta)(void *self, int group, larmor_image_meta *meta);
@@ -35,7 +38,7 @@ typedef struct larmor_source_impl {
 
 /* A source of your own.
  *
- * name    what messages call it, e.g. the path of a file; copied, as impl is.
+ * name    what messages call it, e.g. the path of a file; copied, like impl.
  * self    given to every function; belongs to the source from a successful return on, still yours after an error.
  * Errors  LARMOR_ERR_ARG for a missing function or name; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
@@ -43,7 +46,7 @@ LARMOR_API larmor_status larmor_source_create(const char *name, const larmor_sou
 LARMOR_API larmor_source *larmor_source_ref(larmor_source *source); /* one more reference; returns source */
 LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is fine */
 
-/* An opened file as a source. raw must live as long as the source and all that was made of it.
+/* An opened file as a source. raw must outlive the source and everything that was made from it.
  *
  * name    what messages call it, e.g. its path.
  * Errors  those of larmor_source_create. */
@@ -54,7 +57,7 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *traj;    /* real [nd, samples, readouts], cycles per field of view; NULL: made from the counters of
                                   * a 2D scan whose trajectory is "radial" or "goldenangle" */
     larmor_array *density; /* real [samples, readouts], for LARMOR_DENSITY_STORED */
-    larmor_array *calibration;      /* complex [samples, readouts, coils]: maps of the slice come from this instead */
+    larmor_array *calibration;      /* complex [samples, readouts, coils]: the maps of the slice come from it */
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
     const int *step1;               /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
     larmor_image_meta meta; /* counters and geometry; without directions x, y and z are those of the patient */
@@ -95,8 +98,8 @@ typedef struct larmor_event {
     double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
 } larmor_event;
 
-/* Told what happens, in the thread that called. Not 0: stop at the next step. The event and its texts are valid
- * during the call. */
+/* Called with each event, in the caller's thread. Returns 0 to continue; any other number stops at the next step. The
+ * event and its texts are valid during the call. */
 typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* ---- what to do ---- */
@@ -131,9 +134,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
-    /* Voxels and field of view of the image, by default the header's; a value for x alone is for all axes that are
-     * as long as x in the header. oversample: as in larmor_grid_opts, one value alone is for all axes; default: 1,
-     * or what the object needs. */
+    /* Voxels and field of view of the image, by default the header's. A value for x alone holds for all axes that are
+     * as long as x in the header. oversample: as in larmor_grid_opts; a value for x alone holds for all axes;
+     * default: 1, or more if the object is larger. */
     int64_t matrix[3];
     double fov_mm[3], oversample[3];
 
@@ -147,9 +150,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
-    int keep_density;       /* 1: larmor_recon_density will be asked for */
+    int keep_density;       /* 1: keep the weights for larmor_recon_density */
 
-    double eps; /* of the NUFFT; below 1e-6 all is done in double precision; default 1e-5 */
+    double eps;                /* of the NUFFT; below 1e-6 everything is in double precision; default 1e-5 */
     larmor_plan_effort effort; /* of the NUFFT's planner */
     int toeplitz;              /* 1 on, -1 off; default: where it is quicker and fits */
     int precondition;          /* 1: with the circulant, -1: without; default: where it fits */
@@ -164,20 +167,20 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
-/* All that comes before the first image: whitening from the noise readouts, the grid of every image, which images
- * make a series, and the plan of memory. Samples are looked at for objects that reach beyond the field of view,
- * unless opts->oversample or "grid" is asked for.
+/* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
+ * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
+ * opts->oversample is set or the method is "grid".
  *
  * source, dev  references are kept. Everything is computed on dev.
  * opts         copied; may be NULL.
- * Errors       LARMOR_ERR_ARG for options that make no sense or do not go together, and if no image is wanted;
+ * Errors       LARMOR_ERR_ARG for options that make no sense or exclude each other, and if no image is wanted;
  *              LARMOR_ERR_SHAPE and LARMOR_ERR_NUMERIC for maps that do not fit or are zero; LARMOR_ERR_MEMORY if one
  *              coil at a time does not fit; LARMOR_STOPPED; those of the source. */
 LARMOR_API larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
                                              larmor_recon **recon);
 LARMOR_API void larmor_recon_free(larmor_recon *recon); /* NULL is fine */
 
-/* How many series there are: of one image each, or of the images that are reconstructed together. */
+/* The number of series. A series is one image, or the images that one problem reconstructs jointly. */
 LARMOR_API int larmor_recon_series(const larmor_recon *recon);
 
 typedef struct larmor_recon_plan { /* what will be done for a series */
@@ -228,8 +231,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double seconds;               /* from the samples to the images */
 } larmor_recon_report;
 
-/* Why an image may not be what it seems, number i from 0: one line that says what to do. Returns which kind of doubt
- * it is, a number that stays the same, or 0 past the last.
+/* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
+ * number that stays the same in later versions, or 0 past the last.
  *
  * line  gets the text, of at most room bytes, its end included. */
 LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
@@ -242,22 +245,22 @@ typedef struct larmor_recon_image {
 
 typedef struct larmor_recon_result {
     larmor_recon_image *image; /* [count] */
-    int count;                 /* 0 if the series could not be made for its numbers: report.status */
+    int count;                 /* 0 if the numerics failed: report.status */
     larmor_recon_report report;
 } larmor_recon_result;
 
-/* Reconstruct a series; any, in any order, and again. A lambda that one has chosen from its data is that of the
- * others that come later, as long as they have about as many samples.
+/* Reconstruct a series. Series may be run in any order, and again. A lambda that was chosen from the data of one series
+ * is used for later ones that have about as many samples.
  *
  * result  to be freed by larmor_recon_result_free, also after an error.
- * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener said so before there was an
- *         iterate; those of the source and of the device. What fails for its numbers alone, LARMOR_ERR_NUMERIC, is no
- *         error, so that the others go on: result->report says so. */
+ * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener stopped it before there was
+ *         an iterate; those of the source and of the device. A failure of the numerics is not returned, so that the
+ *         other series can go on: result->report.status is then LARMOR_ERR_NUMERIC. */
 LARMOR_API larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result);
 LARMOR_API void larmor_recon_result_free(larmor_recon_result *result); /* NULL is fine; also sets all to zero */
 
-/* The coil maps of the last series that was run, of every channel of the source as it was before whitening, zeros for
- * channels that are left out: what larmor_recon_opts takes as maps.
+/* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
+ * whitening, with zeros for channels that are left out.
  *
  * maps    [image..., channels] c64; the caller's to free.
  * meta    where they are: around the image; may be NULL.
@@ -267,7 +270,7 @@ LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_arr
 /* The density weights [samples, readouts] of the first image of the last series that was run.
  *
  * weights  real; the caller's to free.
- * Errors   LARMOR_ERR_ARG if there are none, or opts->keep_density was not asked for. */
+ * Errors   LARMOR_ERR_ARG if there are none, or opts->keep_density was 0. */
 LARMOR_API larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights);
 
 #ifdef __cplusplus

@@ -13,26 +13,26 @@ extern "C" {
 
 /* Shapes throughout: image [nx, ny] or [nx, ny, nz]; maps [image..., coils]; kspace [samples, readouts, coils]; traj
  * [nd, samples, readouts] real, cycles per field of view in [-N/2, N/2); weights [samples, readouts] real and >= 0.
- * Arrays that go together are on one device; what does not fit is LARMOR_ERR_SHAPE. */
+ * The arrays of a call are on one device. Arrays that do not fit each other are LARMOR_ERR_SHAPE. */
 
 /* ---- trajectories ---- */
 
-/* Zero means default. Not every trajectory uses every field; `larmor traj --help` lists who uses what. */
+/* Zero means default. Not every trajectory uses every field; `larmor traj --help` lists which uses which. */
 typedef struct larmor_traj_opts {
     int64_t matrix[3]; /* N of the image the trajectory is for; needed; matrix[2] > 1 makes stars and cartesian 3D */
     int64_t readouts;  /* spokes, arms, or lines; default: as many as Nyquist asks for */
     int64_t samples;   /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
     int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
-    double undersampling; /* divides the default number of readouts; default 1 */
-    int64_t first;        /* readouts of this scan that came before, so that a series goes on: golden, stars and koosh
-                      continue their angles; radial and spiral turn, for every `readouts` that came before, by the
-                      golden fraction of the angle between neighbours; cartesian stays; default 0 */
+    double undersampling;    /* divides the default number of readouts; default 1 */
+    int64_t first;           /* readouts of the series before this trajectory: golden, stars and koosh continue their
+                                angles; radial and spiral rotate, for every `readouts` of these, by the golden
+                                fraction of the angle between neighbours; cartesian ignores it; default 0 */
     int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
-    int64_t calibration[2];  /* cartesian: lines in the middle of y and z that are all there; default 0: none, in z as
-                                many as in y, at most all */
-    double partial_fourier;  /* cartesian: the part of y that is there, 1/2 < F <= 1; lines below centre - (F - 1/2) N
-                                are left out unless they calibrate; default 1 */
+    int64_t calibration[2]; /* cartesian: fully sampled lines in the middle of y and z; default 0: none in y, and in z
+                               as many as in y, at most all */
+    double partial_fourier; /* cartesian: the sampled part of y, 1/2 < F <= 1; lines below centre - (F - 1/2) N are
+                               left out unless they are for calibration; default 1 */
 } larmor_traj_opts;
 
 /* Make a trajectory by name, one of larmor_traj_entry.
@@ -49,11 +49,11 @@ LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name
 
 enum { LARMOR_LINE_IMAGING = 1, LARMOR_LINE_CALIBRATION = 2 };
 
-/* What a Cartesian line at (ky, kz) cycles per field of view is for: the sum of LARMOR_LINE_IMAGING, if it is one of
- * every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle; 0: opts leave it out. */
+/* The purpose of a Cartesian line at (ky, kz) cycles per field of view: the sum of LARMOR_LINE_IMAGING, if it is one of
+ * every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle. 0: it is left out. */
 LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, int64_t kz);
 
-/* Where k-space is sampled if the gradients are late: each coordinate at sample i is that of sample i - delay.
+/* The trajectory of delayed gradients: each coordinate at sample i is that of sample i - delay.
  *
  * traj     [nd, samples, readouts] real.
  * delay    in samples, one of each direction (the first nd are used).
@@ -117,18 +117,20 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
-/* The inverse of a whitening matrix, with which larmor_whiten takes back what W has done: that gives coils their own
- * noise, and maps of whitened coils become those of the coils themselves.
+/* The inverse of a whitening matrix: larmor_whiten with it undoes W. White noise becomes that of the coils, and maps of
+ * whitened coils become those of the coils themselves.
  *
  * W       [coils, coils] complex, as larmor_noise_whitening makes it.
  * C       as W.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if W has no inverse. */
 LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C);
 
-/* The standard deviation of the real and of the imaginary part of the noise, from the data themselves: from the median
- * of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where signal is least and
- * smooth; further in where readouts have few samples there. What signal there is makes it too large, never too small.
- * The root of the mean square over coils.
+/* The standard deviation of the real and of the imaginary part of the noise, estimated from the data themselves: the
+ * root of the mean square over coils.
+ *
+ * It is found from the median of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius,
+ * where signal is least and smooth. Readouts that have few samples there are used further in.
+ * Signal that is left makes the estimate too large, never too small.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.
  * traj       [nd, samples, readouts].
@@ -145,13 +147,13 @@ typedef struct larmor_coils_opts { /* zero means default */
 /* Why maps from the data may be wrong. */
 typedef enum larmor_maps_doubt {
     LARMOR_MAPS_TRUSTED,
-    LARMOR_MAPS_UNDERSAMPLED, /* the centre has gaps, so that what gives the maps is aliased */
+    LARMOR_MAPS_UNDERSAMPLED, /* the centre has gaps, so that the images behind the maps are aliased */
     LARMOR_MAPS_AMBIGUOUS     /* neighbourhoods have no dominant eigenvector: mostly noise, or signal folded in */
 } larmor_maps_doubt;
 
 typedef struct larmor_coils_report { /* how far the maps can be trusted */
-    double
-        sampled; /* part of the centre's cells of 1/FOV, of the one encoded, that hold a sample, weighted as the data are */
+    /* part of the centre's cells that hold a sample, weighted as the data are; cells of 1/FOV of the encoded one */
+    double sampled;
     double dominance; /* part of the energy of all neighbourhoods that their dominant eigenvectors hold */
     larmor_maps_doubt doubt;
 } larmor_coils_report;
@@ -186,10 +188,11 @@ typedef struct larmor_extent {
     double outside;   /* signal beyond the field of view along the axis that has most, relative to that inside */
 } larmor_extent;
 
-/* How far beyond the field of view the object in the data reaches, as far as the data can tell: an image of low
- * resolution that is confined to the field of view leaves some of the centre of k-space unexplained, and what it
- * leaves is localised. Along Cartesian phase encoding, and where the centre is undersampled, data cannot tell and the
- * factor is 1.
+/* How far the object reaches beyond the field of view, as far as the data show it.
+ *
+ * An image of low resolution that is confined to the field of view cannot explain all of the centre of k-space, and the
+ * object outside is where the rest comes from. Data do not show it along Cartesian phase encoding, nor where the centre
+ * is undersampled; the factor is then 1.
  *
  * kspace   [samples, readouts, coils], complex.
  * traj     [nd, samples, readouts], cycles per field of view.
@@ -211,7 +214,7 @@ typedef struct larmor_sense_opts { /* zero means default */
                       `iters` normal maps and fits into the memory that is free */
     int64_t iters; /* normal maps to expect; default 10 */
     larmor_plan_effort effort; /* how the NUFFT's grid is chosen; above ESTIMATE the default of toeplitz is what one
-                                  normal map of each takes, unless the model puts it far behind */
+                                  normal map of each takes, unless the model finds it much slower */
 } larmor_sense_opts;
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
@@ -226,11 +229,10 @@ typedef struct larmor_sense_opts { /* zero means default */
  * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
  *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
  * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); sets: Uecker et al., Magn. Reson.
- *         Med. 71, 990 (2014); with Toeplitz: Fessler et al.,
- *         IEEE Trans. Signal Process. 53, 3393 (2005). */
+ *         Med. 71, 990 (2014); with Toeplitz: Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
-/* kspace <- sqrt(weights) .* kspace, in place: what data need for a larmor_op_sense with these weights.
+/* kspace <- sqrt(weights) .* kspace, in place: prepares data for a larmor_op_sense with these weights.
  *
  * weights  real >= 0, [samples, readouts]; NULL for 1. kspace: complex [samples, readouts, coils].
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC for weights that are not finite. */
@@ -257,8 +259,8 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.
- * circulant  larmor_circulant_create; what it makes, its inverse and what that needs to be applied take 3 images.
- * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for sizes that are none. */
+ * circulant  larmor_circulant_create. Its result, the inverse and the work buffers of that take 3 images.
+ * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for impossible sizes. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_sense_opts *opts, int64_t *bytes);
 LARMOR_API larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *problem,
@@ -279,12 +281,12 @@ LARMOR_API larmor_status larmor_root_sum_of_squares(const larmor_array *coils, l
  * LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x);
 
-/* x <- 0 where all maps [image..., coils] are 0: there the data say nothing, and what a penalty has put there is not
- * measured. x is of the maps' dtype. Errors: LARMOR_ERR_SHAPE. */
+/* x <- 0 where all maps [image..., coils] are 0: values there come from a penalty and are not measured. x is of the
+ * maps' dtype. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x);
 
-/* y <- scale x in another shape of as many dimensions, 1 to 3: the centre, index floor(N/2), stays the centre; zeros
- * surround what was smaller. x is complex. Errors: LARMOR_ERR_SHAPE. */
+/* y <- scale x in another shape of as many dimensions, 1 to 3. The centre, index floor(N/2), stays the centre, and new
+ * voxels are 0. x is complex. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
 
 #ifdef __cplusplus

@@ -22,15 +22,15 @@ typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero
 
 typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
 
-typedef enum larmor_end {                        /* why a run ended that ended well */
-                          LARMOR_END_TOLERANCE,  /* tol, or larmor_cg's error, is kept */
-                          LARMOR_END_ITERATIONS, /* max_iter are done */
+typedef enum larmor_end {                        /* why a run ended without an error */
+                          LARMOR_END_TOLERANCE,  /* tol, or larmor_cg's error, is reached */
+                          LARMOR_END_ITERATIONS, /* max_iter is reached */
                           LARMOR_END_PRECISION,  /* what is left is rounding */
 } larmor_end;
 
 typedef struct larmor_solve_opts { /* zero means default */
     int max_iter;                  /* default: the solver's */
-    double tol;                    /* at which to stop the residual; default: the solver's; negative: at rounding */
+    double tol;                    /* stop at this residual; default: the solver's; negative: at rounding */
     double lambda;                 /* Tikhonov weight, absolute; 0 for none */
     larmor_monitor monitor;
     void *user;
@@ -43,7 +43,7 @@ typedef struct larmor_solve_opts { /* zero means default */
     double largest;   /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
     double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
     int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
-    double error;     /* larmor_cg: end where |judge r| is at most this, r the residual; 0: never */
+    double error;     /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
     larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
 } larmor_solve_opts;
 
@@ -85,7 +85,7 @@ LARMOR_API larmor_status larmor_prox_create(larmor_device *dev, const larmor_pro
 LARMOR_API larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x, larmor_array *z);
 LARMOR_API larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g);
 
-/* What p is of, and where. */
+/* The shape, the type and the device of p's arguments. */
 LARMOR_API larmor_shape larmor_prox_shape(const larmor_prox *p);
 LARMOR_API larmor_dtype larmor_prox_dtype(const larmor_prox *p);
 LARMOR_API larmor_device *larmor_prox_device(const larmor_prox *p); /* no reference is taken */
@@ -101,8 +101,8 @@ LARMOR_API void larmor_prox_free(larmor_prox *p);        /* NULL is fine */
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
  * opts     12 iterations and tol 1e-4 by default; the residual is |A^H b - (A^H A + lambda) x| / |A^H b|, the objective
  *          that of the problem.
- * report   may be NULL.
- *          Residuals go up and down on the way; where the last is twice the smallest, x is the iterate of that.
+ * report   may be NULL. Residuals go up and down on the way: if the last is more than twice the smallest, x is the
+ *          iterate with the smallest.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual a thousand times that
  *          of x = 0, or an A^H A or a preconditioner that is not positive: x is then the iterate with the smallest
  *          residual. LARMOR_STOPPED if the monitor said so.
@@ -165,8 +165,8 @@ LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor
 /* The circulant matrix C nearest to A^H A of non-Cartesian SENSE in Frobenius' norm: diagonal in Fourier space, with
  * the eigenvalues sum_r psf(r) conj(a(r)) exp(-2 pi i k r / N) / voxels, a the autocorrelation of the maps.
  *
- * With E one over the root of the coils' energy, which differs over the image, it is E A^H A E that C is nearest to, and
- * E^-1 C E^-1 that stands for A^H A; E is 0 where no coil sees anything, and C the mean over the other voxels.
+ * With E one over the root of the coils' energy, which differs over the image, it is E A^H A E that C is nearest to,
+ * and E^-1 C E^-1 that stands for A^H A; E is 0 where no coil sees anything, and C the mean over the other voxels.
  *
  * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
  *          most 64 voxels of them in each dimension: maps are smooth.
@@ -181,11 +181,11 @@ LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmo
                                                  larmor_circulant **C);
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
-/* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for K^H K,
- * known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean eigenvalue.
- * Without a penalty M leaves voxels at 0 that no coil sees, as the solution has them; with one E is there sqrt(e).
+/* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for K^H
+ * K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean eigenvalue.
+ * Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is sqrt(e) there.
  *
- * M       from the image's shape to itself, in C's dtype and on its device; it needs C no more.
+ * M       from the image's shape to itself, in C's dtype and on its device. C may be freed.
  * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
                                                   double penalty, larmor_op **M);
@@ -222,8 +222,8 @@ typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread 
 
 typedef struct larmor_regulariser_opts { /* zero means default */
     double lambda;    /* relative: see larmor_regularised; default: the regulariser's own; negative: none */
-    int series;       /* 1: the last dimension counts frames, not voxels. Of tv; llr always has it */
-    double time;      /* tv: weight of a difference of frames beside that of voxels; default 1; negative: none */
+    int series;       /* tv: 1: the last dimension counts frames, not voxels, as it always does for llr */
+    double time;      /* tv: weight of a difference of frames relative to voxels; default 1; negative: none */
     double ratio;     /* tgv: alpha_0 / alpha_1; default 2 */
     int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
 } larmor_regulariser_opts;
@@ -234,7 +234,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
  *          symmetrised gradient.
  * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0 .. 3
- *          voxels along every axis: a fixed convex function, where random shifts leave a jitter.
+ *          voxels along every axis: a fixed convex function, whereas random shifts leave a jitter.
  * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
  *
@@ -263,8 +263,8 @@ typedef struct larmor_regulariser_info {
 /* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
 LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
-/* What it is made of, for solvers of your own: the penalty of x is the least of weight g(K z) over all z with E z = x.
- * The parts belong to the regulariser. */
+/* The parts of a regulariser, for your own solvers: the penalty of x is the least of weight g(K z) over all z with E z
+ * = x. The parts belong to the regulariser. */
 typedef struct larmor_penalty {
     larmor_op *K;   /* NULL: the identity */
     larmor_prox *g; /* at lambda = 1 */
@@ -275,19 +275,19 @@ LARMOR_API larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r
 
 /* The absolute weight that a relative lambda of 1 stands for: |r|_4^2 / |r|_2 of r = A^H b, the typical magnitude of
  * the adjoint image where there is signal. It grows with the data's scale and the number of samples, as the data term
- * does with the image's, and empty space around the object leaves it alone. 0 if b is.
+ * does with the image's, and does not depend on empty space around the object. 0 if b is 0.
  *
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if A^H b is not finite. */
 LARMOR_API larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit);
 
 /* min_x 1/2 |A x - b|^2 + weight R(x), R the regulariser at lambda = 1, weight = lambda larmor_lambda_unit(A, b), by
- * the solver that suits the regulariser. The image scales with the data; readouts that are measured twice leave it
- * alone.
+ * the solver that suits the regulariser. The image scales with the data, and does not change if all readouts are
+ * measured twice.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
  * opts     iterations, tolerance and penalty: the regulariser's by default. lambda: Tikhonov, beside the
- *          penalty. circulant: of A^H A, or of a series of one frame's, which speeds it up much. The monitor gets
- *          images.
+ *          penalty. circulant: of A^H A, for a series that of one frame; it saves most of the time. The monitor
+ *          gets images.
  * report   may be NULL.
  * Errors   those of larmor_admm, which is the solver of all of them so far. */
 LARMOR_API larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r,
@@ -308,39 +308,40 @@ typedef struct larmor_choice {
     double seconds;
 } larmor_choice;
 
-/* What larmor_choose_weight holds images against. */
+/* What larmor_choose_weight compares images with. */
 typedef struct larmor_held_out {
     larmor_op *A;                /* of the data, with weights of 0 for the samples that are held out */
-    const larmor_array *factors; /* complex, like b: of the residuals that count, 0 where samples are kept */
-    const larmor_array *noise;   /* like b: noise as strong as that of b, which says where to begin and when solutions
-                                    are near enough; NULL where it is not known */
+    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept */
+    const larmor_array *noise;   /* like b: noise as strong as that of b, which sets where the search begins and when
+                                    solutions are near enough; NULL where it is not known */
 } larmor_held_out;
 
-/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are not on
- * the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not what it lacks.
+/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are not
+ * on the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not what it
+ * lacks.
  *
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts], real and >= 0, those of A; NULL for 1.
  * C        of A^H A: its eigenvalues are the density of samples.
  * kept     f64 [samples, readouts]: the weights, and 0 where a sample is held out; for larmor_op_sense.
- * factors  f64 [samples, readouts]: one over the density where samples are held out, else 0; their roots, for every coil,
- *          are those of larmor_held_out.
+ * factors  f64 [samples, readouts]: one over the density where samples are held out, else 0; their roots, for every
+ *          coil, are those of larmor_held_out.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights,
                                          const larmor_circulant *C, uint64_t seed, larmor_array **kept,
                                          larmor_array **factors);
 
-/* The weight whose image from the samples that are kept predicts best those that are held out: at which |factors (A x -
- * b)| is least. Errors of the model count like noise, and so does aliasing. For larmor_cg, r NULL, as opts.lambda; for
+/* The weight whose image from the samples that are kept best predicts those that are held out: |factors (A x - b)| is
+ * least there. Errors of the model and aliasing count like noise. For larmor_cg, r NULL, as opts.lambda; for
  * larmor_regularised by larmor_regulariser_set_weight.
  *
  * b        the data.
  * C        of A^H A, or of one frame's for a series.
- * opts     as of larmor_cg or larmor_regularised, of which the monitor, penalty and inner count; or NULL.
+ * opts     as for larmor_cg or larmor_regularised, but only monitor, penalty and inner are used; or NULL.
  * choice   also after an error.
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773
- *          (2009). docs/choosing.md shows what it is worth. */
+ *          (2009). docs/choosing.md has results. */
 LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);
@@ -364,7 +365,7 @@ LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array
                                                 const larmor_regulariser *r, double *weight);
 
 /* x, complex, <- independent numbers whose real and imaginary parts have mean 0 and this standard deviation; the same
- * seed gives the same numbers on every device. They are uniform, which is as good for all that larmor asks of noise.
+ * seed gives the same numbers on every device. They are uniformly distributed, which larmor's uses of noise allow.
  *
  * Errors  LARMOR_ERR_ARG for a real x, or a deviation that is not finite and >= 0. */
 LARMOR_API larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed);

@@ -53,7 +53,7 @@ typedef struct lmr_nufft_work {
     double cells[3]; /* of the fine grid */
     double points, batch;
     double together; /* transforms that share a pass */
-    int types;       /* 1: type 1, 2: type 2, 0 or 3: both in turn, of which the mean counts */
+    int types;       /* 1: type 1, 2: type 2, 0 or 3: both, of which the mean counts */
 } lmr_nufft_work;
 
 /* Seconds of one execute. */

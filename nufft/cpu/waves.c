@@ -1,4 +1,4 @@
-/* Many waves at once: exponential, sine and cosine by polynomials, in loops that compilers turn into vectors.
+/* Many waves at once: exponential, sine and cosine by polynomials, in loops that compilers vectorise.
  * Compiled once per instruction set and precision. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/waves.h"
 

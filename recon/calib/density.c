@@ -11,7 +11,7 @@
 static larmor_status not_a_line(int64_t readout, double fault)
 {
     static const char *const why[] = {"", "has no extent", "leaves its line by more than 0.5/FOV",
-                                      "keeps away from the centre", "turns back"};
+                                      "keeps away from the centre", "reverses"};
     return LMR_FAIL(LARMOR_ERR_ARG,
                     "density ramp: readout %lld %s, expected a straight line through or from the centre "
                     "of k-space; use larmor_density_pipe",

@@ -19,7 +19,7 @@ typedef struct smoother {
     int64_t n[3], pixels, fine, coils, count, window;
     int64_t together; /* pairs of coils whose products are smoothed at a time, so that the workspace stays small */
     larmor_array *taps, *binomial; /* f64 [window], f64 [5] */
-    larmor_array *work[3], *cov;   /* c128 [fine, together] twice, [pixels, together]; [coils, coils, pixels + 1] */
+    larmor_array *work[3], *cov;   /* c128 [fine, at_once] twice, [pixels, at_once]; [coils, coils, pixels + 1] */
     void *x, *spare, *sum;
 } smoother;
 

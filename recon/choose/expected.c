@@ -1,5 +1,5 @@
-/* The weight that is expected from the level of the noise: what the data and a sample of the noise become after a few
- * steps of conjugate gradients says how strong image and noise are. SPDX-License-Identifier: Apache-2.0 */
+/* The weight that is expected from the level of the noise. A few steps of conjugate gradients, of the data and of a
+ * sample of the noise, show how strong image and noise are. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

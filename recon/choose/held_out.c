@@ -1,4 +1,4 @@
-/* Samples that are held out of the data, for images to be judged by. SPDX-License-Identifier: Apache-2.0 */
+/* Samples that are held out of the data, to assess images. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,14 +1,14 @@
 /* The weight of a regulariser from the data: the problem of the samples that are kept is iterated while the weight
- * falls, and its images are held against the samples that are not. SPDX-License-Identifier: Apache-2.0 */
+ * falls, and its images are compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
 
 #define STEP 2.    /* from one weight to the next where they are compared */
-#define STRIDE 4.  /* and on the way there */
+#define STRIDE 4.  /* and before that */
 #define ABOVE 4.   /* times the weight that is expected from the noise, where comparing begins */
-#define START 1e-3 /* relative: where the way begins, for what no sample sees is filled in at large weights */
+#define START 1e-3 /* relative: the first weight; large, because it fills in what no sample sees */
 #define LEAST 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
 enum { ON_THE_WAY = 4, FIRST = 10, NEXT = 8, MOST_TRIED = 20, RISEN = 2 };

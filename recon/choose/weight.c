@@ -1,5 +1,5 @@
 /* The weight of a penalty from the data: solutions from the samples that are kept, at one weight after the other, are
- * held against the samples that are not. SPDX-License-Identifier: Apache-2.0 */
+ * compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "recon/bytes.h"

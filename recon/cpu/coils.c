@@ -82,8 +82,8 @@ larmor_status R(lmr_cpu_recon_align)(void *ctx, int64_t pixels, int64_t coils, c
         double _Complex along = 0;
         for (int64_t c = 0; c < coils; c++) along += conj((double _Complex)reference[c]) * (double _Complex)v[c];
         const double size = cabs(along);
-        const cplx turn = size > 0 ? (cplx)(conj(along) / size) : 1;
-        for (int64_t c = 0; c < coils; c++) maps[p + pixels * c] = turn * v[c];
+        const cplx phase = size > 0 ? (cplx)(conj(along) / size) : 1;
+        for (int64_t c = 0; c < coils; c++) maps[p + pixels * c] = phase * v[c];
     }
     return LARMOR_OK;
 }

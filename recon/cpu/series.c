@@ -218,14 +218,14 @@ static larmor_status evolve(void *ctx, int64_t n, int64_t batch, double time, co
     cplx *y = y_;
 #pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
     for (int64_t i = 0; i < n; i++) {
-        const double turns = time * f[i];
-        const real angle = (real)(2 * LMR_PI * (turns - rint(turns)));
+        const double cycles = time * f[i];
+        const real angle = (real)(2 * LMR_PI * (cycles - rint(cycles)));
 #if LMR_REAL == 32
-        const cplx turn = CMPLXF(cosf(angle), sinf(angle));
+        const cplx phase = CMPLXF(cosf(angle), sinf(angle));
 #else
-        const cplx turn = CMPLX(cos(angle), sin(angle));
+        const cplx phase = CMPLX(cos(angle), sin(angle));
 #endif
-        for (int64_t at = i; at < n * batch; at += n) y[at] = add ? y[at] + turn * x[at] : turn * x[at];
+        for (int64_t at = i; at < n * batch; at += n) y[at] = add ? y[at] + phase * x[at] : phase * x[at];
     }
     return LARMOR_OK;
 }

@@ -1,4 +1,4 @@
-/* Images without what lies outside an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
+/* Images limited to an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

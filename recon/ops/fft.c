@@ -1,4 +1,4 @@
-/* The discrete Fourier transform along any axes. A device transforms leading dimensions; others are brought there and
+/* The discrete Fourier transform along any axes. A device transforms leading dimensions; others are moved there and
  * back. With the origin at c = floor(n/2), exp(-2 pi i (i-c)(k-c)/n) is the plain kernel times q(i) q(k),
  * q(i) = exp(2 pi i (c i - c^2/2)/n): multiplications before and after, for odd n as well.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -139,7 +139,7 @@ done:
     return st;
 }
 
-/* Neighbouring axes go together, three at most; dimensions of extent 1 stand in nobody's way. */
+/* Neighbouring axes make one stage, three at most. Dimensions of extent 1 between them do not matter. */
 static void find_stages(fourier *f, unsigned axes)
 {
     int64_t before = 1;

@@ -1,4 +1,4 @@
-/* Differences of images, and of the vector fields that they are. SPDX-License-Identifier: Apache-2.0 */
+/* Differences of images, and of vector fields. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* From coil images to the image that is kept: root sum of squares, division by the maps' energy, crop.
+/* From coil images to the final image: root sum of squares, division by the maps' energy, crop.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/recon.h"
 #include "recon/inputs.h"

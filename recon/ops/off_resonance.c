@@ -26,9 +26,9 @@ typedef struct fit {
     double reach; /* of time: t in [-reach, reach] */
 } fit;
 
-static number turn(double turns)
+static number unit_phase(double cycles)
 {
-    return CMPLX(cos(2 * M_PI * turns), sin(2 * M_PI * turns));
+    return CMPLX(cos(2 * M_PI * cycles), sin(2 * M_PI * cycles));
 }
 
 /* Segment l of `count`, spread evenly over all times. */
@@ -45,7 +45,7 @@ static larmor_status factor(const fit *p, int count, number *g)
     for (int j = 0; j < count; j++) {
         number sum = 0;
         for (int64_t n = 0; n < p->nodes; n++)
-            sum += turn(p->f[n] * (segment_time(p, count, j) - segment_time(p, count, 0)));
+            sum += unit_phase(p->f[n] * (segment_time(p, count, j) - segment_time(p, count, 0)));
         for (int i = 0; i + j < count; i++) g[i + count * (i + j)] = sum;
     }
     for (int j = 0; j < count; j++) {
@@ -82,7 +82,7 @@ static void solve(int count, const number *r, number *b)
 static double interpolate(const fit *p, int count, const number *r, const number *wave, double t, number *exact,
                           number *b)
 {
-    for (int64_t n = 0; n < p->nodes; n++) exact[n] = turn(p->f[n] * t);
+    for (int64_t n = 0; n < p->nodes; n++) exact[n] = unit_phase(p->f[n] * t);
     for (int l = 0; l < count; l++) {
         const number *w = wave + p->nodes * l;
         b[l] = 0;
@@ -134,7 +134,7 @@ static larmor_status try_segments(const fit *p, int count, int64_t step, number 
     larmor_status st = !r || !wave || !own ? LMR_NO_MEMORY() : factor(p, count, r);
     if (st) goto done;
     for (int64_t at = 0; at < p->nodes * count; at++)
-        wave[at] = turn(p->f[at % p->nodes] * segment_time(p, count, (int)(at / p->nodes)));
+        wave[at] = unit_phase(p->f[at % p->nodes] * segment_time(p, count, (int)(at / p->nodes)));
     lmr_parallel(p->threads, PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b});
     *error = 0;
     for (int k = 0; k < PIECES; k++) *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
@@ -309,7 +309,7 @@ static larmor_status find_nodes(int64_t n, const double *field, fit *p, double *
     const double width = r.high - r.low, needed = ceil(2 * M_PI * width * p->reach / 0.1);
     if (!(needed < 1e7))
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                        "off-resonance: frequencies of %g .. %g Hz over %g s are too many turns; "
+                        "off-resonance: frequencies of %g .. %g Hz over %g s are too many cycles; "
                         "frequencies are in Hz and times in s",
                         r.low, r.high, 2 * p->reach);
     const int64_t cells = width > 0 ? (int64_t)fmax(needed, 64) : 1;
@@ -360,8 +360,8 @@ static larmor_status upload_all(off_resonance *s, const fit *p, double f0, doubl
     for (int l = 0; !st && l < s->segments; l++) s->tau[l] = t0 + segment_time(p, s->segments, l);
     for (int64_t i = 0; !st && i < s->voxels; i++) field[i] -= f0;
     for (int64_t i = 0; !st && i < count; i++) {
-        const double turns = f0 * (p->t[i % p->times] + t0);
-        b[i] *= turn(turns - rint(turns));
+        const double cycles = f0 * (p->t[i % p->times] + t0);
+        b[i] *= unit_phase(cycles - rint(cycles));
     }
     const larmor_shape voxels = LARMOR_SHAPE(s->voxels), samples = LARMOR_SHAPE(s->samples);
     if (!st) st = larmor_array_upload(dev, LARMOR_F64, voxels, LARMOR_F64, field, &s->field);

@@ -50,9 +50,9 @@ static int compare(const void *a_, const void *b_)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-static const double whole = 1e-5; /* of a cycle: what reading and changing units may leave of an integer */
+static const double whole = 1e-5; /* of a cycle: the rounding of an integer by files and units */
 
-/* 0 for a readout that is at one integer kz, which is told modulo nz; else the sample that is not is told. */
+/* Returns 0 and finds kz modulo nz if the readout is at one integer kz; else 1 and the first sample that is not. */
 static int find_partition(readout *r, int64_t nz, int64_t *sample)
 {
     const double kz = rint(r->samples ? r->k[2] : 0);
@@ -256,8 +256,8 @@ static larmor_status upload_factors(const stack *s, int64_t count, const int64_t
     double _Complex *factor = lmr_new(count, sizeof *factor);
     if (!factor) return LMR_NO_MEMORY();
     for (int64_t p = 0; p < count; p++) {
-        const double turns = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
-        factor[p] = CMPLX(cos(2 * M_PI * turns), -s->sign * sin(2 * M_PI * turns));
+        const double cycles = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
+        factor[p] = CMPLX(cos(2 * M_PI * cycles), -s->sign * sin(2 * M_PI * cycles));
     }
     const larmor_status st = larmor_array_upload(s->dev, s->dtype, LARMOR_SHAPE(count), LARMOR_C128, factor, out);
     free(factor);

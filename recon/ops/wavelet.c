@@ -11,7 +11,7 @@
 
 enum { AXES = 3, MAX_LEVELS = 63 };
 
-/* What is left of the image at one level, and which of the axes are split once more. */
+/* The low-pass part of the image at one level, and the axes that are split further. */
 typedef struct level {
     lmr_box box;
     int axes[AXES], count; /* dimensions of box */

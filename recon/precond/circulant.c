@@ -7,8 +7,8 @@
 #include "recon/precond/circulant.h"
 
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
- * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in the
- * centre of k-space, and leave nothing to precondition in three dimensions. */
+ * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in
+ * the centre of k-space, and leave nothing to precondition in three dimensions. */
 #define FLOOR 0.1
 
 /* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
@@ -186,7 +186,7 @@ static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
 static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
                                           larmor_shape image, larmor_array **sum)
 {
-    larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *wide = NULL;
+    larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *on_doubled = NULL;
     const larmor_shape grid = coarse_grid(image);
     larmor_status st;
     double scale = 1, seen;
@@ -203,11 +203,11 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
         LMR_OR(done, larmor_mul(sight, 0, own ? own : coarse));
     }
     LMR_OR(done, correlate_coils(own ? own : coarse, grid, &small));
-    LMR_OR(done, resize(small, lmr_doubled(image), &wide));
-    LMR_OR(done, larmor_axpby(scale, wide, 0, wide));
-    *sum = wide, wide = NULL;
+    LMR_OR(done, resize(small, lmr_doubled(image), &on_doubled));
+    LMR_OR(done, larmor_axpby(scale, on_doubled, 0, on_doubled));
+    *sum = on_doubled, on_doubled = NULL;
 done:
-    larmor_array_free(wide), larmor_array_free(small), larmor_array_free(sight), larmor_array_free(own);
+    larmor_array_free(on_doubled), larmor_array_free(small), larmor_array_free(sight), larmor_array_free(own);
     larmor_array_free(coarse), larmor_array_free(constant);
     return st;
 }

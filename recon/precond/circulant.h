@@ -1,4 +1,4 @@
-/* The circulant as those see it who filter images by it. SPDX-License-Identifier: Apache-2.0 */
+/* The circulant for code that filters images by it. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CIRCULANT_H
 #define LMR_CIRCULANT_H
 

@@ -137,14 +137,15 @@ fail:
 
 larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array *image)
 {
-    larmor_array *wide;
-    LMR_TRY(larmor_crop(image, a->power->shape, 1, &wide)); /* where it lies does not matter */
+    larmor_array *padded;
+    LMR_TRY(larmor_crop(image, a->power->shape, 1, &padded)); /* where it lies does not matter */
     larmor_status st;
-    LMR_OR(done, lmr_fft_of(wide)->exec(a->dev->ctx, a->fft, -1, wide->data));
-    LMR_OR(done, lmr_vec_of(wide)->mul(a->dev->ctx, larmor_array_count(wide), wide->data, wide->data, 1, wide->data));
-    st = larmor_axpby(1, wide, 1, a->power);
+    LMR_OR(done, lmr_fft_of(padded)->exec(a->dev->ctx, a->fft, -1, padded->data));
+    LMR_OR(done, lmr_vec_of(padded)->mul(a->dev->ctx, larmor_array_count(padded), padded->data, padded->data, 1,
+                                         padded->data));
+    st = larmor_axpby(1, padded, 1, a->power);
 done:
-    larmor_array_free(wide);
+    larmor_array_free(padded);
     return st;
 }
 

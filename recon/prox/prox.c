@@ -1,4 +1,4 @@
-/* Proximal maps: what their users call, and what their constructors share. SPDX-License-Identifier: Apache-2.0 */
+/* Proximal maps: the public calls, and helpers of the constructors. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the proximal maps share. SPDX-License-Identifier: Apache-2.0 */
+/* Helpers of all proximal maps. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PROX_H
 #define LMR_PROX_H
 

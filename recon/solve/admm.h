@@ -1,5 +1,5 @@
-/* Alternating directions as an object: it can be stepped, and its weight changed on the way. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Alternating directions as an object, so that it can be stepped and its weight changed between steps.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_ADMM_H
 #define LMR_ADMM_H
 
@@ -8,8 +8,8 @@
 /* *M <- near the inverse of N + penalty K^H K. */
 typedef larmor_status (*lmr_admm_inverse)(const void *maker, double penalty, larmor_op **M);
 
-/* N x = (A^H A + lambda) x is carried along through the inner steps: neither their start nor the objective needs a
- * normal map of its own, but for one in every eight iterations. */
+/* N x = (A^H A + lambda) x is updated in the inner steps, so that neither their start nor the objective needs another
+ * normal map, except in every eighth iteration. */
 typedef struct lmr_admm {
     lmr_data f;
     larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */

@@ -7,7 +7,7 @@
 
 enum { DEFAULT_ITERS = 12 };
 
-/* Residuals of conjugate gradients go up and down on the way, and wander at their rounding; this is neither. */
+/* Divergence, relative to the residual at x = 0: far above the normal rise and fall of residuals. */
 #define DIVERGED 1e3
 /* Of |p| |A^H A p|: what rounding makes of a product that should be positive. */
 #define ROUNDING 1e-3
@@ -122,7 +122,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         s->objective = square;
         return larmor_zero(x);
     }
-    /* below its rounding the recurrence's residual goes on to shrink, but x gets no better */
+    /* below rounding the recurrence's residual still shrinks, but x does not improve */
     const double rounding = larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-53 : 0x1p-24;
     const double enough = fmax(o->tol, rounding) * s->rhs;
     s->end = LARMOR_END_TOLERANCE;

@@ -1,4 +1,4 @@
-/* Primal-dual splitting that takes the data by their gradient (Condat 2013, Vu 2013), with balanced steps (Goldstein,
+/* Primal-dual splitting that uses the gradient of the data term (Condat 2013, Vu 2013), with balanced steps (Goldstein,
  * Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -55,11 +55,11 @@ static larmor_status primal_update(state *s, larmor_array *x, double *size)
     return lmr_data_normal(&s->f, x, s->Nx);
 }
 
-/* The power method finds norms from below: what a step shows to be larger, is. */
+/* The power method finds norms from below, so a step may show that they are larger. */
 static larmor_status raise_norms(state *s, double size)
 {
     const double rounding = larmor_op_dtype(s->f.A) == LARMOR_C128 ? 1e-12 : 1e-4;
-    double scale, step, ahead, behind, turned;
+    double scale, step, ahead, behind, dual_change;
     if (!(size > 0)) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(s->before, &scale));
     LMR_TRY(larmor_nrm2(s->r, &step));
@@ -68,9 +68,9 @@ static larmor_status raise_norms(state *s, double size)
     LMR_TRY(lmr_real_dot(s->r, s->Nbefore, &behind));
     LMR_TRY(larmor_copy(s->Kx, s->ubefore));
     LMR_TRY(larmor_axpby(-1, s->Kbefore, 1, s->ubefore));
-    LMR_TRY(larmor_nrm2(s->ubefore, &turned));
+    LMR_TRY(larmor_nrm2(s->ubefore, &dual_change));
     s->norm_A = fmax(s->norm_A, 1.02 * (ahead - behind) / size);
-    s->norm_K = fmax(s->norm_K, 1.02 * turned * turned / size);
+    s->norm_K = fmax(s->norm_K, 1.02 * dual_change * dual_change / size);
     return LARMOR_OK;
 }
 
@@ -78,11 +78,11 @@ static larmor_status raise_norms(state *s, double size)
  */
 static larmor_status balance(state *s, double size)
 {
-    double turned, length;
+    double dual_change, length;
     LMR_TRY(larmor_axpby(-1, s->u, 1, s->ubefore));
-    LMR_TRY(larmor_nrm2(s->ubefore, &turned));
+    LMR_TRY(larmor_nrm2(s->ubefore, &dual_change));
     LMR_TRY(larmor_nrm2(s->Kx, &length));
-    const double primal = sqrt(fmax(0, size)) / s->primal_step * length, dual = turned / s->dual_step * s->unit;
+    const double primal = sqrt(fmax(0, size)) / s->primal_step * length, dual = dual_change / s->dual_step * s->unit;
     double step = s->dual_step;
     if (primal > 1.5 * dual)
         step *= 1 - s->adapt, s->adapt *= 0.95;

@@ -1,4 +1,4 @@
-/* What the solvers share. SPDX-License-Identifier: Apache-2.0 */
+/* Code that all solvers share. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/random.h"

@@ -47,10 +47,11 @@ larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *
                             lmr_run *run);
 /* The start's objective, before the first iteration; ceiling: the objective of x = 0, or thereabouts. */
 larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objective, double ceiling);
-/* Tells the monitor, if there is one. LARMOR_STOPPED if it says so. begin: of lmr_seconds, when the run began. */
+/* Calls the monitor, if there is one. LARMOR_STOPPED if it stops the run. begin: lmr_seconds at the start of the run.
+ * */
 larmor_status lmr_run_tell(const char *name, const larmor_solve_opts *opts, int iters, double residual,
                            double objective, double begin, const larmor_array *x);
-/* After an iteration: counts, checks, keeps, reports. LARMOR_STOPPED if the monitor says so. */
+/* After an iteration: counts, checks, keeps, reports. LARMOR_STOPPED if the monitor stops the run. */
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective);
 /* Nothing more to do: the tolerance or the number of iterations is reached. */
 int lmr_run_done(const lmr_run *run);

@@ -1,4 +1,4 @@
-/* Readouts as late gradients make them. SPDX-License-Identifier: Apache-2.0 */
+/* Trajectories of delayed gradients. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

@@ -22,7 +22,7 @@ double lmr_traj_golden_angle(int64_t j, int64_t tiny)
     return fmod((double)j * (M_PI / (ratio + (double)tiny - 1)), 2 * M_PI);
 }
 
-double lmr_traj_golden_turn(const lmr_traj_plan *plan)
+double lmr_traj_golden_shift(const lmr_traj_plan *plan)
 {
     const int64_t repetition = plan->opts.first / plan->readouts;
     return fmod((double)repetition * ((sqrt(5) - 1) / 2), 1);
@@ -50,9 +50,9 @@ static larmor_status radial_size(lmr_traj_plan *plan)
 
 static void radial_fill(const lmr_traj_plan *plan, double *k)
 {
-    const double turn = lmr_traj_golden_turn(plan);
+    const double shift = lmr_traj_golden_shift(plan);
     for (int64_t j = 0; j < plan->readouts; j++) {
-        const double angle = M_PI * ((double)j + turn) / (double)plan->readouts;
+        const double angle = M_PI * ((double)j + shift) / (double)plan->readouts;
         lmr_traj_spoke(plan, (double[]){cos(angle), sin(angle)}, k + 2 * plan->samples * j);
     }
 }

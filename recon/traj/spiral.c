@@ -73,7 +73,7 @@ static void fill(const lmr_traj_plan *plan, double *k)
     const arm a = arm_of(plan);
     const double twist = a.twist * a.density, total = arm_length(&a);
     const double half[2] = {(double)plan->opts.matrix[0] / 2, (double)plan->opts.matrix[1] / 2};
-    const double turn = lmr_traj_golden_turn(plan);
+    const double shift = lmr_traj_golden_shift(plan);
     int panel = 0;
     double before = 0, length = panel_length(&a, 0); /* of all panels up to this one, and of this one */
     for (int64_t i = 0; i < plan->samples; i++) {
@@ -86,7 +86,7 @@ static void fill(const lmr_traj_plan *plan, double *k)
         const double u = from + (target - before) / length * (to - from);
         for (int64_t j = 0; j < plan->readouts; j++) {
             double *point = k + 2 * (i + plan->samples * j);
-            const double start = 2 * M_PI * ((double)j + turn) / (double)plan->readouts;
+            const double start = 2 * M_PI * ((double)j + shift) / (double)plan->readouts;
             const double angle = twist * pow(u, 1 / a.density) + start;
             point[0] = half[0] * u * cos(angle);
             point[1] = half[1] * u * sin(angle);

@@ -43,8 +43,8 @@ int lmr_traj_has_pattern(const larmor_traj_opts *opts);
  * samples, so that sample samples / 2 is the centre. */
 void lmr_traj_spoke(const lmr_traj_plan *plan, const double *direction, double *k);
 
-/* How far readouts that are evenly spread have turned after opts.first others, in [0, 1) of their spacing. */
-double lmr_traj_golden_turn(const lmr_traj_plan *plan);
+/* How far readouts that are evenly spread are rotated after opts.first others, in [0, 1) of their spacing. */
+double lmr_traj_golden_shift(const lmr_traj_plan *plan);
 
 /* The angle of spoke j in the plane, tiny golden angles: pi / (golden ratio + tiny - 1) apart. */
 double lmr_traj_golden_angle(int64_t j, int64_t tiny);

@@ -77,7 +77,7 @@ grep -q '^wrote same.png (1 image, black 0.05, white 0.2)$' err || fail "$last: 
 expect 2 recon a.h5 -o same.npy --window 0,1
 said 'larmor: --window: has no effect with --output same.npy; it is an option of a .png.'
 
-# A BART pair becomes a scan with the matrix that the trajectory spans.
+# BART's k-space and trajectory become a scan with the matrix that the trajectory spans.
 expect 0 traj -o t.cfl --traj radial --matrix 32 --readouts 21 --samples 48
 [ "$(sed -n 2p t.hdr | awk '{ print $1, $2, $3 }')" = "3 48 21" ] || fail "t.hdr: $(cat t.hdr)"
 printf '# Dimensions\n1 48 21 2 1\n' >k.hdr

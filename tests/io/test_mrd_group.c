@@ -45,8 +45,9 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
     (void)state;
     scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
     write_scan(s);
-    const char *said = "counter slice reaches 59, encodingLimits end at 0; it is not believed: 60 images of its 60 "
-                       "readouts would be none, --join none makes them.\n";
+    const char *said =
+        "counter slice reaches 59, encodingLimits end at 0; it is ignored: 60 images of its 60 readouts "
+        "would have too few samples, --join none makes them.\n";
     assert_images(NULL, 1, 60, said);
     assert_images("auto", 1, 60, said);
     assert_images("none", 60, 1, "");
@@ -55,33 +56,32 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
     s = spoke_by_spoke(UP_TO_0("contrast"), offsetof(ISMRMRD_EncodingCounters, contrast));
     write_scan(s);
     assert_images(NULL, 1, 60,
-                  "counter contrast reaches 59, encodingLimits end at 0; it is not believed: 60 images of its 60 "
-                  "readouts would be none, --join none makes them.\n");
+                  "counter contrast reaches 59, encodingLimits end at 0; it is ignored: 60 images of its 60 readouts "
+                  "would have too few samples, --join none makes them.\n");
     free_scan(s);
 }
 
-static void slices_at_their_own_places_are_believed_whatever_the_limits(void **state)
+static void slices_at_their_own_places_are_accepted_whatever_the_limits(void **state)
 {
     (void)state;
     scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
     for (int i = 0; i < 60; i++) s->r[i].head.position[2] = (float)(5 * i);
     write_scan(s);
     assert_images(NULL, 60, 1,
-                  "counter slice reaches 59, encodingLimits end at 0; it is believed, --join slice leaves it out of "
-                  "account.\n60 images of 64 samples for 4096 voxels: --join slice makes one of them.\n");
+                  "counter slice reaches 59, encodingLimits end at 0; it is accepted, --join slice ignores "
+                  "it.\n60 images of 64 samples for 4096 voxels: --join slice makes one of them.\n");
     free_scan(s);
 }
 
-static void repetitions_with_samples_enough_are_believed_whatever_the_limits(void **state)
+static void repetitions_with_enough_samples_are_accepted_whatever_the_limits(void **state)
 {
     (void)state;
     scan *s = spoke_by_spoke(UP_TO_0("repetition"), offsetof(ISMRMRD_EncodingCounters, repetition));
     for (int i = 0; i < 60; i++) s->r[i].head.idx.repetition = (uint16_t)(i / 20);
     write_scan(s);
-    assert_images(
-        NULL, 3, 20,
-        "counter repetition reaches 2, encodingLimits end at 0; it is believed, --join repetition leaves it "
-        "out of account.\n");
+    assert_images(NULL, 3, 20,
+                  "counter repetition reaches 2, encodingLimits end at 0; it is accepted, --join repetition "
+                  "ignores it.\n");
     assert_images("repetition", 1, 60, "");
     free_scan(s);
 }
@@ -133,8 +133,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each),
-        WITH_SCAN(slices_at_their_own_places_are_believed_whatever_the_limits),
-        WITH_SCAN(repetitions_with_samples_enough_are_believed_whatever_the_limits),
+        WITH_SCAN(slices_at_their_own_places_are_accepted_whatever_the_limits),
+        WITH_SCAN(repetitions_with_enough_samples_are_accepted_whatever_the_limits),
         WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them),
         WITH_SCAN(joined_images_have_the_counters_of_their_first_readout),
         WITH_SCAN(a_counter_that_cannot_be_joined_is_refused),

@@ -11,7 +11,7 @@ static void options_that_make_no_sense_are_refused(void **state)
     } wrong[] = {
         {OPTS(.method = "sense"), "method \"sense\", expected cg, grid or the name of a regulariser"},
         {OPTS(.no_maps = 1), "--maps none: only --method grid works without coil maps."},
-        {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "maps are given, but not to be used"},
+        {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "got maps and no_maps; leave one of them out"},
         {OPTS(.joint = 1), "joint is for penalties of series, the method is cg"},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
         {OPTS(.tol = NAN), "tol is nan"},

@@ -213,7 +213,7 @@ static void unusable_inputs_are_named(void **state)
     for (int i = 0; i < VOXELS; i++) s.field[i] = 1e9 * i;
     bad = real_array(LARMOR_SHAPE(NX, NY), s.field);
     assert_refused(larmor_op_off_resonance(s.F, bad, s.times_array, NULL, &A), LARMOR_ERR_NUMERIC,
-                   "are too many turns; frequencies are in Hz and times in s");
+                   "are too many cycles; frequencies are in Hz and times in s");
     int segments;
     assert_refused(larmor_op_off_resonance_info(s.F, &segments, NULL), LARMOR_ERR_ARG,
                    "off-resonance: got operator nufft, expected one of larmor_op_off_resonance");
