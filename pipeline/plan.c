@@ -103,26 +103,27 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     const double one = (double)larmor_dtype_size(dtype);
     const int together = job->sets ? job->sets : s->frames;
     const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
-    *bytes = 6 * one * (double)larmor_shape_count(image) * (job->sets ? job->sets : 1);
+    const larmor_shape begun = job->sets ? shape : image; /* series begin frame by frame */
+    int64_t solver;
+    LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
+    *bytes = (double)solver + one * (double)larmor_shape_count(begun);
     if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);
-    int64_t solver;
     LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
-    const double circulant = 4 * one * (double)larmor_shape_count(image) * (double)(1 << image.ndim); /* before */
-    *bytes = most((double)solver, circulant) + 2 * one * (double)larmor_shape_count(shape);
+    *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     return LARMOR_OK;
 }
 
 /* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a
  * frame, solutions from them, and the residuals of the others. */
-static double choice_bytes(const sizes *s, larmor_dtype dtype, double estimate)
+static larmor_status choice_bytes(const sizes *s, larmor_dtype dtype, double estimate, double *bytes)
 {
-    enum { IMAGES = 4, RESIDUALS = 2, MASKS = 4 };
-    const double one = (double)larmor_dtype_size(dtype);
-    const double images = (double)larmor_shape_count(s->problem.image) * s->frames;
-    return one * (IMAGES * images + RESIDUALS * s->samples * (double)s->problem.coils) + MASKS * 8 * s->samples +
-           estimate * s->frames;
+    const larmor_shape images = larmor_shape_append(s->problem.image, s->frames);
+    int64_t choice;
+    LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
+    *bytes = (double)choice + estimate * s->frames;
+    return LARMOR_OK;
 }
 
 /* All of a series with `block` coils at a time. */
@@ -139,14 +140,17 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
                                      .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
                                      .iters = lmr_normals(job)};
     int64_t estimate, circulant = 0;
-    double vectors;
+    double vectors, choice;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != LMR_METHOD_GRID;
     LMR_TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->method != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
-    if (plan->choose >= 0) vectors += choice_bytes(s, p.dtype, (double)estimate);
+    if (plan->choose >= 0) {
+        LMR_TRY(choice_bytes(s, p.dtype, (double)estimate, &choice));
+        vectors += choice;
+    }
     if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;

@@ -253,7 +253,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
  * anything is made.
  *
  * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
- *            a solver are not in it: larmor_cg has 4 images, and 1 more with a preconditioner.
+ *            a solver are not in it (larmor_cg_memory, larmor_regularised_memory).
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.

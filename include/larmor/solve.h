@@ -110,6 +110,9 @@ LARMOR_API void larmor_prox_free(larmor_prox *p);        /* NULL is fine */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
 
+/* Bytes of device memory that it takes at most beyond A, b and x, with a preconditioner. Errors: LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, int64_t *bytes);
+
 /* min_x |A x - b|_W^2 + lambda |x|^2 by LSMR, |.|_W weighted with opts.weights: the Golub-Kahan process in that inner
  * product. It needs A and A^H, no normal map, and its |A^H r| falls in every iteration. Weights such as those of
  * larmor_precondition_kspace make it converge in few iterations; they move the minimiser where data are inconsistent.
@@ -342,6 +345,14 @@ LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);
 
+/* Bytes of device memory that samples held out and the choice take at most, beyond held.A and what the solver takes at
+ * a weight that is given: larmor_hold_out with its results, the factors like b, and larmor_choose_weight.
+ *
+ * x, kspace  the shapes of A's input and of b.
+ * Errors     LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace,
+                                              int64_t *bytes);
+
 /* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
  * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,
  * which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the
@@ -358,8 +369,9 @@ LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array
  * Errors  LARMOR_ERR_ARG for a real x, or a deviation that is not finite and >= 0. */
 LARMOR_API larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed);
 
-/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, beyond A and its maps,
- * without the image. Errors: LARMOR_ERR_ARG for an unknown name. */
+/* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, which is among them,
+ * beyond A, the image and a circulant. Errors: LARMOR_ERR_ARG for an unknown name; LARMOR_ERR_SHAPE for an image that
+ * no memory holds. */
 LARMOR_API larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts,
                                                    larmor_dtype dtype, larmor_shape shape, int64_t *bytes);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "larmor/recon.h"
+#include "recon/bytes.h"
 #include "recon/calib/centre.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
@@ -46,15 +47,22 @@ done:
     return st;
 }
 
+/* The NUFFT of the fine grid. */
+static larmor_nufft_opts grid_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
+{
+    larmor_nufft_opts opts = {.type = 1, .ndim = nd, .batch = coils, .dtype = dtype};
+    for (int d = 0; d < nd; d++) opts.modes[d] = lmr_fine_size(n[d]);
+    return opts;
+}
+
 /* Coil images on the fine grid, c128 [lmr_fine_size(n)..., coils]. */
 static larmor_status grid_images(const larmor_array *kspace, int64_t coils, const calibration *cal,
                                  larmor_array **images)
 {
     *images = NULL;
     const lmr_centre *c = &cal->centre;
-    larmor_nufft_opts opts = {.type = 1, .ndim = c->nd, .batch = coils, .dtype = kspace->dtype};
-    int64_t pixels = 1;
-    for (int d = 0; d < c->nd; d++) opts.modes[d] = lmr_fine_size(cal->n[d]), pixels *= opts.modes[d];
+    const larmor_nufft_opts opts = grid_nufft(c->nd, cal->n, coils, kspace->dtype);
+    const int64_t pixels = larmor_shape_count(larmor_shape_of(c->nd, opts.modes));
     larmor_nufft *plan = NULL;
     larmor_array *values = NULL, *grid = NULL;
     larmor_status st;
@@ -134,7 +142,16 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
     return LARMOR_OK;
 }
 
-enum { DEFAULT_WINDOW = 3 };
+enum { DEFAULT_CALIBRATION = 32, DEFAULT_WINDOW = 3 };
+
+/* The side of the centre of k-space along each axis. */
+static void calibration_side(const larmor_coils_opts *o, larmor_shape image, int64_t n[3])
+{
+    for (int d = 0; d < image.ndim; d++) {
+        n[d] = o && o->calibration > 0 ? o->calibration : DEFAULT_CALIBRATION;
+        if (n[d] > image.dim[d]) n[d] = image.dim[d];
+    }
+}
 
 /* Below these, maps were off by more than the image's noise or undersampling explains, over simulated scans of all
  * trajectories. */
@@ -163,11 +180,8 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_OR(done, check(kspace, traj, &o));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.dim[shape.ndim];
-    for (int d = 0; d < image.ndim; d++) {
-        c.n[d] = o.calibration ? o.calibration : LMR_CALIBRATION;
-        if (c.n[d] > image.dim[d]) c.n[d] = image.dim[d];
-        radius[d] = (double)c.n[d] / 2;
-    }
+    calibration_side(&o, image, c.n);
+    for (int d = 0; d < image.ndim; d++) radius[d] = (double)c.n[d] / 2;
     LMR_OR(done, lmr_centre_select(k, kspace->dtype, radius, &c.centre));
     LMR_OR(done, expect_samples(&c));
     LMR_OR(done, weigh(weights, shape, &c));
@@ -184,4 +198,25 @@ done:
     calibration_free(&c);
     larmor_array_free(k);
     return st;
+}
+
+larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,
+                                  int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    int64_t n[3] = {1, 1, 1}, weights;
+    calibration_side(opts, p->image, n);
+    larmor_problem low = *p;
+    low.image = larmor_shape_of(p->image.ndim, n);
+    LMR_TRY(larmor_density_memory(dev, &low, &weights));
+    const larmor_nufft_opts fine = grid_nufft(p->image.ndim, n, p->coils, p->dtype);
+    const larmor_shape grid = larmor_shape_append(larmor_shape_of(fine.ndim, fine.modes), p->coils);
+    const double images = lmr_bytes_of(LARMOR_C128, grid), low_maps = lmr_bytes_of(LARMOR_C128, low.image);
+    double gridding = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples, p->coils)) + lmr_bytes_of(p->dtype, grid);
+    LMR_TRY(lmr_bytes_add_nufft(dev, &fine, p->samples, &gridding));
+    const double interpolation = 2 * lmr_bytes_of(LARMOR_C128, p->image) + lmr_bytes_of(p->dtype, p->image);
+    const double maps = fmax(lmr_walsh_bytes(dev, n, p->coils), low_maps * (double)p->coils + interpolation);
+    const double chosen = (8 + 8.0 * p->image.ndim + 8) * (double)p->samples; /* indices, points, weights */
+    return lmr_bytes_store(chosen + fmax((double)weights, images + fmax(gridding, maps)), bytes);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "larmor/recon.h"
+#include "recon/bytes.h"
 #include "recon/inputs.h"
 
 /* ---- ramp ---- */
@@ -94,19 +95,23 @@ static void gridder_free(gridder *g)
     larmor_array_free(g->window), larmor_array_free(g->image), larmor_array_free(g->samples);
 }
 
+/* The NUFFT of the doubled grid. */
+static larmor_nufft_opts gridder_nufft(larmor_shape image)
+{
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3, .dtype = LARMOR_C64};
+    for (int d = 0; d < image.ndim; d++) opts.modes[d] = 2 * image.dim[d];
+    return opts;
+}
+
 /* The window on the doubled grid is the autocorrelation of the field of view's disc or ball; its transform is the
  * kernel of G. So G's kernel is nowhere negative, its reach is that of the object in the data, 1/FOV, and its
  * integral is 1. */
 static larmor_status gridder_create(const larmor_array *traj, int64_t m, larmor_shape image, gridder *g)
 {
     larmor_device *dev = traj->dev;
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3};
-    larmor_shape grid = image;
-    double cells = 1; /* of the image: the integral of the kernel without scaling */
-    for (int d = 0; d < image.ndim; d++) {
-        opts.modes[d] = grid.dim[d] = 2 * image.dim[d];
-        cells *= (double)image.dim[d];
-    }
+    const larmor_nufft_opts opts = gridder_nufft(image);
+    const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
+    const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
     larmor_array *points = NULL;
     larmor_status st;
     LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
@@ -152,4 +157,15 @@ done:
     gridder_free(&g);
     larmor_array_free(weights), larmor_array_free(k);
     return st;
+}
+
+larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    const larmor_nufft_opts opts = gridder_nufft(p->image);
+    double total = 2 * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes)); /* image and window */
+    LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    total += (8.0 * opts.ndim + 8 + 8) * (double)p->samples; /* points, samples, weights */
+    return lmr_bytes_store(total, bytes);
 }

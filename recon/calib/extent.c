@@ -11,9 +11,16 @@
 #include <string.h>
 
 #include "larmor/recon.h"
+#include "nufft/toeplitz.h"
+#include "recon/bytes.h"
 #include "recon/calib/centre.h"
-#include "recon/calib/extent.h"
 #include "recon/inputs.h"
+
+enum {
+    COILS = 6,  /* virtual coils at most */
+    NOISES = 3, /* channels of noise alone beside them */
+    MOST = 2    /* the largest factor by default */
+};
 
 enum { LEAST_SIDE = 8, DENSITY_ITERS = 5, FIT_ITERS = 12, STEPS = 12 };
 
@@ -21,12 +28,14 @@ static const double slab = 0.125,      /* of the field of view: noise is measure
     sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */
     least_excess = 0.5, /* over noise, or over what is spread like noise: errors of the trajectory, motion */
     least_step = 0.05, largest_step = 0.2, /* of a factor */
+    margin = 0.5,                 /* of the larger field of view: beyond what is looked for, so that noise shows */
+    finer = 1.5,                  /* voxels than the samples ask for, so that the edges of k-space fit, too */
     most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
 typedef struct search {
     larmor_extent_opts opts;
     lmr_centre centre;
-    int64_t coils, channels;      /* virtual ones; with LMR_EXTENT_NOISES more of noise alone */
+    int64_t coils, channels;      /* virtual ones; with NOISES more of noise alone */
     int along[3];                 /* 1: enough voxels to look along this axis */
     double *k, *root;             /* host: [nd, m] points; [m] roots of the weights */
     larmor_array *weights, *data; /* f64 [m]; c64 [m, coils], times the root of the weights */
@@ -49,15 +58,42 @@ static void search_free(search *s)
     for (int d = 0; d < 3; d++) free(s->row[d]), free(s->noise[d]);
 }
 
+/* ---- sizes ---- */
+
+static int64_t coils_kept(int64_t coils)
+{
+    return coils < COILS ? coils : COILS;
+}
+
+/* Of the centre of k-space that is looked at, along an axis. */
+static double radius_along(larmor_shape image, int d)
+{
+    return fmin(image.ndim > 2 ? 10 : 20, (double)image.dim[d] / 2);
+}
+
+/* The image that has the resolution of this centre. */
+static larmor_shape image_of(int nd, const double radius[3])
+{
+    larmor_shape image = {.ndim = nd};
+    for (int d = 0; d < nd; d++) image.dim[d] = (int64_t)ceil(2 * radius[d]);
+    return image;
+}
+
+/* Onto factor times the field of view: an odd number of voxels, as much on one side of the centre as on the other. */
+static larmor_nufft_opts nufft_opts(int nd, const double radius[3], const double factor[3], int64_t channels)
+{
+    larmor_nufft_opts opts = {.type = 2, .ndim = nd, .batch = channels, .tol = 1e-4, .dtype = LARMOR_C64};
+    for (int d = 0; d < nd; d++) opts.modes[d] = 2 * (int64_t)ceil(finer * radius[d] * factor[d]) + 1;
+    return opts;
+}
+
 /* ---- the data ---- */
 
 /* Points, weights and their roots on the host. */
 static larmor_status weigh(search *s)
 {
     lmr_centre *c = &s->centre;
-    larmor_shape grid = {.ndim = c->nd};
-    for (int d = 0; d < c->nd; d++) grid.dim[d] = (int64_t)ceil(2 * c->radius[d]);
-    LMR_TRY(larmor_density_pipe(c->points, grid, DENSITY_ITERS, &s->weights));
+    LMR_TRY(larmor_density_pipe(c->points, image_of(c->nd, c->radius), DENSITY_ITERS, &s->weights));
     LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &s->k));
     LMR_TRY(larmor_array_download(s->weights, LARMOR_F64, &s->root));
     for (int64_t j = 0; j < c->m; j++) s->root[j] = sqrt(s->root[j]);
@@ -129,7 +165,7 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
 {
     larmor_array *root = NULL, *all = NULL, *first = NULL, *narrow = NULL, *to = NULL;
     larmor_status st;
-    s->coils = coils < LMR_EXTENT_COILS ? coils : LMR_EXTENT_COILS, s->channels = s->coils + LMR_EXTENT_NOISES;
+    s->coils = coils_kept(coils), s->channels = s->coils + NOISES;
     LMR_OR(done,
            larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(s->centre.m), LARMOR_F64, s->root, &root));
     LMR_OR(done, larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
@@ -163,9 +199,8 @@ static larmor_status scaled_points(const search *s, const double factor[3], larm
 
 static larmor_status nufft_of(const search *s, const double factor[3], larmor_op **F, larmor_op **normal)
 {
-    larmor_nufft_opts opts = {.ndim = s->centre.nd, .batch = s->channels, .tol = LMR_EXTENT_TOL, .dtype = LARMOR_C64};
+    const larmor_nufft_opts opts = nufft_opts(s->centre.nd, s->centre.radius, factor, s->channels);
     larmor_array *points = NULL;
-    for (int d = 0; d < s->centre.nd; d++) opts.modes[d] = lmr_extent_side(s->centre.radius[d], factor[d]);
     larmor_status st = scaled_points(s, factor, &points);
     if (!st) st = larmor_op_nufft(s->centre.dev, &opts, points, F);
     if (!st && normal) st = larmor_op_toeplitz(s->centre.dev, &opts, points, s->weights, normal);
@@ -305,7 +340,7 @@ static beyond look(const search *s, int d, const double factor[3], double level,
         const int64_t twin = s->side[d] - 1 - i;
         sum += s->row[d][i] + s->row[d][twin], noise += level * (s->noise[d][i] + s->noise[d][twin]), rows += 2;
         const double numbers = cells * rows * s->reach / (double)s->side[d];
-        const double spread = sure * sqrt((1. / (double)s->coils + 1. / LMR_EXTENT_NOISES) / numbers);
+        const double spread = sure * sqrt((1. / (double)s->coils + 1. / NOISES) / numbers);
         const double certain = sum - noise * (1 + fmax(spread, least_excess));
         if (certain > best) best = certain, goal = most_of_it * (sum - noise);
     }
@@ -327,7 +362,7 @@ static larmor_status noise_energy(const search *s, larmor_array *of, double *ene
 {
     larmor_array *noise;
     double size = 0;
-    LMR_TRY(larmor_array_slice(of, s->coils, LMR_EXTENT_NOISES, &noise));
+    LMR_TRY(larmor_array_slice(of, s->coils, NOISES, &noise));
     const larmor_status st = larmor_nrm2(noise, &size);
     larmor_array_free(noise);
     *energy = size * size;
@@ -381,10 +416,10 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
 {
     double radius[3] = {.5, .5, .5};
     for (int d = 0; d < image.ndim; d++) {
-        radius[d] = lmr_extent_radius(image, d);
+        radius[d] = radius_along(image, d);
         s->along[d] = image.dim[d] >= LEAST_SIDE;
     }
-    s->reach = s->opts.most + LMR_EXTENT_MARGIN;
+    s->reach = s->opts.most + margin;
     LMR_TRY(lmr_centre_select(k, kspace->dtype, radius, &s->centre));
     if (!s->centre.m) return LARMOR_OK;
     LMR_TRY(weigh(s));
@@ -400,7 +435,7 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
     LMR_NEED(extent);
     *extent = (larmor_extent){{1, 1, 1}, 0};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
-    if (s.opts.most == 0) s.opts.most = LMR_EXTENT_MOST;
+    if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
     if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
         return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",
@@ -418,4 +453,34 @@ done:
     search_free(&s);
     larmor_array_free(k);
     return st;
+}
+
+larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *p, const larmor_extent_opts *opts,
+                                   int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    const int nd = p->image.ndim;
+    const double most = opts && opts->most > 0 ? opts->most : MOST, reach = most + margin;
+    const double samples = (double)p->samples, coils = (double)p->coils;
+    const int64_t channels = coils_kept(p->coils) + NOISES;
+    double radius[3], making, normal;
+    for (int d = 0; d < nd; d++) radius[d] = radius_along(p->image, d);
+    const larmor_nufft_opts large = nufft_opts(nd, radius, (double[]){reach, reach, reach}, channels);
+    const larmor_nufft_opts fitted = nufft_opts(nd, radius, (double[]){most, most, most}, channels);
+    larmor_problem low = *p;
+    low.image = image_of(nd, radius);
+    int64_t weights;
+    LMR_TRY(larmor_density_memory(dev, &low, &weights));
+    const double values = 8 * (double)channels;
+    const double image = values * (double)larmor_shape_count(larmor_shape_of(nd, large.modes));
+    double gridding = image, fitting = 5 * values * (double)larmor_shape_count(larmor_shape_of(nd, fitted.modes));
+    LMR_TRY(lmr_bytes_add_nufft(dev, &large, p->samples, &gridding));
+    LMR_TRY(lmr_bytes_add_nufft(dev, &fitted, p->samples, &fitting));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &fitted, p->samples, &making, &normal));
+    fitting += fmax(making, normal) + (values + 8.0 * nd) * samples;
+    /* indices, points, weights and their roots; data and what a fit leaves; while they are made, all coils twice */
+    const double chosen = (8 + 24.0 * nd + 32 + 2 * values) * samples;
+    return lmr_bytes_store(chosen + fmax((double)weights + 32 * coils * samples, gridding + fmax(image, fitting)),
+                           bytes);
 }

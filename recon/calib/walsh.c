@@ -17,6 +17,7 @@ typedef struct smoother {
     larmor_device *dev;
     const lmr_recon_kernels *kernels;
     int64_t n[3], pixels, fine, coils, count, window;
+    int64_t together; /* pairs of coils whose products are smoothed at a time, so that the workspace stays small */
     larmor_array *taps, *binomial; /* f64 [window], f64 [5] */
     larmor_array *work[3], *cov;   /* c128 [fine, together] twice, [pixels, together]; [coils, coils, pixels + 1] */
     void *x, *spare, *sum;
@@ -77,13 +78,23 @@ static larmor_status smooth_products(smoother *s, const larmor_array *images, in
     return LARMOR_OK;
 }
 
+/* Its sizes. */
+static smoother smoother_of(const int64_t n[3], int64_t coils)
+{
+    smoother s = {.pixels = 1, .fine = 1, .coils = coils};
+    for (int d = 0; d < 3; d++) s.n[d] = n[d], s.pixels *= n[d], s.fine *= lmr_fine_size(n[d]);
+    const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (s.fine > 0 ? s.fine : 1);
+    s.together = fitting < 1 ? 1 : fitting < pairs ? fitting : pairs;
+    return s;
+}
+
 static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int64_t coils, int64_t window,
                                      smoother *s)
 {
     static const double binomial[5] = {1 / 16., 4 / 16., 6 / 16., 4 / 16., 1 / 16.};
-    *s = (smoother){.dev = dev, .pixels = 1, .fine = 1, .coils = coils, .window = window | 1}; /* odd: centred */
-    for (int d = 0; d < 3; d++) s->n[d] = n[d], s->pixels *= n[d], s->fine *= lmr_fine_size(n[d]);
-    const int64_t together = lmr_pairs_together(coils, s->fine), size[3] = {s->fine, s->fine, s->pixels};
+    *s = smoother_of(n, coils);
+    s->dev = dev, s->window = window | 1; /* odd: centred */
+    const int64_t size[3] = {s->fine, s->fine, s->pixels};
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &s->kernels));
     double *taps = malloc((size_t)s->window * sizeof *taps);
     if (!taps) return LMR_NO_MEMORY();
@@ -94,7 +105,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     LMR_TRY(st);
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(5), LARMOR_F64, binomial, &s->binomial));
     for (int i = 0; i < 3; i++)
-        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], together), &s->work[i]));
+        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], s->together), &s->work[i]));
     s->x = s->work[0]->data, s->spare = s->work[1]->data, s->sum = s->work[2]->data;
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, s->pixels + 1), &s->cov);
 }
@@ -108,9 +119,9 @@ static void smoother_free(smoother *s)
 /* Upper triangles of the covariances at all pixels; the last is the sum of all. */
 static larmor_status covariances(smoother *s, const larmor_array *images)
 {
-    const int64_t pairs = s->coils * (s->coils + 1) / 2, together = lmr_pairs_together(s->coils, s->fine);
-    for (int64_t first = 0; first < pairs; first += together) {
-        s->count = pairs - first < together ? pairs - first : together;
+    const int64_t pairs = s->coils * (s->coils + 1) / 2;
+    for (int64_t first = 0; first < pairs; first += s->together) {
+        s->count = pairs - first < s->together ? pairs - first : s->together;
         LMR_TRY(smooth_products(s, images, first));
         LMR_TRY(s->kernels->scatter(s->dev->ctx, s->pixels, s->coils, first, s->count, s->sum, s->cov->data));
     }
@@ -169,4 +180,13 @@ done:
     larmor_array_free(out), larmor_array_free(values);
     smoother_free(&s);
     return st;
+}
+
+double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils)
+{
+    const smoother s = smoother_of(n, coils);
+    const double work = 2 * (double)s.fine + (double)s.pixels, matrices = (double)coils * ((double)s.pixels + 1);
+    double numbers = work * (double)s.together + ((double)coils + 1) * matrices + (double)s.pixels * (double)coils;
+    if (!dev->be->threads(dev->ctx)) numbers += (double)coils * matrices; /* a GPU's eigenvalue solver */
+    return 16 * numbers;
 }

@@ -4,19 +4,10 @@
 
 #include "core/array.h"
 
-enum { LMR_CALIBRATION = 32 }; /* side of the centre of k-space, by default */
-
 /* Pixels of the coil images for n pixels of the maps, so that products of two images do not alias. */
 static inline int64_t lmr_fine_size(int64_t n)
 {
     return n > 1 ? 2 * n : 1;
-}
-
-/* Pairs of coils whose products are smoothed together, so that the workspace stays small. */
-static inline int64_t lmr_pairs_together(int64_t coils, int64_t fine)
-{
-    const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (fine > 0 ? fine : 1);
-    return fitting < 1 ? 1 : fitting < pairs ? fitting : pairs;
 }
 
 /* Low-resolution maps [pixels, coils] from coil images [lmr_fine_size(n)..., coils], both c128; unused dimensions are
@@ -28,5 +19,8 @@ static inline int64_t lmr_pairs_together(int64_t coils, int64_t fine)
  * Errors   LARMOR_ERR_NUMERIC if the images are zero or not finite; LARMOR_ERR_MEMORY. */
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
                         double *dominance, larmor_array **maps);
+
+/* Bytes that it takes, the maps among them. */
+double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils);
 
 #endif

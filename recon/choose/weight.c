@@ -2,6 +2,7 @@
  * held against the samples that are not. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "recon/bytes.h"
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
@@ -111,15 +112,17 @@ done:
     return st;
 }
 
+enum { IMAGES = 4 };
+
 larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                const larmor_circulant *c, lmr_trial *t)
 {
-    larmor_array **images[] = {&t->x, &t->rhs, &t->image, &t->factors};
+    larmor_array **images[IMAGES] = {&t->x, &t->rhs, &t->image, &t->factors};
     double norm;
     t->A = A, t->b = b, t->held = held, t->c = c;
     t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
     LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
-    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 4, images));
+    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
     LMR_TRY(larmor_nrm2(b, &norm));
     t->square = norm * norm;
@@ -185,4 +188,15 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     *choice = t.choice;
     lmr_trial_free(&t);
     return st;
+}
+
+larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int64_t *bytes)
+{
+    enum { DATA = 2, REAL = 3 }; /* the residual and the factors; the scan's weights, those kept, their factors */
+    LMR_NEED(bytes);
+    *bytes = 0;
+    if (kspace.ndim < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
+    const double samples = (double)larmor_shape_count(larmor_shape_of(kspace.ndim - 1, kspace.dim));
+    return lmr_bytes_store(
+        IMAGES * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) + 8 * (x.ndim + REAL) * samples, bytes);
 }

@@ -8,8 +8,8 @@
 #include "core/device.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
+#include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/ops/sense.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -44,12 +44,28 @@ static larmor_status find_stack(const larmor_array *traj, const larmor_problem *
     return larmor_traj_is_stack(traj, p->image.dim[2], is_stack, NULL);
 }
 
+/* Coils that go through the NUFFT at a time. */
+static int64_t block_of(const larmor_problem *p, const larmor_sense_opts *opts)
+{
+    return opts && opts->block > 0 && opts->block < p->coils ? opts->block : p->coils;
+}
+
+/* The NUFFT of so many coils. */
+static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_sense_opts *opts, int64_t coils)
+{
+    larmor_nufft_opts nufft = {
+        .type = 2, .ndim = p->image.ndim, .batch = coils, .tol = opts ? opts->nufft_tol : 0, .dtype = p->dtype};
+    for (int d = 0; d < p->image.ndim; d++) nufft.modes[d] = p->image.dim[d];
+    if (opts) nufft.effort = opts->effort;
+    return nufft;
+}
+
 /* sqrt(W) F of `coils` coils; root may be NULL. */
 static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
                                 larmor_array *root, int is_stack, int64_t coils, larmor_op **PF)
 {
     *PF = NULL;
-    const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, coils);
+    const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
     larmor_op *F = NULL, *P = NULL;
     larmor_status st;
     if (is_stack)
@@ -231,29 +247,56 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick.name;
 }
 
-int64_t lmr_sense_block(const larmor_problem *p, const larmor_sense_opts *opts)
-{
-    return opts && opts->block > 0 && opts->block < p->coils ? opts->block : p->coils;
-}
-
-larmor_nufft_opts lmr_sense_nufft(const larmor_problem *p, const larmor_sense_opts *opts, int64_t coils)
-{
-    larmor_nufft_opts nufft = {
-        .type = 2, .ndim = p->image.ndim, .batch = coils, .tol = opts ? opts->nufft_tol : 0, .dtype = p->dtype};
-    for (int d = 0; d < p->image.ndim; d++) nufft.modes[d] = p->image.dim[d];
-    if (opts) nufft.effort = opts->effort;
-    return nufft;
-}
-
-int lmr_sense_wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
+/* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
+ * of_nufft: what these take of the time of the NUFFT's. */
+enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
+static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
-    if (opts && opts->toeplitz) return opts->toeplitz > 0 ? LMR_TOEPLITZ_YES : LMR_TOEPLITZ_NO;
-    const larmor_nufft_opts all = lmr_sense_nufft(p, opts, p->coils);
+    if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
+    const larmor_nufft_opts all = nufft_of(p, opts, p->coils);
     const double ratio = lmr_toeplitz_ratio(&all, p->samples, opts && opts->iters > 0 ? opts->iters : 10) / of_nufft;
-    if (all.effort == LARMOR_PLAN_EXHAUSTIVE && isfinite(ratio)) return LMR_TOEPLITZ_MAYBE;
-    if (all.effort && ratio < promising) return LMR_TOEPLITZ_MAYBE;
-    return ratio < 1 ? LMR_TOEPLITZ_YES : LMR_TOEPLITZ_NO;
+    if (all.effort == LARMOR_PLAN_EXHAUSTIVE && isfinite(ratio)) return TOEPLITZ_MAYBE;
+    if (all.effort && ratio < promising) return TOEPLITZ_MAYBE;
+    return ratio < 1 ? TOEPLITZ_YES : TOEPLITZ_NO;
+}
+
+/* Of fill_blocks and the three maps; toeplitz: how the normal map is done. */
+static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                  int toeplitz, double *bytes)
+{
+    const int64_t block = block_of(p, opts), rest = p->coils % block;
+    const larmor_nufft_opts full = nufft_of(p, opts, block), last = nufft_of(p, opts, rest);
+    const double image = lmr_bytes_of(p->dtype, p->image);
+    const double samples = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
+    double total = 0, making = 0, held = 0;
+    LMR_TRY(lmr_bytes_add_nufft(dev, &full, p->samples, &total));
+    if (rest) LMR_TRY(lmr_bytes_add_nufft(dev, &last, p->samples, &total));
+    /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
+     * with weights on both sides of them */
+    const int between = toeplitz == TOEPLITZ_YES ? p->weighted : p->weighted ? 2 : 1;
+    total += 2 * image * (double)block + between * samples * (double)block;
+    if (p->weighted) total += samples * (double)rest + samples / 2; /* the last block's product; their root */
+    if (block < p->coils) total += image;
+    if (p->sets > 1) total += image * (double)block;
+    if (toeplitz) {
+        LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, &making, &held));
+        making += 2 * samples;
+    }
+    *bytes = fmax(total + held, making);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                  int64_t *bytes)
+{
+    double total, toeplitz = 0;
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    const int wanted = wants_toeplitz(p, opts, 1), sure = opts && opts->toeplitz > 0;
+    LMR_TRY(blocks_bytes(dev, p, opts, TOEPLITZ_NO, &total));
+    if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, wanted, &toeplitz));
+    return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. */
@@ -261,11 +304,11 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
                                      int is_stack, int *use)
 {
     int64_t available, total, needed;
-    *use = lmr_sense_wants_toeplitz(p, opts, is_stack ? OF_VOLUME : 1);
+    *use = wants_toeplitz(p, opts, is_stack ? OF_VOLUME : 1);
     if (!*use || opts->toeplitz) return LARMOR_OK;
     LMR_TRY(larmor_device_memory(dev, &available, &total));
     LMR_TRY(larmor_sense_memory(dev, p, opts, &needed));
-    if (available > 0 && needed > available) *use = LMR_TOEPLITZ_NO;
+    if (available > 0 && needed > available) *use = TOEPLITZ_NO;
     return LARMOR_OK;
 }
 
@@ -291,7 +334,7 @@ static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_pro
     LMR_TRY(find_stack(opts->traj, p, &is_stack));
     LMR_TRY(choose_toeplitz(maps->dev, p, opts, is_stack, &toeplitz));
     if (toeplitz) { /* first, as making it takes memory that is free again after */
-        const larmor_nufft_opts nufft = lmr_sense_nufft(p, opts, b->block);
+        const larmor_nufft_opts nufft = nufft_of(p, opts, b->block);
         LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, &b->toeplitz));
         LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->filtered));
     }
@@ -300,7 +343,7 @@ static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_pro
     if (b->block < b->channels) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, p->image, &b->image));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->coils));
     if (b->sets > 1) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->more));
-    return toeplitz == LMR_TOEPLITZ_MAYBE ? race(b) : LARMOR_OK;
+    return toeplitz == TOEPLITZ_MAYBE ? race(b) : LARMOR_OK;
 }
 
 static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
@@ -312,7 +355,7 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
                   .voxels = larmor_shape_count(p->image),
                   .channels = p->coils,
                   .sets = p->sets ? p->sets : 1,
-                  .block = lmr_sense_block(p, opts)};
+                  .block = block_of(p, opts)};
     larmor_status st;
     LMR_OR(fail, fill_blocks(b, maps, p, opts, root));
     larmor_shape kspace = larmor_op_out_shape(b->PF[0]);

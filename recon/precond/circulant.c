@@ -1,9 +1,9 @@
 /* The circulant matrix nearest to A^H A of non-Cartesian SENSE (T. Chan 1988), and inverses of it as preconditioners.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
@@ -135,6 +135,27 @@ static larmor_status resize(larmor_array *x, larmor_shape to, larmor_array **y)
     return LARMOR_OK;
 }
 
+/* The most that it holds beyond x for each of x's last dimension; a copy where nothing changes. */
+static double resize_bytes(larmor_dtype dtype, larmor_shape from, larmor_shape to)
+{
+    double peak = 0, before = 0;
+    for (int d = 0; d < to.ndim; d++) {
+        if (from.dim[d] == to.dim[d]) continue;
+        from.dim[d] = to.dim[d];
+        const double after = lmr_bytes_of(dtype, from);
+        peak = fmax(peak, before + after), before = after;
+    }
+    return fmax(peak, lmr_bytes_of(dtype, to));
+}
+
+/* The grid of the autocorrelation. Maps are smooth, so that few voxels are enough. */
+static larmor_shape coarse_grid(larmor_shape image)
+{
+    for (int d = 0; d < image.ndim; d++)
+        if (image.dim[d] > COARSE) image.dim[d] = COARSE;
+    return image;
+}
+
 /* The sum of the coils' autocorrelations, all on the grid of the maps. */
 static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larmor_array **sum)
 {
@@ -161,20 +182,16 @@ static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
     return larmor_copy(x, *copy);
 }
 
-/* The autocorrelation of the maps times E; without any, of a constant. Maps are smooth, so that few voxels are enough.
- */
+/* The autocorrelation of the maps times E; without any, of a constant. */
 static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
                                           larmor_shape image, larmor_array **sum)
 {
     larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *wide = NULL;
-    larmor_shape grid = image;
+    const larmor_shape grid = coarse_grid(image);
     larmor_status st;
     double scale = 1, seen;
     *sum = NULL;
-    for (int d = 0; d < image.ndim; d++) {
-        if (grid.dim[d] > COARSE) grid.dim[d] = COARSE;
-        scale *= (double)image.dim[d] / (double)grid.dim[d];
-    }
+    for (int d = 0; d < image.ndim; d++) scale *= (double)image.dim[d] / (double)grid.dim[d];
     if (!maps) {
         LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
         LMR_OR(done, larmor_fill(constant, 1));
@@ -218,6 +235,22 @@ done:
     larmor_nufft_free(plan);
     larmor_array_free(sum), larmor_array_free(psf), larmor_array_free(k);
     return st;
+}
+
+larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    double spread;
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, &spread));
+    const larmor_shape coarse = coarse_grid(p->image), wide = lmr_doubled(p->image), small = lmr_doubled(coarse);
+    const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, wide);
+    const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, wide);
+    const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
+    const double correlation =
+        coils + 2 * lmr_bytes_of(p->dtype, coarse) + fmax(lmr_autocorrelation_bytes(dev, p->dtype, coarse), sum);
+    const double held = 8.0 * p->image.ndim * (double)p->samples + grid + image; /* points, point spread, sight */
+    return lmr_bytes_store(fmax(spread, held + fmax(correlation, grid + 2 * image)), bytes);
 }
 
 void larmor_circulant_free(larmor_circulant *c)
@@ -303,14 +336,14 @@ done:
  * middle. */
 static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum)
 {
-    larmor_array *point = NULL, *response = NULL;
-    double complex *values = calloc((size_t)larmor_array_count(sum) + 1, sizeof *values);
-    larmor_status st = values ? LARMOR_OK : LMR_NO_MEMORY();
-    if (st) goto done;
+    larmor_array *point = NULL, *line = NULL, *one = NULL, *response = NULL;
+    larmor_status st;
     int64_t middle = 0;
     for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
-    values[middle] = 1;
-    LMR_OR(done, larmor_array_upload(sum->dev, sum->dtype, sum->shape, LARMOR_C128, values, &point));
+    LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
+    LMR_OR(done, larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
+    LMR_OR(done, larmor_array_slice(line, middle, 1, &one));
+    LMR_OR(done, larmor_fill(one, 1));
     LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
     LMR_OR(done, larmor_op_normal(K, point, response));
     LMR_OR(done, lmr_circulant_fft(point, -1));
@@ -318,8 +351,7 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     LMR_OR(done, larmor_mul(point, 1, response));
     st = larmor_axpby(penalty, response, 1, sum);
 done:
-    larmor_array_free(response), larmor_array_free(point);
-    free(values);
+    larmor_array_free(response), larmor_array_free(one), larmor_array_free(line), larmor_array_free(point);
     return st;
 }
 

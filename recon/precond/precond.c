@@ -1,8 +1,10 @@
 /* The doubled grid: point spread function and autocorrelations. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/precond/precond.h"
 
-#include <complex.h>
+#include <math.h>
 #include <stdlib.h>
+
+#include "recon/bytes.h"
 
 larmor_shape lmr_doubled(larmor_shape image)
 {
@@ -43,13 +45,19 @@ fail:
     return st;
 }
 
+/* A preconditioner need not be exact. */
+static larmor_nufft_opts doubled_opts(larmor_dtype dtype, larmor_shape image)
+{
+    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-4, .dtype = dtype};
+    for (int d = 0; d < image.ndim; d++) opts.modes[d] = 2 * image.dim[d];
+    return opts;
+}
+
 larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_nufft **plan)
 {
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
-    const larmor_shape grid = lmr_doubled(image);
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = LMR_PRECOND_TOL, .dtype = dtype};
-    for (int d = 0; d < image.ndim; d++) opts.modes[d] = grid.dim[d];
+    const larmor_nufft_opts opts = doubled_opts(dtype, image);
     larmor_array *points = NULL;
     larmor_status st;
     *plan = NULL;
@@ -84,18 +92,28 @@ done:
     return st;
 }
 
+larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,
+                                     int64_t samples, double *bytes)
+{
+    const larmor_nufft_opts opts = doubled_opts(dtype, image);
+    const double value = (double)larmor_dtype_size(dtype);
+    *bytes = lmr_bytes_of(dtype, lmr_doubled(image));
+    *bytes += (16.0 * image.ndim + value + 16) * (double)samples; /* points twice, values, weights */
+    return lmr_bytes_add_nufft(dev, &opts, samples, bytes);
+}
+
 /* exp(i pi (sum of frequencies)) moves index 0 to N. */
 static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_shape grid, larmor_array **shift)
 {
     const int64_t count = larmor_shape_count(grid);
-    double complex *values = malloc((size_t)count * sizeof *values + 1);
+    double *values = malloc((size_t)count * sizeof *values + 1);
     if (!values) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, sum = 0;
         for (int d = 0; d < grid.ndim; d++) sum += rest % grid.dim[d], rest /= grid.dim[d];
         values[i] = (sum % 2 ? -1. : 1.) / (double)count;
     }
-    const larmor_status st = larmor_array_upload(dev, dtype, grid, LARMOR_C128, values, shift);
+    const larmor_status st = larmor_array_upload(dev, dtype, grid, LARMOR_F64, values, shift);
     free(values);
     return st;
 }
@@ -108,8 +126,8 @@ larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, 
     for (int d = 0; d < image.ndim; d++) dim[d] = grid.dim[d];
     *a = (lmr_autocorrelation){.dev = dev};
     larmor_status st;
-    LMR_OR(fail, larmor_array_create(dev, dtype, grid, &a->power));
     LMR_OR(fail, make_shift(dev, dtype, grid, &a->shift));
+    LMR_OR(fail, larmor_array_create(dev, dtype, grid, &a->power));
     LMR_OR(fail, lmr_fft_of(a->power)->plan(dev->ctx, image.ndim, dim, 1, &a->fft));
     return LARMOR_OK;
 fail:
@@ -151,4 +169,15 @@ void lmr_autocorrelation_free(lmr_autocorrelation *a)
     if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
     larmor_array_free(a->power), larmor_array_free(a->shift);
     *a = (lmr_autocorrelation){0};
+}
+
+double lmr_autocorrelation_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image)
+{
+    const larmor_shape grid = lmr_doubled(image);
+    const double one = lmr_bytes_of(dtype, grid), real = lmr_bytes_of(LARMOR_F64, grid);
+    int64_t dim[3] = {1, 1, 1};
+    for (int d = 0; d < grid.ndim; d++) dim[d] = grid.dim[d];
+    const double fft = dev->be->fft[lmr_precision(dtype)]->bytes(dev->ctx, grid.ndim, dim, 1);
+    const double shift = one + (dev->be->threads(dev->ctx) ? 2 : 1) * real; /* on a processor the host's, too */
+    return fmax(shift, 3 * one + fft);
 }

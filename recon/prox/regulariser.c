@@ -32,14 +32,6 @@ static const char *name_at(int i)
     return larmor_regulariser_entry(i).name;
 }
 
-static larmor_status find(const char *name, const lmr_regulariser_kind **kind)
-{
-    int entry;
-    LMR_TRY(lmr_find_name("regulariser", name, name_at, &entry));
-    *kind = table[entry];
-    return LARMOR_OK;
-}
-
 static larmor_status check(const char *name, const larmor_regulariser_opts *o)
 {
     if (isnan(o->lambda) || isinf(o->lambda))
@@ -55,6 +47,15 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
     return LARMOR_OK;
 }
 
+larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts,
+                                   const lmr_regulariser_kind **kind)
+{
+    int entry;
+    LMR_TRY(lmr_find_name("regulariser", name, name_at, &entry));
+    *kind = table[entry];
+    return check((*kind)->name, opts);
+}
+
 /* ---- the object ---- */
 
 larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, const larmor_regulariser_opts *opts,
@@ -64,10 +65,9 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     *out = NULL;
     const lmr_regulariser_kind *kind;
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    LMR_TRY(find(name, &kind));
+    LMR_TRY(lmr_regulariser_find(name, &o, &kind));
     if (!dev || !lmr_is_complex(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", kind->name);
-    LMR_TRY(check(kind->name, &o));
     larmor_regulariser *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
     r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape;
@@ -105,24 +105,5 @@ larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight
     if (!(weight >= 0) || isinf(weight))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight is %g, expected a finite number >= 0", r->kind->name, weight);
     r->fixed = weight;
-    return LARMOR_OK;
-}
-
-larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
-                                        larmor_shape shape, int64_t *bytes)
-{
-    enum { OF_Z = 11, OF_KZ = 6 }; /* the vectors of larmor_admm and of its preconditioner */
-    const lmr_regulariser_kind *kind;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    LMR_TRY(find(name, &kind));
-    const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    LMR_TRY(check(kind->name, &o));
-    double z, Kz, kept;
-    kind->sizes(&o, shape, &z, &Kz, &kept);
-    const double numbers = (OF_Z * z + OF_KZ * Kz + kept + 1) * (double)larmor_shape_count(shape);
-    if (!(numbers >= 0) || numbers * (double)larmor_dtype_size(dtype) > 0x1p62)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
-    *bytes = (int64_t)(numbers * (double)larmor_dtype_size(dtype));
     return LARMOR_OK;
 }

@@ -145,24 +145,42 @@ static larmor_status first_penalty(const larmor_solve_opts *o, lmr_admm *s)
     return set_penalty(s, penalty);
 }
 
+enum { IMAGES = 7, SPLITS = 5 };
+
+/* The arrays like x and those like K x. */
+typedef struct arrays {
+    larmor_array **image[IMAGES], **split[SPLITS];
+} arrays;
+
+static arrays arrays_of(lmr_admm *s)
+{
+    return (arrays){{&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp, &s->m},
+                    {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work}};
+}
+
+double lmr_admm_numbers(double x, double Kx)
+{
+    return IMAGES * x + 2 * x + (SPLITS + 1) * Kx; /* A^H b and the best iterate; what K^H K works with */
+}
+
 larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s)
 {
     larmor_op *A = s->f.A;
-    larmor_array **images[] = {&s->Nx, &s->before, &s->r, &s->p, &s->Np, &s->Kp, &s->m};
-    larmor_array **splits[] = {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work};
+    const arrays all = arrays_of(s);
     s->K = K, s->g = g, s->weight = weight;
     s->least = o->inner ? o->inner : LEAST_INNER;
     s->most = o->inner ? o->inner : MOST_INNER;
     if (!s->make) s->M = larmor_op_ref(o->precondition);
-    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), 7, images));
-    LMR_TRY(lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), 5, splits));
+    LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, all.image));
+    LMR_TRY(lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), SPLITS, all.split));
     return first_penalty(o, s);
 }
 
 void lmr_admm_free(lmr_admm *s)
 {
-    larmor_array *all[] = {s->Nx, s->before, s->r, s->p, s->Np, s->Kp, s->m, s->Kx, s->z, s->zbefore, s->u, s->work};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) larmor_array_free(all[i]);
+    const arrays all = arrays_of(s);
+    for (int i = 0; i < IMAGES; i++) larmor_array_free(*all.image[i]);
+    for (int i = 0; i < SPLITS; i++) larmor_array_free(*all.split[i]);
     lmr_data_free(&s->f);
     larmor_op_free(s->M);
     *s = (lmr_admm){.penalty = 0};

@@ -2,6 +2,7 @@
  * and arrays alone. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
 enum { DEFAULT_ITERS = 12 };
@@ -183,13 +184,15 @@ static larmor_status take_data(larmor_op *A, const larmor_array *b, const larmor
     return larmor_op_adjoint(A, b, s->r);
 }
 
+enum { WORK = 4 }; /* arrays; one more with a preconditioner */
+
 static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_array *rhs, double square,
                            larmor_array *x, const larmor_solve_opts *o, larmor_report *report)
 {
     const double begin = lmr_seconds();
     state s = {.rhs = 1, .M = o->precondition};
-    larmor_array **work[] = {&s.r, &s.p, &s.q, &s.best};
-    larmor_status st = lmr_arrays_create(A, larmor_op_in_shape(A), 4, work);
+    larmor_array **work[WORK] = {&s.r, &s.p, &s.q, &s.best};
+    larmor_status st = lmr_arrays_create(A, larmor_op_in_shape(A), WORK, work);
     if (!st && !s.M) s.z = larmor_array_ref(s.r);
     if (!st && s.M) st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &s.z);
     if (!st) st = take_data(A, b, rhs, square, &s);
@@ -201,7 +204,7 @@ static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_arr
     }
     fill_report(&s, begin, report);
     larmor_array_free(s.z);
-    for (int i = 0; i < 4; i++) larmor_array_free(*work[i]);
+    for (int i = 0; i < WORK; i++) larmor_array_free(*work[i]);
     return st;
 }
 
@@ -220,4 +223,11 @@ larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, co
     if (o.max_iter == 0) o.max_iter = DEFAULT_ITERS;
     if (o.tol == 0) o.tol = 1e-4;
     return solve(A, b, NULL, 0, x, &o, report);
+}
+
+larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    *bytes = 0;
+    return lmr_bytes_store((WORK + 1) * lmr_bytes_of(dtype, x), bytes);
 }

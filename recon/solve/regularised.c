@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
 /* ---- the unit of lambda ---- */
@@ -220,4 +221,23 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     st = lmr_regularised_image(&u, st);
     lmr_regularised_free(&u);
     return st;
+}
+
+larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
+                                        larmor_shape shape, int64_t *bytes)
+{
+    enum { EXTENDED = 2, CHAIN = 2 }; /* images of the preconditioner, and between A and E */
+    const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
+    const lmr_regulariser_kind *kind;
+    double z, Kz, kept;
+    LMR_NEED(bytes);
+    *bytes = 0;
+    LMR_TRY(lmr_regulariser_find(name, &o, &kind));
+    kind->sizes(&o, shape, &z, &Kz, &kept);
+    const double more = z > 1 ? z + EXTENDED + CHAIN : 0;
+    const double total = (lmr_admm_numbers(z, Kz) + kept + LMR_INVERSE_IMAGES + more) * lmr_bytes_of(dtype, shape);
+    if (!(total >= 0) || total > 0x1p62)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
+    *bytes = (int64_t)total;
+    return LARMOR_OK;
 }

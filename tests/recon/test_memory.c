@@ -1,10 +1,12 @@
-/* recon/memory.c and nufft/memory.c: the estimates against what is really allocated. Every allocation of larmor's own
+/* What objects say of their bytes, against what is really allocated. Every allocation of larmor's own
  * in this program passes through the functions below (the linker's --wrap), so that the peak of a step is known.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
 #include <stdatomic.h>
 
 #include "core/device.h"
+#include "larmor/operators.h"
+#include "larmor/solve.h"
 #include "tests/recon/support.h"
 
 /* ---- what is allocated ---- */
@@ -54,6 +56,8 @@ void __wrap_free(void *ptr)
     __real_free(ptr);
 }
 /* NOLINTEND */
+
+enum { SMALL = 4096 }; /* bytes of handles and shapes, which are no device memory */
 
 static long long before;
 
@@ -286,6 +290,143 @@ static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(voi
     }
 }
 
+static void the_circulant_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_circulant *C;
+        int64_t estimate;
+        assert_ok(larmor_circulant_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_circulant_create(s.maps, s.traj, s.weights, s.problem.image, s.problem.dtype, &C));
+        expect_estimate(cases[c].name, estimate, 0, 3);
+        larmor_circulant_free(C);
+        free_scan(&s);
+    }
+}
+
+/* An operator that has allocated all that its maps need. */
+static larmor_op *warm_operator(larmor_dtype dtype, larmor_shape shape, larmor_array *x, larmor_array *b)
+{
+    larmor_op *F;
+    assert_ok(larmor_op_fft(dev, dtype, shape, 3, NULL, &F));
+    assert_ok(larmor_noise_fill(x, 1, 1));
+    assert_ok(larmor_op_forward(F, x, b));
+    assert_ok(larmor_op_adjoint(F, b, x));
+    assert_ok(larmor_op_normal(F, b, x));
+    return F;
+}
+
+static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
+        for (int c = 0; c < 8; c++) {
+            const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
+            const int series = (info.takes & LARMOR_NEEDS_SERIES) != 0;
+            const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
+            const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
+            const larmor_regulariser_opts opts = {.series = series};
+            larmor_array *x = zeros(dtype, shape), *b = zeros(dtype, shape);
+            larmor_op *A = warm_operator(dtype, shape, x, b);
+            scan s = scan_of(image, 128, 60, 1, dtype, 0);
+            larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
+            larmor_circulant *C = NULL;
+            larmor_regulariser *r;
+            int64_t estimate;
+            if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
+            solve.circulant = C;
+            assert_ok(larmor_regularised_memory(info.name, &opts, dtype, shape, &estimate));
+            begin();
+            assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
+            assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
+            expect_estimate(info.name, estimate, 0, 1.5);
+            larmor_regulariser_free(r), larmor_circulant_free(C), larmor_op_free(A);
+            larmor_array_free(x), larmor_array_free(b);
+            free_scan(&s);
+        }
+}
+
+static void conjugate_gradients_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    const larmor_shape shape = LARMOR_SHAPE(300, 200); /* large beside what is no array */
+    for (int preconditioned = 0; preconditioned < 2; preconditioned++) {
+        larmor_array *x = zeros(LARMOR_C64, shape), *b = zeros(LARMOR_C64, shape), *start = zeros(LARMOR_C64, shape);
+        larmor_op *A = warm_operator(LARMOR_C64, shape, x, b), *M;
+        assert_ok(larmor_fill(x, 1));
+        assert_ok(larmor_op_diag(x, &M));
+        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .precondition = preconditioned ? M : NULL};
+        int64_t estimate;
+        assert_ok(larmor_cg_memory(LARMOR_C64, shape, &estimate));
+        begin();
+        assert_ok(larmor_cg(A, b, start, &opts, NULL));
+        expect_estimate("cg", estimate, SMALL, 1.3);
+        larmor_op_free(M), larmor_op_free(A), larmor_array_free(x), larmor_array_free(b), larmor_array_free(start);
+    }
+}
+
+/* SENSE of the scan with weights or without, whose maps have run. */
+static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)
+{
+    larmor_op *A;
+    assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &A));
+    larmor_array *b = zeros(s->problem.dtype, larmor_op_out_shape(A)), *z = zeros(s->problem.dtype, s->problem.image);
+    assert_ok(larmor_op_forward(A, x, b));
+    assert_ok(larmor_op_adjoint(A, b, z));
+    assert_ok(larmor_op_normal(A, x, z));
+    larmor_array_free(z), larmor_array_free(b);
+    return A;
+}
+
+static void the_choice_of_the_weight_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 2; c++) {
+        scan s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
+        const larmor_shape image = s.problem.image;
+        larmor_array *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
+        larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
+        larmor_circulant *C;
+        larmor_regulariser *r = NULL;
+        larmor_choice choice;
+        int64_t solver, beside;
+        assert_ok(larmor_noise_fill(x, 1, 1));
+        larmor_op *A = warm_sense(&s, NULL, x);
+        assert_ok(larmor_op_forward(A, x, s.kspace));
+        assert_ok(larmor_noise_fill((larmor_array *)(uintptr_t)out.noise, 0.1, 2));
+        assert_ok(larmor_axpby(1, out.noise, 1, s.kspace));
+        assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+        assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &kept, &factors));
+        out.A = warm_sense(&s, kept, x);
+        assert_ok(larmor_choose_memory(LARMOR_C64, image, larmor_array_shape(s.kspace), &beside));
+        assert_ok(larmor_cg_memory(LARMOR_C64, image, &solver));
+        if (c) {
+            assert_ok(larmor_regularised_memory("tv", NULL, LARMOR_C64, image, &solver));
+            assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, image, &r));
+        }
+        begin();
+        all = zeros(LARMOR_C64, larmor_array_shape(s.kspace));
+        assert_ok(larmor_fill(all, 1));
+        assert_ok(larmor_sense_weigh(factors, all));
+        out.factors = all;
+        assert_ok(larmor_choose_weight(A, s.kspace, &out, C, r, NULL, &choice));
+        assert_true(choice.tried > 1);
+        expect_estimate(c ? "choice for tv" : "choice for cg", solver + beside,
+                        -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
+        larmor_regulariser_free(r), larmor_circulant_free(C), larmor_op_free(A), larmor_op_free(out.A);
+        larmor_array_free(x), larmor_array_free((larmor_array *)(uintptr_t)out.noise);
+        larmor_array_free(kept), larmor_array_free(factors), larmor_array_free(all);
+        free_scan(&s);
+    }
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -304,6 +445,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
+    cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
+    cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
+    cmocka_unit_test(conjugate_gradients_take_no_more_than_estimated),
+    cmocka_unit_test(the_choice_of_the_weight_takes_no_more_than_estimated),
     cmocka_unit_test(impossible_sizes_are_refused),
 };
 

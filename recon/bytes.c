@@ -1,0 +1,36 @@
+/* What the objects need to count their bytes before they are made. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/bytes.h"
+
+#include "core/array.h"
+
+larmor_status lmr_bytes_begin(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    *bytes = 0;
+    if (!dev || !p || p->image.ndim < 1 || p->image.ndim > 3 || larmor_shape_count(p->image) < 1 || p->samples < 0 ||
+        p->coils < 1 || p->sets < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "memory: a device, an image of 1 to 3 dimensions, samples and coils are needed");
+    return LARMOR_OK;
+}
+
+larmor_status lmr_bytes_add_nufft(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                  double *total)
+{
+    int64_t bytes;
+    LMR_TRY(larmor_nufft_memory(dev, opts, points, &bytes));
+    *total += (double)bytes;
+    return LARMOR_OK;
+}
+
+double lmr_bytes_of(larmor_dtype dtype, larmor_shape shape)
+{
+    return (double)larmor_dtype_size(dtype) * (double)larmor_shape_count(shape);
+}
+
+larmor_status lmr_bytes_store(double total, int64_t *bytes)
+{
+    /* 2^60 bytes are as good as infinity */
+    if (!(total >= 0 && total < 0x1p60)) return LMR_FAIL(LARMOR_ERR_SHAPE, "memory: the sizes are impossible");
+    *bytes = (int64_t)total;
+    return LARMOR_OK;
+}
