@@ -130,8 +130,7 @@ static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int
     choice->error = hypot(choice->alias, choice->rounding);
     choice->bound = hypot(aliasing, choice->rounding) * 1.05;
     choice->full_bound = hypot(aliasing, unit * full) * 1.05;
-    choice->lattice_bound =
-        hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + edges), choice->rounding) * 1.05;
+    choice->lattice_bound = hypot(sqrt(fmax(square, lattice) * (1 + 3 * scatter) + edges), choice->rounding) * 1.05;
 }
 
 /* Tune the window of this width for the tightest dimension, and predict. */

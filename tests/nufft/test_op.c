@@ -47,7 +47,8 @@ static void wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_l
         for (int i = 0; i < 3; i++)
             for (int width = 12; width <= 16; width += 2)
                 for (int k = 0; k < 2; k++) {
-                    larmor_nufft_opts o = {.ndim = ndim, .width = width, .upsample = factors[i], .tol = tolerances[k]};
+                    larmor_nufft_opts o = {
+                        .ndim = ndim, .width = width, .upsample = factors[i], .tol = tolerances[k]};
                     o.dtype = LARMOR_C128;
                     memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
                     larmor_array *traj = random_traj(ndim, o.modes, 200, 4);
