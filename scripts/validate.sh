@@ -142,7 +142,7 @@ TEXT
         fi
         error=$(recon "$method" auto "")
         chosen=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' report.json)
-        case $trajectory in koosh) solid=3 ;; *) solid=2 ;; esac
+        case $name in koosh*) solid=3 ;; *) solid=2 ;; esac
         inside=$("$LARMOR" compare image.h5 truth.h5 --inside $solid $magnitude 2>/dev/null | cut -d' ' -f2)
         sweep "$method" "$chosen" >"sweep-$method"
         sort -g -k2 "sweep-$method" | grep -v nan | sed -n 1p |
