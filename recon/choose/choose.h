@@ -17,9 +17,6 @@ int lmr_curve_add(lmr_curve *c, double at, double value);
 /* Where the parabola through the lowest point and its neighbours has its lowest; the end itself if that is an end. */
 double lmr_curve_lowest(const lmr_curve *c);
 
-/* The largest place up to which, from the lowest point on, the value is at most `limit`; linear between points. */
-double lmr_curve_reach(const lmr_curve *c, double limit);
-
 /* The number of the lowest point. */
 int lmr_curve_index(const lmr_curve *c);
 
@@ -40,7 +37,6 @@ typedef struct lmr_trial {
     double expected;              /* the weight that the noise alone would ask for; 0 where there is none */
     double deviation;             /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
     double size;                  /* the norm of an image, about */
-    double floor;                 /* what the noise makes of the misfit */
     double noise;                 /* the norm of the noise in an image, about; 0 where it is not known */
     lmr_curve curve;
     larmor_monitor monitor;
@@ -58,9 +54,6 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress);
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 /* Enter how far x is from the samples that are held out. */
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
-/* The weight of the lowest misfit, or more: where it is more than the noise makes, all weights up to a quarter more of
- * that are as good where samples are, and the larger ones better where there are none. */
-double lmr_trial_weight(const lmr_trial *t);
 /* The weight of a regulariser, into t->choice. */
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 

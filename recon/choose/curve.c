@@ -35,12 +35,3 @@ double lmr_curve_lowest(const lmr_curve *c)
     if (!(bend > 0)) return c->at[i];
     return c->at[i] + 0.5 * (rise_left * right * right - rise_right * left * left) / bend;
 }
-
-double lmr_curve_reach(const lmr_curve *c, double limit)
-{
-    int i = lmr_curve_index(c);
-    while (i + 1 < c->count && c->value[i + 1] <= limit) i++;
-    if (i + 1 == c->count) return c->at[i];
-    const double part = (limit - c->value[i]) / (c->value[i + 1] - c->value[i]);
-    return c->at[i] + fmax(0, part) * (c->at[i + 1] - c->at[i]);
-}

@@ -57,7 +57,7 @@ static larmor_status choose(search *w, double unit, double least, double expecte
         if (t->choice.tried >= MOST_TRIED) break;
         LMR_TRY(try_weight(w, weight, NEXT));
     }
-    t->choice.weight = lmr_trial_weight(t);
+    t->choice.weight = exp(lmr_curve_lowest(&t->curve));
     return LARMOR_OK;
 }
 

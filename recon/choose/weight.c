@@ -8,7 +8,6 @@
 
 #define FLOOR 0.03        /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
 #define LEAST 1e-4        /* the smallest weight, relative to the mean eigenvalue of A^H A */
-#define MARGIN 0.25          /* of the misfit beyond the noise's: what a larger weight may add to it */
 #define BELOW 0.2         /* times the weight that is expected from the noise, where the search begins */
 #define STEP 3.           /* from one weight to the next */
 #define TRIAL_ENOUGH 0.02 /* error of the solutions that are compared, relative to the noise in an image */
@@ -65,24 +64,7 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
     return LARMOR_OK;
 }
 
-double lmr_trial_weight(const lmr_trial *t)
-{
-    const double lowest = t->curve.value[lmr_curve_index(&t->curve)];
-    const double limit = lowest + MARGIN * fmax(0, lowest - t->floor);
-    return exp(fmax(lmr_curve_lowest(&t->curve), lmr_curve_reach(&t->curve, limit)));
-}
-
 /* ---- what the noise says ---- */
-
-static larmor_status find_floor(lmr_trial *t)
-{
-    double norm;
-    LMR_TRY(larmor_copy(t->held->noise, t->residual));
-    LMR_TRY(larmor_mul(t->held->factors, 0, t->residual));
-    LMR_TRY(larmor_nrm2(t->residual, &norm));
-    t->floor = norm * norm;
-    return LARMOR_OK;
-}
 
 /* The deviation of the noise in A^H b, averaged over the cells of k-space as each makes the noise of an image. */
 static larmor_status find_deviation(lmr_trial *t, double power)
@@ -114,7 +96,6 @@ static larmor_status expect(lmr_trial *t)
     larmor_status st = LARMOR_OK;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
     const double power = size > 0 ? size * size / (double)larmor_array_count(e) : 0;
-    if (e) LMR_TRY(find_floor(t));
     if (size > 0) LMR_TRY(find_deviation(t, power));
     if (series) return LARMOR_OK; /* more is not needed */
     LMR_TRY(lmr_circulant_inverse(t->c, 0, NULL, 0, FLOOR, &M));
@@ -186,7 +167,7 @@ static larmor_status choose(lmr_trial *t)
             break; /* found, or not solved */
         LMR_TRY(try_weight(t, weight));
     }
-    t->choice.weight = lmr_trial_weight(t);
+    t->choice.weight = exp(lmr_curve_lowest(&t->curve));
     return LARMOR_OK;
 }
 
