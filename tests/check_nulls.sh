@@ -1,11 +1,13 @@
 #!/bin/sh
-# Every public function, called with NULL, 0 and empty shapes, comes back: it says what is wrong or does nothing; so it does
-# with room for what it puts out and nothing else. The calls are made from the headers, so that a new function is among them. Usage: tests/check_nulls.sh LIBRARY [CC [ROOT]].
+# Every public function, called with NULL, 0 and empty shapes, returns: it says what is wrong or does nothing. So it does
+# with memory for its outputs and nothing else. The calls are made from the headers, so that new functions are included.
+# Usage: tests/check_nulls.sh LIBRARY [CC [ROOT [FLAGS]]]; FLAGS are those that the library was compiled with.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 library=$1
 cc=${2:-cc}
 root=${3:-$(dirname "$0")/..}
+flags=${4:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -98,7 +100,8 @@ C
 } >"$work/nulls.c"
 calls=$(grep -c '^    CALL(' "$work/nulls.c" || true)
 declared=$(cat "$root"/include/larmor/*.h | grep -c '^LARMOR_API')
-"$cc" -std=gnu11 -w -I"$root/include" "$work/nulls.c" "$library" -Wl,-rpath,"$(dirname "$library")" -o "$work/nulls"
+# shellcheck disable=SC2086 # words are meant
+"$cc" -std=gnu11 -w $flags -I"$root/include" "$work/nulls.c" "$library" -Wl,-rpath,"$(dirname "$library")" -o "$work/nulls"
 died=$("$work/nulls") || { echo "die of NULL:" $died; exit 1; } # $died unquoted: names on one line
 [ "$calls" -ge "$declared" ] || { echo "$calls calls of $declared functions"; exit 1; }
 echo "nulls: $calls calls of $declared functions, all come back"

@@ -240,7 +240,7 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
 {
     (void)state;
     const int64_t v[3] = {(INT64_C(1) << 53) + 1, -7, INT64_MIN};
-    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide;
+    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide, *none;
     assert_ok(larmor_copy(x, y));
     assert_values(y, v, sizeof v);
     assert_ok(larmor_fill(y, -3));
@@ -249,9 +249,9 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
     assert_refused(larmor_fill(y, 1e19), LARMOR_ERR_ARG, "no whole number of 64 bits");
     assert_ok(larmor_array_convert(y, LARMOR_F64, &wide));
     assert_values(wide, (double[]){-3, -3, -3}, 24);
-    assert_refused(larmor_array_convert(wide, LARMOR_I64, &x), LARMOR_ERR_ARG, "f64 [3]");
+    assert_refused(larmor_array_convert(wide, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
     assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
-    larmor_array_free(wide), larmor_array_free(y);
+    larmor_array_free(wide), larmor_array_free(y), larmor_array_free(x);
 }
 
 /* ---- memory of the caller's ---- */
