@@ -23,7 +23,7 @@ static void keep_one_line(void)
 
 static int print_message(const char *format, va_list arguments)
 {
-    const int used = vsnprintf(message, sizeof message, format, arguments);
+    const int used = vsnprintf(message, sizeof message, format ? format : "", arguments);
     if (used < 0) message[0] = 0;
     keep_one_line();
     return used < 0 ? 0 : used;
