@@ -13,7 +13,6 @@
 #include "pipeline/weight.h"
 
 #define ENOUGH 0.1  /* error of a solution relative to the noise in it */
-#define OF_EXPECTED 0.7 /* of the weight expected from the noise: cg's least */
 #define STRICT 0.02 /* without a preconditioner, where what M hardly sees comes last */
 
 enum {
@@ -88,11 +87,6 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
-        if (!r) { /* samples held out of far gaps are missed at any weight, and do not tell of the noise */
-            double expected;
-            LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, NULL, &expected));
-            result->weight = fmax(result->weight, OF_EXPECTED * expected);
-        }
     } else if (by_noise(job, result)) {
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;

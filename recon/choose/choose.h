@@ -27,17 +27,18 @@ typedef struct lmr_trial {
     const larmor_array *b;
     const larmor_held_out *held;
     const larmor_circulant *c;
-    larmor_array *x;              /* the solution from the samples that are kept */
-    larmor_array *rhs;            /* A^H b of them */
+    larmor_array *x;               /* the solution from the samples that are kept */
+    larmor_array *rhs;             /* A^H b of them */
     larmor_array *image, *factors; /* like x */
-    larmor_array *residual;       /* like b */
-    double square;                /* |b|^2 */
-    int there;                    /* 1: x is near enough to the solution */
-    double least;                 /* the smallest weight */
-    double expected;              /* the weight that the noise alone would ask for; 0 where there is none */
-    double deviation;             /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
-    double size;                  /* the norm of an image, about */
-    double noise;                 /* the norm of the noise in an image, about; 0 where it is not known */
+    larmor_array *residual;        /* like b */
+    double square;                 /* |b|^2 */
+    int there;                     /* 1: x is near enough to the solution */
+    double least;                  /* the smallest weight */
+    double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
+    double held_noise; /* the part of the noise in the misfit of the samples held out; 0 where not known */
+    double deviation;  /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
+    double size;       /* the norm of an image, about */
+    double noise;      /* the norm of the noise in an image, about; 0 where it is not known */
     lmr_curve curve;
     larmor_monitor monitor;
     void *user;

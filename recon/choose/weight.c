@@ -6,14 +6,22 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define FLOOR 0.03        /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
-#define LEAST 1e-4        /* the smallest weight, relative to the mean eigenvalue of A^H A */
-#define BELOW 0.2         /* times the weight that is expected from the noise, where the search begins */
-#define STEP 3.           /* from one weight to the next */
-#define TRIAL_ENOUGH 0.02 /* error of the solutions that are compared, relative to the noise in an image */
+#define FLOOR 0.03 /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
+#define LEAST 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
+#define OF_EXPECTED                                                                                                  \
+    0.8          /* of the weight expected from the noise: the least, as samples in far gaps do not tell of noise */
+#define ABOVE 4. /* times the weight that is expected from the noise, where the search begins */
+#define NEARLY 1e-6      /* relative: equal but for rounding */
+#define UNKNOWN 1e-2     /* and where none is expected, relative to the mean eigenvalue */
+#define STEP 3.          /* from one weight to the next */
+#define FARTHEST 9.      /* and while the misfit falls */
+#define APART 4.         /* neighbours of the best are no farther from it */
+#define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing.md */
+#define FLAT 5.          /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
+#define TRIAL_ENOUGH 0.02   /* error of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_RELATIVE 2e-4 /* and relative to the image, at least */
 
-enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, MOST_TRIED = 14, RISEN = 2 };
+enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
 
 /* ---- one trial ---- */
 
@@ -86,11 +94,21 @@ done:
     return st;
 }
 
+/* The image, nearly: a few steps, as M alone makes images of densely sampled centres several times too bright. */
+static larmor_status rough_image(lmr_trial *t, larmor_op *M, double floor)
+{
+    const larmor_solve_opts o = {.max_iter = ROUGH_ITERS, .tol = 1e-3, .lambda = floor, .precondition = M};
+    LMR_TRY(lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, NULL));
+    LMR_TRY(larmor_nrm2(t->x, &t->size));
+    return larmor_zero(t->x);
+}
+
 /* The noise's power over the image's is the best weight where the image's spectrum is flat. */
 static larmor_status expect(lmr_trial *t)
 {
     const larmor_array *e = t->held->noise;
     const int series = t->c->eigenvalues->shape.ndim < t->x->shape.ndim;
+    const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     double size = 0;
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
@@ -98,15 +116,18 @@ static larmor_status expect(lmr_trial *t)
     const double power = size > 0 ? size * size / (double)larmor_array_count(e) : 0;
     if (size > 0) LMR_TRY(find_deviation(t, power));
     if (series) return LARMOR_OK; /* more is not needed */
-    LMR_TRY(lmr_circulant_inverse(t->c, 0, NULL, 0, FLOOR, &M));
-    LMR_OR(done, larmor_op_forward(M, t->rhs, t->image));
-    LMR_OR(done, larmor_nrm2(t->image, &t->size));
+    LMR_TRY(larmor_circulant_inverse(t->c, floor, NULL, 0, &M));
+    LMR_OR(done, rough_image(t, M, floor));
     if (!(size > 0)) goto done;
+    LMR_OR(done, larmor_axpby(1, e, 0, t->residual));
+    LMR_OR(done, larmor_mul(t->held->factors, 0, t->residual));
+    LMR_OR(done, larmor_nrm2(t->residual, &size));
+    t->held_noise = size * size;
     LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
     LMR_OR(done, larmor_op_forward(M, t->factors, t->image));
     LMR_OR(done, larmor_nrm2(t->image, &t->noise));
     const double image = fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / t->c->seen;
-    t->expected = image > 0 ? power / image : 0;
+    t->expected = image > 0 ? FLAT * power / image : 0;
 done:
     larmor_op_free(M);
     return st;
@@ -151,23 +172,59 @@ static larmor_status try_weight(lmr_trial *t, double weight)
     return t->there ? lmr_trial_judge(t, weight) : LARMOR_OK;
 }
 
-/* Up from below what the noise asks for until the misfit has risen; down from there where the first is the best. From
- * the solution at a smaller weight a few steps lead to that at a larger one; the other way takes many. */
+static int best_is_largest(const lmr_trial *t)
+{
+    return lmr_curve_index(&t->curve) == t->curve.count - 1;
+}
+
+/* Halfway to a neighbour of the best that is far from it; 0 if both are near. */
+static double between(const lmr_curve *c)
+{
+    const int i = lmr_curve_index(c);
+    const double apart = log(APART);
+    if (i + 1 < c->count && c->at[i + 1] - c->at[i] > apart) return exp(0.5 * (c->at[i] + c->at[i + 1]));
+    if (i > 0 && c->at[i] - c->at[i - 1] > apart) return exp(0.5 * (c->at[i] + c->at[i - 1]));
+    return 0;
+}
+
+/* The smallest weight that is tried. There is no more noise than the samples held out differ from the best image. */
+static double least_weight(const lmr_trial *t)
+{
+    const double misfit = t->curve.count > 0 ? t->curve.value[lmr_curve_index(&t->curve)] : INFINITY;
+    const double excess = misfit < t->held_noise ? misfit / t->held_noise : 1;
+    return fmax(OF_EXPECTED * excess * t->expected, t->least);
+}
+
+/* Down from the first weight until the misfit rises, or to the least weight. */
+static larmor_status descend(lmr_trial *t, double first, int *at_least)
+{
+    *at_least = 0;
+    for (double weight = first; lmr_curve_index(&t->curve) == 0 && t->choice.tried < MOST_TRIED;) {
+        const double least = least_weight(t);
+        *at_least = weight <= least * (1 + NEARLY);
+        if (*at_least) break;
+        weight = fmax(weight / STEP, least);
+        LMR_TRY(try_weight(t, weight));
+        if (!t->there) break;
+    }
+    return LARMOR_OK;
+}
+
+/* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
 static larmor_status choose(lmr_trial *t)
 {
-    const double first = fmax(BELOW * t->expected, t->least);
-    double weight;
-    for (weight = first; t->curve.count - 1 - lmr_curve_index(&t->curve) < RISEN; weight *= STEP) {
-        if (t->choice.tried == MOST_TRIED) break;
+    const double first = fmax(t->expected > 0 ? ABOVE * t->expected : UNKNOWN / LEAST * t->least, t->least);
+    double weight = first, step = STEP;
+    int at_least;
+    LMR_TRY(try_weight(t, first));
+    while (best_is_largest(t) && t->choice.tried < MOST_TRIED) {
+        weight *= step;
         LMR_TRY(try_weight(t, weight));
+        step = fmin(step * STEP, FARTHEST);
     }
-    LMR_TRY(larmor_zero(t->x));
-    for (weight = first / STEP; weight >= t->least && t->choice.tried < MOST_TRIED; weight /= STEP) {
-        if (lmr_curve_index(&t->curve) > 0 || t->curve.at[0] > log(STEP * weight) + 1e-9)
-            break; /* found, or not solved */
-        LMR_TRY(try_weight(t, weight));
-    }
-    t->choice.weight = exp(lmr_curve_lowest(&t->curve));
+    LMR_TRY(descend(t, first, &at_least));
+    while ((weight = between(&t->curve)) > 0 && t->choice.tried < MOST_TRIED) LMR_TRY(try_weight(t, weight));
+    t->choice.weight = (at_least ? 1 : ABOVE_LOWEST) * exp(lmr_curve_lowest(&t->curve));
     return LARMOR_OK;
 }
 
