@@ -104,7 +104,9 @@ static larmor_status make(const char *call, larmor_device *dev, larmor_dtype dty
         return LMR_FAIL(LARMOR_ERR_SHAPE, "array: %s is not a possible shape", lmr_describe_as(dev, dtype, shape).s);
     larmor_array *x = calloc(1, sizeof *x);
     if (!x) return LMR_NO_MEMORY();
-    x->dev = lmr_device_ref(dev), x->dtype = dtype, x->shape = shape;
+    x->dev = lmr_device_ref(dev);
+    x->dtype = dtype;
+    x->shape = shape;
     atomic_init(&x->refs, 1);
     *out = x;
     return LARMOR_OK;
@@ -128,7 +130,8 @@ larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor
 
 static void leave(void *data, void *user)
 {
-    (void)data, (void)user;
+    (void)data;
+    (void)user;
 }
 
 larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
@@ -146,8 +149,11 @@ larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_s
         st = dev->be->reach(dev->ctx, data);
     if (st)
         discard(out);
-    else
-        (*out)->data = data, (*out)->release = release ? release : leave, (*out)->user = user;
+    else {
+        (*out)->data = data;
+        (*out)->release = release ? release : leave;
+        (*out)->user = user;
+    }
     return st;
 }
 
@@ -182,7 +188,9 @@ static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t
 {
     larmor_array *view = calloc(1, sizeof *view);
     if (!view) return LMR_NO_MEMORY();
-    view->dev = lmr_device_ref(x->dev), view->dtype = x->dtype, view->shape = shape;
+    view->dev = lmr_device_ref(x->dev);
+    view->dtype = x->dtype;
+    view->shape = shape;
     view->data = (char *)x->data + offset;
     view->owner = share(x->owner ? x->owner : x);
     atomic_init(&view->refs, 1);
@@ -206,7 +214,8 @@ static larmor_status expect_range(const larmor_array *x, int64_t first, int64_t 
         return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
                         (long long)count, (long long)first, lmr_describe(x).s);
     const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
-    *shape = x->shape, shape->dim[last] = count;
+    *shape = x->shape;
+    shape->dim[last] = count;
     *offset = (size_t)(first * step) * larmor_dtype_size(x->dtype);
     return LARMOR_OK;
 }
@@ -305,7 +314,10 @@ static larmor_status read_all(const larmor_array *x, void **host)
     *host = malloc(bytes ? bytes : 1);
     if (!*host) return LMR_NO_MEMORY();
     const larmor_status st = larmor_array_read(x, *host, bytes);
-    if (st) free(*host), *host = NULL;
+    if (st) {
+        free(*host);
+        *host = NULL;
+    }
     return st;
 }
 
@@ -315,7 +327,10 @@ static larmor_status write_all(larmor_device *target, larmor_dtype dtype, larmor
 {
     LMR_TRY(larmor_array_create(target, dtype, shape, out));
     const larmor_status st = larmor_array_write(*out, host, larmor_array_bytes(*out));
-    if (st) larmor_array_free(*out), *out = NULL;
+    if (st) {
+        larmor_array_free(*out);
+        *out = NULL;
+    }
     return st;
 }
 
@@ -371,7 +386,10 @@ larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, la
     LMR_TRY(larmor_array_create(x->dev, dtype, x->shape, out));
     const larmor_status st =
         x->dev->be->convert(x->dev->ctx, larmor_array_count(x), x->dtype, x->data, dtype, (*out)->data);
-    if (st) larmor_array_free(*out), *out = NULL;
+    if (st) {
+        larmor_array_free(*out);
+        *out = NULL;
+    }
     return st;
 }
 

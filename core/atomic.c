@@ -208,7 +208,8 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
     *result = NULL;
     larmor_output *out = calloc(1, sizeof *out);
     if (!out) return LMR_NO_MEMORY();
-    out->folder = -1, out->force = force;
+    out->folder = -1;
+    out->force = force;
     for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
     larmor_status st;
     out->path = strdup(path);
@@ -262,7 +263,8 @@ larmor_status lmr_output_put(larmor_output *out, int part, const void *data, siz
         const ssize_t done = write(out->part[part].fd, from, bytes);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return cannot(out, "write", errno);
-        from += done, bytes -= (size_t)done;
+        from += done;
+        bytes -= (size_t)done;
     }
     return LARMOR_OK;
 }

@@ -58,7 +58,8 @@ static void add_own_folders(folders *f)
 static void list_folders(folders *f)
 {
     const char *asked = secure_getenv("LARMOR_PLUGIN_DIR"); /* NULL in a program with more rights than its user */
-    f->count = 0, f->ignored = NULL;
+    f->count = 0;
+    f->ignored = NULL;
     if (asked && *asked) add_folder(f, asked, "");
     if (asked && *asked && asked[0] != '/') f->ignored = asked;
     add_own_folders(f);

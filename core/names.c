@@ -8,12 +8,10 @@ lmr_names lmr_list_names(lmr_name_at at)
 {
     lmr_names list = {""};
     size_t used = 0;
-    for (int i = 0; at(i) && used < sizeof list.s; i++)
-        used += (size_t)snprintf(list.s + used, sizeof list.s - used, "%s%s",
-                                 !i          ? ""
-                                 : at(i + 1) ? ", "
-                                             : " or ",
-                                 at(i));
+    for (int i = 0; at(i) && used < sizeof list.s; i++) {
+        const char *next = at(i + 1) ? ", " : " or ";
+        used += (size_t)snprintf(list.s + used, sizeof list.s - used, "%s%s", i ? next : "", at(i));
+    }
     return list;
 }
 

@@ -32,7 +32,12 @@ larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, v
                         lmr_describe_as(dev, dtype, in).s, lmr_describe_as(dev, dtype, out).s);
     larmor_op *A = calloc(1, sizeof *A);
     if (!A) return LMR_NO_MEMORY();
-    A->impl = *impl, A->self = self, A->dev = lmr_device_ref(dev), A->dtype = dtype, A->in = in, A->out = out;
+    A->impl = *impl;
+    A->self = self;
+    A->dev = lmr_device_ref(dev);
+    A->dtype = dtype;
+    A->in = in;
+    A->out = out;
     if (!A->impl.name) A->impl.name = "operator";
     atomic_init(&A->refs, 1);
     *op = A;
@@ -140,7 +145,8 @@ static void free_parts(void *self)
     parts *p = self;
     if (!p) return;
     for (int i = 0; p->op && i < p->count; i++) larmor_op_free(p->op[i]);
-    larmor_array_free(p->work), larmor_array_free(p->second);
+    larmor_array_free(p->work);
+    larmor_array_free(p->second);
     free(p->op);
     free(p);
 }
@@ -416,6 +422,9 @@ larmor_status larmor_op_adjoint_error(larmor_op *A, uint64_t seed, double *error
     const double scale = size_Ax * size_y > size_x * size_Ahy ? size_Ax * size_y : size_x * size_Ahy;
     *error = scale > 0 ? hypot(left[0] - right[0], left[1] - right[1]) / scale : 0;
 done:
-    larmor_array_free(Ahy), larmor_array_free(Ax), larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(Ahy);
+    larmor_array_free(Ax);
+    larmor_array_free(y);
+    larmor_array_free(x);
     return st;
 }

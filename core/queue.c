@@ -115,7 +115,8 @@ larmor_status larmor_graph_end(larmor_device *dev, larmor_graph **out)
         free(graph);
         return st ? st : LMR_NO_MEMORY();
     }
-    graph->dev = lmr_device_ref(dev), graph->recorded = recorded;
+    graph->dev = lmr_device_ref(dev);
+    graph->recorded = recorded;
     *out = graph;
     return LARMOR_OK;
 }

@@ -102,9 +102,12 @@ larmor_status larmor_nufft_least_tol(const larmor_device *dev, const larmor_nuff
     any.tol = 0;
     LMR_TRY(lmr_nufft_fill_options(dev, &any, &filled));
     const lmr_nufft_request r = lmr_nufft_request_of(&filled, filled.type == 3 ? usual_count : 0, NULL);
-    LMR_TRY(filled.type == 3     ? lmr_type3_least(&r, usual_product, usual_count, &least)
-            : filled.spread_only ? lmr_nufft_least_spreading(&r, &least)
-                                 : lmr_nufft_least(&r, filled.modes, &least));
+    if (filled.type == 3)
+        LMR_TRY(lmr_type3_least(&r, usual_product, usual_count, &least));
+    else if (filled.spread_only)
+        LMR_TRY(lmr_nufft_least_spreading(&r, &least));
+    else
+        LMR_TRY(lmr_nufft_least(&r, filled.modes, &least));
     if (!(least < 1)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: these options keep no tolerance below 1");
     *tol = least;
     return LARMOR_OK;
@@ -130,7 +133,9 @@ larmor_nufft_info larmor_nufft_describe(const larmor_nufft *handle)
 static void keep_plan(larmor_nufft *handle, lmr_nufft_plan *plan, double chosen_for)
 {
     if (plan != handle->plan) lmr_nufft_plan_free(handle->plan);
-    handle->plan = plan, handle->choice = plan->choice, handle->chosen_for = chosen_for;
+    handle->plan = plan;
+    handle->choice = plan->choice;
+    handle->chosen_for = chosen_for;
     handle->info = lmr_nufft_plan_describe(plan);
 }
 
@@ -142,7 +147,9 @@ static larmor_status tune(larmor_nufft *handle, const larmor_array *points, int6
     lmr_tuned best;
     LMR_TRY(lmr_tune(&handle->on, &handle->opts, &request, points, m, &best));
     keep_plan(handle, best.plan, handle->chosen_for);
-    handle->info.source = best.source, handle->info.seconds = best.seconds, handle->info.tried = best.tried;
+    handle->info.source = best.source;
+    handle->info.seconds = best.seconds;
+    handle->info.tried = best.tried;
     return LARMOR_OK;
 }
 
@@ -158,13 +165,15 @@ static larmor_status estimate(const larmor_nufft *handle, double m, int lattice,
                               double *chosen_for)
 {
     const int suits = lattice <= handle->lattice;
-    *choice = handle->choice, *chosen_for = handle->chosen_for;
+    *choice = handle->choice;
+    *chosen_for = handle->chosen_for;
     if (handle->opts.spread_only || (suits && (m == handle->chosen_for || handle->opts.upsample > 0)))
         return LARMOR_OK;
     lmr_nufft_choice best;
     LMR_TRY(choose(handle, m, lattice, &best));
     if (handle->plan && suits && predict(handle, m, choice) < 1.1 * predict(handle, m, &best)) return LARMOR_OK;
-    *choice = best, *chosen_for = m;
+    *choice = best;
+    *chosen_for = m;
     return LARMOR_OK;
 }
 
@@ -210,8 +219,11 @@ static larmor_status set_type3(larmor_nufft *handle, const larmor_array *points,
     LMR_TRY(lmr_type3_measure(&handle->on, &handle->opts, points, targets, &job));
     LMR_TRY(make_type3(handle, &job, &best));
     lmr_type3_free(handle->type3);
-    handle->type3 = best.type3, handle->info = lmr_type3_describe(best.type3);
-    handle->info.source = best.source, handle->info.seconds = best.seconds, handle->info.tried = best.tried;
+    handle->type3 = best.type3;
+    handle->info = lmr_type3_describe(best.type3);
+    handle->info.source = best.source;
+    handle->info.seconds = best.seconds;
+    handle->info.tried = best.tried;
     return LARMOR_OK;
 }
 
@@ -261,7 +273,8 @@ static larmor_status most_bytes(const lmr_nufft_device *on, const larmor_nufft_o
     *most = 0;
     for (int i = 0; i < 6; i++) {
         lmr_nufft_choice choice;
-        r->types = i / 2, r->lattice = i % 2;
+        r->types = i / 2;
+        r->lattice = i % 2;
         LMR_TRY(opts->spread_only ? lmr_nufft_choose_spreading(r, opts->modes, &choice)
                                   : lmr_nufft_choose(r, opts->modes, &choice));
         LMR_TRY(lmr_nufft_plan_bytes(on, opts, &choice, &way, r->points, &bytes));

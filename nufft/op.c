@@ -29,7 +29,8 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o;
     LMR_TRY(lmr_nufft_read_options(opts, &o));
-    o.type = 2, o.both_directions = 1;
+    o.type = 2;
+    o.both_directions = 1;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
     const larmor_shape points = larmor_array_shape(traj);
@@ -41,7 +42,10 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
     larmor_status st;
     LMR_OR(fail, larmor_nufft_set_points(plan, traj, NULL));
     larmor_shape in = larmor_shape_of(o.ndim, o.modes), out = larmor_shape_of(points.ndim - 1, points.dim + 1);
-    if (o.batch) in = larmor_shape_append(in, o.batch), out = larmor_shape_append(out, o.batch);
+    if (o.batch) {
+        in = larmor_shape_append(in, o.batch);
+        out = larmor_shape_append(out, o.batch);
+    }
     LMR_OR(fail, larmor_op_create(dev, &impl, plan, o.dtype, in, out, A));
     return LARMOR_OK;
 fail:

@@ -46,7 +46,10 @@ larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nuff
                               .method = way->method,
                               .tiles = way->tiles,
                               .fft_order = o->mode_order == LARMOR_MODES_FFT};
-    for (int d = 0; d < 3; d++) g->cells[d] = choice->cells[d], g->modes[d] = d < o->ndim ? o->modes[d] : 1;
+    for (int d = 0; d < 3; d++) {
+        g->cells[d] = choice->cells[d];
+        g->modes[d] = d < o->ndim ? o->modes[d] : 1;
+    }
     if (!product(g->cells, &cells) || !product(g->modes, &modes) || !lmr_mul(cells, size, &grid) ||
         !lmr_mul(modes, o->batch, &bytes) || !lmr_mul(bytes, size, &bytes))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld x %lld x %lld modes are too many",
@@ -80,7 +83,10 @@ larmor_status lmr_nufft_plan_bytes(const lmr_nufft_device *on, const larmor_nuff
         return LARMOR_OK;
     }
     const lmr_fft *fft = on->dev->be->fft[on->precision];
-    for (int d = 0; d < g.ndim; d++) grids *= (double)g.cells[d], factors += (double)g.modes[d];
+    for (int d = 0; d < g.ndim; d++) {
+        grids *= (double)g.cells[d];
+        factors += (double)g.modes[d];
+    }
     *bytes += grids * (double)g.batch + factors * real + fft->bytes(on->ctx, g.ndim, g.cells, g.batch) +
               (o->batch % g.batch ? fft->bytes(on->ctx, g.ndim, g.cells, o->batch % g.batch) : 0);
     return LARMOR_OK;
@@ -184,7 +190,11 @@ larmor_status lmr_nufft_plan_make(const lmr_nufft_device *on, const larmor_nufft
     *out = NULL;
     lmr_nufft_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return LMR_NO_MEMORY();
-    plan->on = on, plan->opts = *filled, plan->choice = *choice, plan->way = *way, plan->points = -1;
+    plan->on = on;
+    plan->opts = *filled;
+    plan->choice = *choice;
+    plan->way = *way;
+    plan->points = -1;
     larmor_status st = lmr_nufft_plan_sizes(on, filled, choice, way, &plan->geometry);
     plan->mode_count = plan->geometry.modes[0] * plan->geometry.modes[1] * plan->geometry.modes[2];
     if (!st) st = allocate(plan);
@@ -259,7 +269,9 @@ larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array
     }
     lmr_precompute_free(on, plan->precompute);
     on->kernels->release(on->ctx, plan->sorted);
-    plan->sorted = sorted, plan->points = m, plan->precompute = precompute;
+    plan->sorted = sorted;
+    plan->points = m;
+    plan->precompute = precompute;
     return LARMOR_OK;
 }
 
@@ -339,7 +351,8 @@ larmor_nufft_info lmr_nufft_plan_describe(const lmr_nufft_plan *plan)
         lmr_nufft_plan_outline(plan->on, &plan->opts, &plan->choice, &plan->way, &plan->geometry);
     lmr_nufft_method spread, interp;
     plan->on->kernels->methods(plan->sorted, &spread, &interp);
-    info.spread_method = (larmor_nufft_method)spread, info.interp_method = (larmor_nufft_method)interp;
+    info.spread_method = (larmor_nufft_method)spread;
+    info.interp_method = (larmor_nufft_method)interp;
     info.precompute_bytes = plan->precompute ? plan->precompute->bytes : 0;
     return info;
 }

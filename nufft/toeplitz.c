@@ -39,7 +39,8 @@ static larmor_status choose_psf(design *d)
     for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
     for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
         const lmr_nufft_request request = {.ndim = p->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
-        p->tol = request.tol, p->upsample = request.upsample;
+        p->tol = request.tol;
+        p->upsample = request.upsample;
         st = lmr_nufft_choose(&request, p->modes, &choice);
     }
     return st;
@@ -61,7 +62,8 @@ static larmor_status make_design(const larmor_nufft_opts *opts, design *d)
     if (o->batch < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: batch: got %lld, expected >= 0", (long long)o->batch);
     o->dtype = lmr_precision(o->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
-    d->wrap.ndim = o->ndim, d->wrap.batch = 1;
+    d->wrap.ndim = o->ndim;
+    d->wrap.batch = 1;
     for (int i = 0; i < 3; i++) {
         const int64_t modes = i < o->ndim ? o->modes[i] : 1;
         if (modes < 1 || modes > INT64_C(1) << 30)
@@ -114,7 +116,9 @@ static larmor_status make_lags(const design *d, const larmor_array *traj, const 
     LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), lags));
     LMR_OR(done, larmor_nufft_execute(plan, values, *lags));
 done:
-    larmor_array_free(values), larmor_array_free(points), larmor_array_free(room);
+    larmor_array_free(values);
+    larmor_array_free(points);
+    larmor_array_free(room);
     larmor_nufft_free(plan);
     return st;
 }
@@ -143,7 +147,8 @@ static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_
     LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
 done:
     fft->destroy(dev->ctx, plan);
-    larmor_array_free(grid), larmor_array_free(ones);
+    larmor_array_free(grid);
+    larmor_array_free(ones);
     return st;
 }
 
@@ -192,7 +197,8 @@ larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *op
     LMR_TRY(expect_inputs(&d, traj, weights));
     toeplitz *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
-    t->dev = lmr_device_ref(dev), t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
+    t->dev = lmr_device_ref(dev);
+    t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
     larmor_status st;
     LMR_OR(done, make_lags(&d, traj, weights, &lags));
     LMR_OR(done, transform_lags(&d, lags, &cells));
@@ -203,7 +209,8 @@ larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *op
     if (d.opts.batch) shape = larmor_shape_append(shape, d.opts.batch);
     LMR_OR(done, larmor_op_create(dev, &impl, t, d.opts.dtype, shape, shape, N));
 done:
-    larmor_array_free(cells), larmor_array_free(lags);
+    larmor_array_free(cells);
+    larmor_array_free(lags);
     if (st) destroy(t);
     return st;
 }

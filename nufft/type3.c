@@ -83,7 +83,10 @@ static larmor_status check_room(const lmr_type3_job *j, const lmr_type3_choice *
     int64_t available, total;
     const double *product = j->product;
     double outer = (double)larmor_dtype_size(j->opts->dtype), inner = outer;
-    for (int d = 0; d < 3; d++) outer *= (double)choice->outer.cells[d], inner *= (double)choice->inner.cells[d];
+    for (int d = 0; d < 3; d++) {
+        outer *= (double)choice->outer.cells[d];
+        inner *= (double)choice->inner.cells[d];
+    }
     LMR_TRY(j->on->dev->be->memory(j->on->ctx, &available, &total));
     const double needed = outer + inner;
     if (available <= 0 || needed <= (double)available) return LARMOR_OK;
@@ -102,7 +105,10 @@ static larmor_status check_room(const lmr_type3_job *j, const lmr_type3_choice *
 static larmor_nufft_opts inner_options(const larmor_nufft_opts *opts, const lmr_type3_choice *choice)
 {
     larmor_nufft_opts o = *opts;
-    o.type = 2, o.mode_order = LARMOR_MODES_FFT, o.tol = choice->inner_tol, o.effort = LARMOR_PLAN_ESTIMATE;
+    o.type = 2;
+    o.mode_order = LARMOR_MODES_FFT;
+    o.tol = choice->inner_tol;
+    o.effort = LARMOR_PLAN_ESTIMATE;
     o.both_directions = 1; /* as the choice of both grids has it */
     for (int d = 0; d < 3; d++) o.modes[d] = choice->outer.cells[d];
     return o;
@@ -166,7 +172,9 @@ static larmor_status make_waves(const lmr_type3_job *j, const double spacing[3],
     for (int k = 0; k < after.terms; k++) after.series[k] = -after.series[k];
     for (int d = 0; d < ndim; d++) {
         before.by[d] = sign * to->middle[d];
-        after.from[d] = to->middle[d], after.by[d] = sign * at->middle[d], after.scale[d] = spacing[d] / highest;
+        after.from[d] = to->middle[d];
+        after.by[d] = sign * at->middle[d];
+        after.scale[d] = spacing[d] / highest;
     }
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->points * size, &t->before));
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->targets * size, &t->after));
@@ -197,11 +205,18 @@ static void describe(const lmr_type3_choice *choice, lmr_type3 *t)
     const larmor_nufft_info inner = lmr_nufft_plan_describe(t->inner);
     lmr_nufft_method ignored, spread;
     t->on->kernels->methods(t->sorted, &spread, &ignored);
-    info->width = choice->outer.window.width, info->error = choice->error, info->upsample = INFINITY;
+    info->width = choice->outer.window.width;
+    info->error = choice->error;
+    info->upsample = INFINITY;
     for (int d = 0; d < t->opts.ndim; d++) info->upsample = fmin(info->upsample, choice->upsample[d]);
-    for (int d = 0; d < 3; d++) info->grid[d] = choice->outer.cells[d], info->inner_grid[d] = inner.grid[d];
-    info->inner_width = inner.width, info->together = inner.together;
-    info->spread_method = (larmor_nufft_method)spread, info->interp_method = inner.interp_method;
+    for (int d = 0; d < 3; d++) {
+        info->grid[d] = choice->outer.cells[d];
+        info->inner_grid[d] = inner.grid[d];
+    }
+    info->inner_width = inner.width;
+    info->together = inner.together;
+    info->spread_method = (larmor_nufft_method)spread;
+    info->interp_method = inner.interp_method;
 }
 
 static larmor_status build(const lmr_type3_job *j, const lmr_type3_choice *choice, lmr_type3 *t)
@@ -212,7 +227,8 @@ static larmor_status build(const lmr_type3_job *j, const lmr_type3_choice *choic
         t->geometry.cells[d] = t->geometry.modes[d] = choice->outer.cells[d];
         if (d >= t->opts.ndim) continue;
         spacing[d] = 0.5 / (choice->upsample[d] * j->to.half[d]);
-        to_cells[d] = 1 / spacing[d], to_cycles[d] = spacing[d] * (double)choice->outer.cells[d];
+        to_cells[d] = 1 / spacing[d];
+        to_cycles[d] = spacing[d] * (double)choice->outer.cells[d];
     }
     LMR_TRY(lmr_nufft_plan_upload_window(t->on, &choice->outer, &t->geometry, &t->window));
     LMR_TRY(make_inner(choice, t));
@@ -229,7 +245,10 @@ larmor_status lmr_type3_make(const lmr_type3_job *j, const lmr_type3_choice *cho
     *out = NULL;
     lmr_type3 *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
-    t->on = j->on, t->opts = *j->opts, t->points = j->m, t->targets = j->n;
+    t->on = j->on;
+    t->opts = *j->opts;
+    t->points = j->m;
+    t->targets = j->n;
     t->geometry = (lmr_nufft_geometry){.ndim = t->opts.ndim, .method = way.method, .tiles = way.tiles};
     t->info = (larmor_nufft_info){.threads = t->on->threads, .tiles = way.tiles + 1, .precompute = way.precompute};
     const larmor_status st = choice ? build(j, choice, t) : LARMOR_OK;
@@ -268,7 +287,10 @@ larmor_status lmr_type3_bytes(const lmr_nufft_device *on, const larmor_nufft_opt
     LMR_TRY(lmr_nufft_plan_bytes(on, &o, &choice->inner, &way, points, &inner));
     LMR_TRY(lmr_nufft_plan_sizes(on, &o, &choice->inner, &way, &outer)); /* its batch is that of both grids */
     outer.width = choice->outer.window.width;
-    for (int d = 0; d < 3; d++) outer.cells[d] = choice->outer.cells[d], grid *= (double)outer.cells[d];
+    for (int d = 0; d < 3; d++) {
+        outer.cells[d] = choice->outer.cells[d];
+        grid *= (double)outer.cells[d];
+    }
     *bytes = inner + (double)outer.batch * grid + on->kernels->points_bytes(on->ctx, &outer, points) +
              points * (8.0 * o.ndim + size * (1 + (double)outer.batch));
     return LARMOR_OK;

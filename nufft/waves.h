@@ -18,7 +18,8 @@ LMR_WAVES_FUNCTION double lmr_waves_series(const lmr_nufft_waves *w, double y)
     double b1 = 0, b2 = 0;
     for (int k = w->terms - 1; k > 0; k--) {
         const double b = 2 * y * b1 - b2 + w->series[k];
-        b2 = b1, b1 = b;
+        b2 = b1;
+        b1 = b;
     }
     return w->series[0] + y * b1 - b2;
 }

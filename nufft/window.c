@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "core/clamp.h"
+
 static const double pi = 3.14159265358979323846;
 static const long double pi_l = 3.14159265358979323846264338327950288L;
 
@@ -62,7 +64,7 @@ static long double series(const lmr_window *window, long double x)
 static int most_terms(double c)
 {
     const int terms = 14 + (int)(0.6 * c);
-    return terms < 2 ? 2 : terms > LMR_WINDOW_TERMS ? LMR_WINDOW_TERMS : terms;
+    return (int)lmr_clamp(terms, 2, LMR_WINDOW_TERMS);
 }
 
 void lmr_window_make(int width, double bandlimit, lmr_window *window)
@@ -157,7 +159,8 @@ static void sample_aliases(int terms, sampling *s)
                 const int a = (2 * i + side) * NEAR + m - 1, flip = s->width * m % 2 ? -1 : 1;
                 f[a] = pi * s->width * m + (side ? -1 : 1) * s->f[i];
                 before[a] = flip * (side ? -1 : 1) * sine / f[a];
-                now[a] = (before[a] - flip * cosine) / f[a], f[a] = 1 / f[a];
+                now[a] = (before[a] - flip * cosine) / f[a];
+                f[a] = 1 / f[a];
                 s->bessel[0][a] = before[a];
             }
     }
@@ -174,9 +177,11 @@ static void sample(int width, int terms, int64_t modes, int64_t cells, sampling 
     int64_t common = modes;
     for (int64_t rest = cells; rest;) {
         const int64_t next = common % rest;
-        common = rest, rest = next;
+        common = rest;
+        rest = next;
     }
-    s->width = width, s->period = modes / common;
+    s->width = width;
+    s->period = modes / common;
     sample_modes(modes, cells, s);
     sample_aliases(terms, s);
 }
@@ -216,7 +221,8 @@ static void wanted_modes(const lmr_window *window, const sampling *s, double *tr
     double x[SAMPLES], before[SAMPLES], now[SAMPLES];
     for (int i = 0; i < s->samples; i++) {
         x[i] = now[i] = s->f[i] / window->bandlimit;
-        before[i] = 1, transform[i] = (double)window->legendre[0];
+        before[i] = 1;
+        transform[i] = (double)window->legendre[0];
     }
     for (int j = 1; j < window->terms; j++) {
         const double c = (double)window->legendre[j], odd = (double)window->ratio[2 * j - 1],
@@ -243,12 +249,15 @@ static lmr_window_error predict(const lmr_window *window, const sampling *s)
         double lattice, own;
         const double sum = sum_aliases(near + 2 * NEAR * i, s->period, &lattice, &own);
         const double relative = 1 / (wanted[i] * wanted[i]), leaked = relative * (far + sum);
-        e.alias2 += s->share[i] * leaked, e.alias4 += s->share[i] * leaked * leaked;
+        e.alias2 += s->share[i] * leaked;
+        e.alias4 += s->share[i] * leaked * leaked;
         e.gain2 += s->share[i] * window->energy * relative;
         /* a point of a lattice may lie just where the window begins: only one of its two jumps is in the sum then */
         const double begun = jump * jump * sin(s->f[i]) * sin(s->f[i]) / (double)s->period;
-        e.lattice2 += s->share[i] * relative * (far + lattice + begun), e.own += s->share[i] * own / wanted[i];
-        e.edge2 = leaked, e.edge_gain2 = window->energy * relative;
+        e.lattice2 += s->share[i] * relative * (far + lattice + begun);
+        e.own += s->share[i] * own / wanted[i];
+        e.edge2 = leaked;
+        e.edge_gain2 = window->energy * relative;
     }
     return e;
 }
@@ -289,7 +298,8 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
             lmr_window_make(width, ratio * band, &trial);
             const double now = predict(&trial, &s).alias2;
             if (!(now < least)) break;
-            least = now, *window = trial;
+            least = now;
+            *window = trial;
         }
         ratio = window->bandlimit / band;
     }
@@ -316,7 +326,9 @@ static void make_rule(int n, chebyshev_rule *rule)
     rule->n = n;
     for (int i = 0; i <= n; i++) {
         const long double c = i < n ? cosl(pi_l * i / (2 * n)) : 0;
-        rule->cosine[i] = c, rule->cosine[2 * n - i] = -c, rule->cosine[2 * n + i] = -c;
+        rule->cosine[i] = c;
+        rule->cosine[2 * n - i] = -c;
+        rule->cosine[2 * n + i] = -c;
         if (i) rule->cosine[4 * n - i] = c;
     }
 }
@@ -350,7 +362,8 @@ static void powers_from_chebyshev(int degree, const long double *chebyshev, long
         for (int i = 0; i <= k; i++) power[i] += chebyshev[k] * now[i];
         for (int i = k + 1; i >= 0; i--) {
             const long double next = (i ? 2 * now[i - 1] : 0) - before[i];
-            before[i] = now[i], now[i] = next;
+            before[i] = now[i];
+            now[i] = next;
         }
     }
 }
@@ -373,8 +386,10 @@ int lmr_window_fit(const lmr_window *window, double error, double *coefficients)
         double *left = coefficients + l * (degree + 1),
                *right = coefficients + (window->width - 1 - l) * (degree + 1);
         powers_from_chebyshev(degree, chebyshev[l], power);
-        for (int k = 0; k <= degree; k++)
-            right[k] = (double)(k % 2 ? -power[k] : power[k]), left[k] = (double)power[k];
+        for (int k = 0; k <= degree; k++) {
+            right[k] = (double)(k % 2 ? -power[k] : power[k]);
+            left[k] = (double)power[k];
+        }
     }
     return degree;
 }

@@ -47,7 +47,8 @@ static void weigh(const lmr_coils *coils, int c, double *weight)
             slope -= 2 * M_PI * kappa * f[d] * p.along[d];
             angle -= 2 * M_PI * f[d] * p.at[d];
         }
-        weight[2 * m] = size * slope * cos(angle), weight[2 * m + 1] = size * slope * sin(angle);
+        weight[2 * m] = size * slope * cos(angle);
+        weight[2 * m + 1] = size * slope * sin(angle);
     }
 }
 
@@ -58,7 +59,8 @@ larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coi
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 0 to 1024", count);
     coils->ndim = ndim;
     coils->count = count ? count : 1;
-    coils->order = !count ? 0 : ndim == 3 ? 1 : 2;
+    coils->order = ndim == 3 ? 1 : 2;
+    if (!count) coils->order = 0;
     coils->modes = 1;
     const int side = 2 * coils->order + 1;
     for (int d = 0; d < ndim; d++) coils->modes *= side;
@@ -148,13 +150,15 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     for (int64_t x = 0; x < nx; x++)
         for (int n = 0; n < side; n++) {
             const double angle = 2 * M_PI * set.frequency[n][0] * extent[0] * lmr_voxel(x, nx);
-            wave[2 * (n + side * x)] = cos(angle), wave[2 * (n + side * x) + 1] = sin(angle);
+            wave[2 * (n + side * x)] = cos(angle);
+            wave[2 * (n + side * x) + 1] = sin(angle);
         }
     lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
                  &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host});
     st = larmor_array_upload(dev, dtype, whole, dtype, host, maps);
 done:
-    free(host), free(wave);
+    free(host);
+    free(wave);
     lmr_coils_free(&set);
     return st;
 }

@@ -116,7 +116,8 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
         for (int64_t i = 0; i < count; i++) lmr_put(host, dtype, i, picture[i], 0);
         st = larmor_array_upload(dev, dtype, shape, dtype, host, image);
     }
-    free(host), free(picture);
+    free(host);
+    free(picture);
     return st;
 }
 
@@ -178,7 +179,8 @@ static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *d
                  &(coefficients){&spectrum, &g, fields, dtype, host});
     LMR_OR(done, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_OR(done, transform(out, &g));
-    *image = out, out = NULL;
+    *image = out;
+    out = NULL;
 done:
     free(host);
     lmr_spectrum_free(&spectrum);
@@ -203,7 +205,8 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
         memcpy(host + row * (size_t)line, in + voxel * (size_t)start, row);
     }
     if (!st) st = larmor_array_upload(from->dev, from->dtype, shape, from->dtype, host, image);
-    free(host), free(in);
+    free(host);
+    free(in);
     return st;
 }
 

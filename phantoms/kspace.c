@@ -8,7 +8,9 @@
 
 larmor_status lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *coils, lmr_spectrum *s)
 {
-    s->phantom = phantom, s->coils = coils, s->blob_waves = NULL;
+    s->phantom = phantom;
+    s->coils = coils;
+    s->blob_waves = NULL;
     for (int i = 0; i < phantom->parts; i++) {
         const lmr_ellipsoid *e = &phantom->part[i];
         s->amplitude[i] = e->density * lmr_ellipsoid_volume(e, phantom->ndim);
@@ -16,7 +18,8 @@ larmor_status lmr_spectrum_make(const larmor_phantom *phantom, const lmr_coils *
             const double *f = coils->frequency[m];
             const double angle = 2 * M_PI * (f[0] * e->centre[0] + f[1] * e->centre[1] + f[2] * e->centre[2]);
             lmr_ellipsoid_frequency(e, phantom->ndim, f, s->shift[i][m]);
-            s->phase[i][m][0] = cos(angle), s->phase[i][m][1] = sin(angle);
+            s->phase[i][m][0] = cos(angle);
+            s->phase[i][m][1] = sin(angle);
         }
     }
     return lmr_blob_waves(phantom, coils, &s->blob_waves);
@@ -169,7 +172,9 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
     if (!st) add_field(field, phantom->ndim, count, seconds, each, points, cycles);
     if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, cycles, coils, dtype, shape, kspace);
-    free(cycles), free(seconds), free(points);
+    free(cycles);
+    free(seconds);
+    free(points);
     return st;
 }
 

@@ -52,7 +52,8 @@ larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom *
     LMR_TRY(lmr_find_name("phantom", name, name_at, &kind));
     larmor_phantom *p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
-    p->ndim = ndim, p->reach = 1;
+    p->ndim = ndim;
+    p->reach = 1;
     table[kind]->fill(p);
     *phantom = p;
     return LARMOR_OK;

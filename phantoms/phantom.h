@@ -110,9 +110,11 @@ static inline double lmr_voxel(int64_t i, int64_t n)
 static inline void lmr_put(void *host, larmor_dtype dtype, int64_t i, double re, double im)
 {
     if (lmr_precision(dtype) == LMR_F64) {
-        ((double *)host)[2 * i] = re, ((double *)host)[2 * i + 1] = im;
+        ((double *)host)[2 * i] = re;
+        ((double *)host)[2 * i + 1] = im;
     } else {
-        ((float *)host)[2 * i] = (float)re, ((float *)host)[2 * i + 1] = (float)im;
+        ((float *)host)[2 * i] = (float)re;
+        ((float *)host)[2 * i + 1] = (float)im;
     }
 }
 

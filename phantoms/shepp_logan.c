@@ -41,7 +41,10 @@ static void fill(larmor_phantom *phantom)
     for (int i = 0; i < LMR_PHANTOM_PARTS; i++) {
         lmr_ellipsoid *e = &phantom->part[i];
         e->density = rows[i].density;
-        for (int d = 0; d < 3; d++) e->half_axis[d] = rows[i].half_axis[d] / 2, e->centre[d] = rows[i].centre[d] / 2;
+        for (int d = 0; d < 3; d++) {
+            e->half_axis[d] = rows[i].half_axis[d] / 2;
+            e->centre[d] = rows[i].centre[d] / 2;
+        }
         /* our y runs down the page, to the back of the head (DICOM): mirrored, the picture stands as it is known */
         e->centre[1] = -e->centre[1];
         e->cosine = cos(rows[i].degrees * (M_PI / 180));

@@ -53,7 +53,9 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
     const int64_t voxels = larmor_shape_count(shape);
     *sigma = mean_signal(density, sensitivities, voxels, coils) / (snr * sqrt((double)voxels));
 done:
-    free(sensitivities), free(density);
-    larmor_array_free(maps), larmor_array_free(image);
+    free(sensitivities);
+    free(density);
+    larmor_array_free(maps);
+    larmor_array_free(image);
     return st;
 }

@@ -42,7 +42,10 @@ static lmr_ellipsoid ellipsoid(int ndim, double density, const double centre[3],
                                double degrees)
 {
     lmr_ellipsoid e = {.density = density, .cosine = cos(degrees * M_PI / 180), .sine = sin(degrees * M_PI / 180)};
-    for (int d = 0; d < ndim; d++) e.centre[d] = centre[d], e.half_axis[d] = half_axis[d];
+    for (int d = 0; d < ndim; d++) {
+        e.centre[d] = centre[d];
+        e.half_axis[d] = half_axis[d];
+    }
     return e;
 }
 

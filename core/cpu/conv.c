@@ -61,7 +61,10 @@ static void filter_line(const conv *c, const workspace *w, const real *spectrum,
     load(c, a, w, x);
     R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines);
     real *v = &w->lines->re;
-    for (int64_t i = 0; i < c->dim[a]; i++) v[2 * i] *= spectrum[i], v[2 * i + 1] *= spectrum[i];
+    for (int64_t i = 0; i < c->dim[a]; i++) {
+        v[2 * i] *= spectrum[i];
+        v[2 * i + 1] *= spectrum[i];
+    }
     R(lmr_cpu_line).exec(c->plan[a][1], w->lines, w->line);
     memcpy(y, w->line, (size_t)c->keep[a] * sizeof *y);
 }
@@ -177,13 +180,18 @@ static void destroy(void *ctx, void *plan)
     if (!c) return;
     for (int a = 0; a < 3; a++)
         for (int s = 0; s < 2; s++) R(lmr_cpu_line).destroy(c->plan[a][s]);
-    free(c->workspace), free(c->memory), free(c);
+    free(c->workspace);
+    free(c->memory);
+    free(c);
 }
 
 static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
 {
     conv c = {.ndim = ndim, .threads = cpu->threads, .batch = batch};
-    for (int a = 0; a < 3; a++) c.dim[a] = a < ndim ? dim[a] : 1, c.keep[a] = a < ndim ? keep[a] : 1;
+    for (int a = 0; a < 3; a++) {
+        c.dim[a] = a < ndim ? dim[a] : 1;
+        c.keep[a] = a < ndim ? keep[a] : 1;
+    }
     for (int a = 2; a >= 0; a--) {
         c.rest[a] = a < 2 ? c.keep[a + 1] * c.rest[a + 1] : 1;
         c.cells[a] = a < 2 ? c.dim[a + 1] * c.cells[a + 1] : 1;

@@ -22,10 +22,11 @@ larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const voi
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if (n > SERIAL)
     for (int64_t i = 0; i < n; i++)
         for (int p = 0; p < stride; p++) {
-            const double value = p >= parts ? 0
-                                 : whole    ? (double)whole[i]
-                                 : wide_in  ? wide[parts * i + p]
-                                            : (double)narrow[parts * i + p];
+            double value = 0;
+            if (p < parts && whole)
+                value = (double)whole[i];
+            else if (p < parts)
+                value = wide_in ? wide[parts * i + p] : (double)narrow[parts * i + p];
             if (wide_out)
                 ((double *)y)[stride * i + p] = value;
             else

@@ -99,7 +99,8 @@ void lmr_cpu_large_pages(void *region, size_t bytes)
     const uintptr_t end = ((uintptr_t)region + bytes) / page * page;
     if (region && first < end) madvise((char *)region + (first - (uintptr_t)region), end - first, MADV_HUGEPAGE);
 #else
-    (void)region, (void)bytes;
+    (void)region;
+    (void)bytes;
 #endif
 }
 
@@ -137,7 +138,8 @@ static larmor_status zero(void *ctx, void *ptr, size_t bytes)
 
 static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
 {
-    (void)ctx, (void)dir;
+    (void)ctx;
+    (void)dir;
     if (bytes) memmove(dst, src, bytes);
     return LARMOR_OK;
 }

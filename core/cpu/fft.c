@@ -92,7 +92,10 @@ static void destroy(void *ctx, void *plan)
         }
     }
     lmr_cpu_fftw_unlock();
-    free(t->roots), free(t->matrix), free(t->memory), free(t);
+    free(t->roots);
+    free(t->matrix);
+    free(t->memory);
+    free(t);
 }
 
 static larmor_status plan_whole(transform *t, int64_t cells, void *probe)
@@ -145,7 +148,10 @@ static void find_sides(int64_t n, int64_t side[2])
 {
     int64_t first = (int64_t)sqrt((double)n);
     while (first > 1 && n % first) first--;
-    if (n / first <= LONGEST_SIDE) side[0] = first, side[1] = n / first;
+    if (n / first <= LONGEST_SIDE) {
+        side[0] = first;
+        side[1] = n / first;
+    }
 }
 
 static larmor_status make_matrix(transform *t, int64_t n)
@@ -153,11 +159,13 @@ static larmor_status make_matrix(transform *t, int64_t n)
     t->step = 1;
     while (t->step * t->step < n) t->step *= 2;
     const int64_t multiples = (n - 1) / t->step + 1;
-    t->matrix = lmr_new(n, sizeof *t->matrix), t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
+    t->matrix = lmr_new(n, sizeof *t->matrix);
+    t->roots = lmr_new(t->step + multiples, sizeof *t->roots);
     if (!t->matrix || !t->roots) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < t->step + multiples; i++) {
         const double cycles = (double)(i < t->step ? i : (i - t->step) * t->step) / (double)n;
-        t->roots[i][0] = cos(6.283185307179586477 * cycles), t->roots[i][1] = sin(6.283185307179586477 * cycles);
+        t->roots[i][0] = cos(6.283185307179586477 * cycles);
+        t->roots[i][1] = sin(6.283185307179586477 * cycles);
     }
     return LARMOR_OK;
 }
@@ -181,7 +189,8 @@ static larmor_status arrange(transform *t)
     } else if (t->ndim == 1 && longest <= LONGEST) {
         const int64_t groups = (t->batch + GROUP - 1) / GROUP;
         if (groups < t->threads) t->threads = (int)groups; /* an idle thread needs no workspace */
-        t->dim[1] = t->batch, t->batch = 1;
+        t->dim[1] = t->batch;
+        t->batch = 1;
     }
     if (t->side[0] || longest <= LONGEST) {
         t->pitch = longest / GROUP * GROUP + 2 * GROUP; /* whole cache lines, never a power of two */
@@ -198,7 +207,9 @@ static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t bat
         return LMR_FAIL(LARMOR_ERR_ARG, "fft: %d dimensions, batch %lld", ndim, (long long)batch);
     transform *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
-    t->ndim = ndim, t->batch = batch, t->threads = ((const lmr_cpu *)ctx)->threads;
+    t->ndim = ndim;
+    t->batch = batch;
+    t->threads = ((const lmr_cpu *)ctx)->threads;
     for (int a = 0; a < 3; a++) t->dim[a] = a < ndim ? dim[a] : 1;
     const larmor_status st = arrange(t);
     if (st) {
@@ -416,7 +427,8 @@ static void multiply_roots(const transform *t, int sign, const workspace *w, int
             const double *f = fine[at % t->step], *g = coarse[at / t->step];
             const double re = f[0] * g[0] - f[1] * g[1], im = f[0] * g[1] + f[1] * g[0], signed_im = sign ? im : -im;
             const number v = line[i];
-            line[i].re = (real)(v.re * re - v.im * signed_im), line[i].im = (real)(v.re * signed_im + v.im * re);
+            line[i].re = (real)(v.re * re - v.im * signed_im);
+            line[i].im = (real)(v.re * signed_im + v.im * re);
         }
     }
 }
@@ -473,7 +485,8 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
         task k = {.t = t, .data = data, .inward = inward, .sign = sign > 0};
         for (int a = 0; a < 3; a++) {
             const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : n;
-            k.lines[a] = part_of(n, kept), k.count[a] = kept;
+            k.lines[a] = part_of(n, kept);
+            k.count[a] = kept;
             k.from[a] = inward ? part_of(n, n) : k.lines[a];
             k.to[a] = inward ? k.lines[a] : part_of(n, n);
         }

@@ -14,7 +14,9 @@ static struct {
 void larmor_set_fftw_lock(void (*lock)(void *user), void (*unlock)(void *user), void *user)
 {
     pthread_mutex_lock(&own);
-    host.lock = lock, host.unlock = unlock, host.user = user;
+    host.lock = lock;
+    host.unlock = unlock;
+    host.user = user;
     pthread_mutex_unlock(&own);
 }
 

@@ -21,7 +21,16 @@
 
 static int transpose(char op)
 {
-    return op == 'N' ? CblasNoTrans : op == 'T' ? CblasTrans : op == 'C' ? CblasConjTrans : -1;
+    switch (op) {
+    case 'N':
+        return CblasNoTrans;
+    case 'T':
+        return CblasTrans;
+    case 'C':
+        return CblasConjTrans;
+    default:
+        return -1;
+    }
 }
 
 static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
@@ -55,7 +64,8 @@ static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *
     if (!work || !rwork) failed = LAPACK_WORK_MEMORY_ERROR;
     for (int64_t i = first; i < last && !failed; i++)
         failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a + i * n * n, n, w + i * n, work, size, rwork);
-    free(rwork), free(work);
+    free(rwork);
+    free(work);
     return failed;
 }
 

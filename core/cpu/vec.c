@@ -106,10 +106,14 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
             sr += xr * yr + xi * yi;
             si += xr * yi - xi * yr;
         }
-        re[b] = sr, im[b] = si;
+        re[b] = sr;
+        im[b] = si;
     }
     out[0] = out[1] = 0;
-    for (int64_t b = 0; b < ranges; b++) out[0] += re[b], out[1] += im[b];
+    for (int64_t b = 0; b < ranges; b++) {
+        out[0] += re[b];
+        out[1] += im[b];
+    }
     return LARMOR_OK;
 }
 

@@ -153,8 +153,10 @@ template <typename T> void measure(conv<T> *v, int ndim, const int64_t dim[3], c
 {
     v->cells = v->kept = 1;
     for (int d = 0; d < 3; d++) {
-        v->s.dim[d] = d < ndim ? dim[d] : 1, v->s.keep[d] = d < ndim ? keep[d] : 1;
-        v->cells *= v->s.dim[d], v->kept *= v->s.keep[d];
+        v->s.dim[d] = d < ndim ? dim[d] : 1;
+        v->s.keep[d] = d < ndim ? keep[d] : 1;
+        v->cells *= v->s.dim[d];
+        v->kept *= v->s.keep[d];
     }
     const int64_t most = ndim > 2 ? 1 : most_grid / (v->cells * (int64_t)sizeof(cx<T>));
     v->batch = batch;

@@ -85,7 +85,8 @@ template <typename T> class lmr_cuda_scratch
         void *ptr;
         LMR_TRY(lmr_cuda_alloc(c, (size_t)bytes, &ptr));
         if (data) lmr_cuda_release(owner, data);
-        owner = c, data = static_cast<T *>(ptr);
+        owner = c;
+        data = static_cast<T *>(ptr);
         return LARMOR_OK;
     }
     T *get() const

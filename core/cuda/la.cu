@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -31,8 +32,19 @@ using ::lmr_cuda_failed;
 
 bool operation(char op, cublasOperation_t *out)
 {
-    *out = op == 'N' ? CUBLAS_OP_N : op == 'T' ? CUBLAS_OP_T : CUBLAS_OP_C;
-    return op == 'N' || op == 'T' || op == 'C';
+    switch (op) {
+    case 'N':
+        *out = CUBLAS_OP_N;
+        return true;
+    case 'T':
+        *out = CUBLAS_OP_T;
+        return true;
+    case 'C':
+        *out = CUBLAS_OP_C;
+        return true;
+    default:
+        return false;
+    }
 }
 
 struct product {
@@ -159,7 +171,7 @@ template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, vo
     auto *a = static_cast<cx<T> *>(a_);
     auto *w = static_cast<T *>(w_);
     int64_t block = BLOCK_NUMBERS / (n * n);
-    block = block < 1 ? 1 : block < batch ? block : batch;
+    block = std::max<int64_t>(1, std::min(block, batch));
     eigen_solver<T> solver = {.c = c, .n = n};
     LMR_TRY(solver.prepare(block, a, w));
     int *const worst = solver.info.get() + block;
@@ -182,5 +194,6 @@ void lmr_cuda_close_la(lmr_cuda *c)
 {
     if (c->blas) (void)cublasDestroy(c->blas);
     if (c->solver) (void)cusolverDnDestroy(c->solver);
-    c->blas = nullptr, c->solver = nullptr;
+    c->blas = nullptr;
+    c->solver = nullptr;
 }

@@ -51,7 +51,8 @@ larmor_status begin(void *ctx)
 {
     LMR_CUDA_ENTER(c, ctx);
     CUDA_TRY(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal));
-    c->recording = true, c->spoiled = false;
+    c->recording = true;
+    c->spoiled = false;
     return LARMOR_OK;
 }
 

@@ -1,5 +1,7 @@
 /* Vector operations on the GPU: each reads its inputs once and writes its output once. Indices are 64-bit and grids
  * stride, so that no length is too large. SPDX-License-Identifier: Apache-2.0 */
+#include <algorithm>
+
 #include "core/cuda/tables.cuh"
 #include "core/random.h"
 
@@ -86,7 +88,7 @@ template <typename T> __global__ void expand_kernel(int64_t n, int64_t nc, const
 template <typename T> larmor_status expand(void *ctx, int64_t n, int64_t nc, const void *d, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    const dim3 grid(blocks(n), nc < 4 ? 1 : nc < 256 ? (unsigned)(nc / 4) : 64);
+    const dim3 grid(blocks(n), (unsigned)std::max<int64_t>(1, std::min<int64_t>(nc / 4, 64)));
     expand_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, nc, in<T>(d), in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -100,7 +102,8 @@ template <typename T> __global__ void combine_kernel(int64_t n, int64_t nc, cons
 #pragma unroll 8
         for (int64_t k = 0; k < nc; k++) {
             const cx<T> v = times(conjugate(d[i + k * n]), y[i + k * n]);
-            sum.re += v.re, sum.im += v.im;
+            sum.re += v.re;
+            sum.im += v.im;
         }
         x[i] = sum;
     }
@@ -147,7 +150,10 @@ template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, cons
 __global__ void add_partials_kernel(int count, cx<double> *partials)
 {
     cx<double> sum = {0, 0};
-    for (int i = threadIdx.x; i < count; i += THREADS) sum.re += partials[i].re, sum.im += partials[i].im;
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+        sum.re += partials[i].re;
+        sum.im += partials[i].im;
+    }
     sum = block_sum(sum);
     if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
 }
@@ -164,7 +170,8 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpyAsync(c->answer, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
     CUDA_TRY(cudaStreamSynchronize(c->stream));
-    result[0] = c->answer[0], result[1] = c->answer[1];
+    result[0] = c->answer[0];
+    result[1] = c->answer[1];
     return LARMOR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/status.h"
 
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
@@ -63,7 +64,7 @@ static int is_nearer(int64_t n, int64_t size, int64_t than)
 int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most)
 {
     int64_t nearest = 0;
-    n = n < least ? least : n > most ? most : n;
+    n = lmr_clamp(n, least, most);
     for (int64_t seven = 2; seven <= most; seven *= 7)
         for (int64_t five = seven; five <= most; five *= 5)
             for (int64_t three = five; three <= most; three *= 3)
@@ -115,8 +116,10 @@ static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
         const double at_ends = r->terms > 0 ? r->at_ends[d] : 0, few = r->terms > 0 ? fmin(1, 3 / r->terms) : 0;
         fourth += e.alias4 + 2 * square * e.alias2;
-        lattice += on_lattice * e.lattice2 + 2 * own * e.own, own += e.own;
-        square += e.alias2, count *= (double)modes[d];
+        lattice += on_lattice * e.lattice2 + 2 * own * e.own;
+        own += e.own;
+        square += e.alias2;
+        count *= (double)modes[d];
         gain2 *= e.gain2 + gain_at_ends * at_ends * (e.edge_gain2 - e.gain2);
         edges += (few + many_at_ends * at_ends) * e.edge2;
     }
@@ -166,7 +169,8 @@ static void lower_gain(const lmr_nufft_request *r, const int64_t modes[3], lmr_n
 static int first_width(double tol, double upsample)
 {
     const double width = 1 + log(0.18 / tol) / (3.14159265358979323846 * sqrt(1 - 1 / upsample));
-    return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : width > LMR_WINDOW_MAX ? LMR_WINDOW_MAX : (int)width - 1;
+    if (width > LMR_WINDOW_MAX) return LMR_WINDOW_MAX;
+    return width < LMR_WINDOW_MIN + 1 ? LMR_WINDOW_MIN : (int)width - 1;
 }
 
 static double least_factor(int ndim, const int64_t modes[3], const int64_t cells[3])
@@ -195,7 +199,10 @@ static larmor_status widths(const lmr_nufft_request *r, const int64_t modes[3], 
     for (int d = 0; d < r->ndim; d++) /* a grid that is asked for must hold two windows */
         if (r->cells[d] > 0 && r->cells[d] < 2 * *last) *last = (int)(r->cells[d] / 2);
     if (*first > *last) *first = *last;
-    if (r->width > 0) *first = r->width, *last = r->width < *last ? r->width : *last;
+    if (r->width > 0) {
+        *first = r->width;
+        *last = r->width < *last ? r->width : *last;
+    }
     return LARMOR_OK;
 }
 
@@ -385,7 +392,11 @@ static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, 
         int fine = 0;
         LMR_TRY(lmr_nufft_narrowest(r, modes, list[i].upsample, &mine, &fine));
         const double seconds = fine ? lmr_nufft_predict(r, modes, &mine) : INFINITY;
-        if (seconds < quickest) *choice = mine, quickest = seconds, *kept = 1;
+        if (seconds < quickest) {
+            *choice = mine;
+            quickest = seconds;
+            *kept = 1;
+        }
     }
     return LARMOR_OK;
 }
@@ -499,13 +510,11 @@ static larmor_status refuse(const lmr_nufft_request *r, const int64_t *modes)
     LMR_TRY(cheapest(&other, modes, &choice, &kept));
     if (!kept) {
         LMR_TRY(least_of(&other, modes, &least_of_all));
+        const char *grid = r->width > 0 ? "grid and width" : "grid";
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "nufft: tolerance %.3g is out of reach in %s precision; %.0e is the least with this %s, %.0e "
                         "without it%s",
-                        r->tol, r->single ? "single" : "double", round_up(least),
-                        r->cells[0] <= 0 ? "width"
-                        : r->width > 0   ? "grid and width"
-                                         : "grid",
+                        r->tol, r->single ? "single" : "double", round_up(least), r->cells[0] <= 0 ? "width" : grid,
                         round_up(least_of_all), r->single ? ", or use c128" : "");
     }
     return LMR_FAIL(
@@ -572,8 +581,7 @@ static const int64_t most_workspace = INT64_C(256) << 20;
 int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most)
 {
     int64_t together = most_workspace / grid;
-    together = together < 1 ? 1 : together > MOST_TOGETHER ? MOST_TOGETHER : together;
-    if (most > 0) together = most;
+    together = most > 0 ? most : lmr_clamp(together, 1, MOST_TOGETHER);
     const int64_t passes = batch / together + (batch % together > 0);
     return batch / passes + (batch % passes > 0);
 }
@@ -606,7 +614,8 @@ static larmor_status set_outer_cells(int ndim, const double product[3], double u
                         "cells; split them into clusters",
                         cells[0], cells[1], cells[2]);
     for (int d = 0; d < 3; d++) {
-        c->outer.cells[d] = 1, c->upsample[d] = 1;
+        c->outer.cells[d] = 1;
+        c->upsample[d] = 1;
         if (d >= ndim) continue;
         c->outer.cells[d] = lmr_nufft_good_size((int64_t)cells[d]);
         c->upsample[d] = fmin((double)(c->outer.cells[d] - width - 1) / fmax(product[d], 1), most_upsample);
@@ -619,9 +628,11 @@ static larmor_status narrowest_pair(const lmr_nufft_request *r, const double pro
                                     double upsample, lmr_type3_choice *c, int *kept)
 {
     lmr_nufft_request outer = *r, inner = *r;
-    outer.tol = outer_share * r->tol, outer.terms = fmax(targets, 1);
+    outer.tol = outer_share * r->tol;
+    outer.terms = fmax(targets, 1);
     memcpy(outer.at_ends, r->targets_at_ends, sizeof outer.at_ends);
-    inner.terms = fmax(r->points, 1), inner.points = fmax(targets, 1);
+    inner.terms = fmax(r->points, 1);
+    inner.points = fmax(targets, 1);
     for (int d = 0; d < r->ndim; d++) /* which all lie alike between the cells of the inner grid */
         inner.lattice |= r->targets_at_ends[d] > 0;
     double phases = 0;
@@ -640,7 +651,8 @@ static larmor_status narrowest_pair(const lmr_nufft_request *r, const double pro
         const larmor_status st = lmr_nufft_choose(&inner, c->outer.cells, &c->inner);
         if (st && st != LARMOR_ERR_NUMERIC) return st;
         *kept = !st;
-        c->error = hypot(hypot(c->outer.error, more), c->inner.error), c->inner_tol = inner.tol;
+        c->error = hypot(hypot(c->outer.error, more), c->inner.error);
+        c->inner_tol = inner.tol;
         if (st) break; /* a wider window leaves hardly more to the inner transform */
     }
     return LARMOR_OK;

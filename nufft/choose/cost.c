@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/clamp.h"
+
 lmr_nufft_rates lmr_nufft_builtin_rates(lmr_nufft_model model, int precision, int threads)
 {
     const lmr_nufft_rates *const tables[LMR_NUFFT_MODELS] = {
@@ -24,10 +26,12 @@ void lmr_nufft_scale_rates(lmr_nufft_rates *rates, const lmr_nufft_scales *scale
             lmr_nufft_rate *r = &rates->points[t][d];
             const double factor = scales->points[t][d];
             r->point *= factor;
-            scale(factor, LMR_NUFFT_WIDTHS, r->value), scale(factor, LMR_NUFFT_WIDTHS, r->pad);
+            scale(factor, LMR_NUFFT_WIDTHS, r->value);
+            scale(factor, LMR_NUFFT_WIDTHS, r->pad);
             scale(factor, LMR_NUFFT_WIDTHS, r->sparse);
         }
-        rates->start[d] *= scales->grid[d], rates->cell[d] *= scales->grid[d];
+        rates->start[d] *= scales->grid[d];
+        rates->cell[d] *= scales->grid[d];
         scale(scales->grid[d], 4, rates->fft[d]);
     }
 }
@@ -50,7 +54,8 @@ static portions portions_of(const lmr_nufft_tiling *t, const lmr_nufft_work *w, 
     double tiles = 1, volume = 1;
     for (int d = 0; d < w->ndim; d++) {
         const double count = fmax(1, floor(w->cells[d] / t->side[w->ndim - 1]));
-        tiles *= count, volume *= w->cells[d] / count + w->width;
+        tiles *= count;
+        volume *= w->cells[d] / count + w->width;
     }
     const double occupied = tiles * -expm1(-w->points / tiles), each = w->points / occupied,
                  size = fmax(t->chunk, w->points / t->most_chunks), chunks = ceil(each / size);
@@ -80,11 +85,12 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
 {
     const lmr_nufft_rate *r = &rates->points[type - 1][w->ndim - 1];
     const int wider = w->width - LMR_NUFFT_NARROWEST, last = LMR_NUFFT_WIDTHS - 1;
-    const int at = wider < 0 ? 0 : wider > last ? last : wider;
+    const int at = (int)lmr_clamp(wider, 0, last);
     double touched = touched_cells(w), longer = 1;
     if (rates->tiling.side[0] > 0) {
         const portions parts = portions_of(&rates->tiling, w, type);
-        touched = parts.cells, longer = imbalance(parts.count);
+        touched = parts.cells;
+        longer = imbalance(parts.count);
     }
     const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];

@@ -31,7 +31,8 @@ static void scale(int64_t count, const real *factor, real side, const real *from
 {
     for (int64_t i = 0; i < count; i++) {
         const real f = factor[i] * side;
-        to[2 * i] = f * from[2 * i], to[2 * i + 1] = f * from[2 * i + 1];
+        to[2 * i] = f * from[2 * i];
+        to[2 * i + 1] = f * from[2 * i + 1];
     }
 }
 

@@ -11,7 +11,9 @@ static void copy_row(int64_t n, int64_t start, int64_t count, const real *row, r
     while (count > 0) {
         const int64_t run = start + count <= n ? count : n - start;
         memcpy(to, row + 2 * start, (size_t)(2 * run) * sizeof(real));
-        to += 2 * run, count -= run, start = 0;
+        to += 2 * run;
+        count -= run;
+        start = 0;
     }
 }
 
@@ -42,7 +44,9 @@ static void interp_in_order(const lmr_nufft_geometry *g, const lmr_points *p, in
 #pragma omp for schedule(dynamic, 1) nowait
             for (int64_t i = 0; i < p->chunk_count; i++) {
                 lmr_rows_job job = lmr_chunk_job(g, p, p->chunks[i].first, p->chunks[i].count);
-                job.tile = buffer, job.batch = now, job.to = values + b * job.value_pitch;
+                job.tile = buffer;
+                job.batch = now;
+                job.to = values + b * job.value_pitch;
                 p->rows->interp(&job);
             }
         }

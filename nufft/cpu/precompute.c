@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/cpu/cpu.h"
 #include "core/status.h"
 #include "nufft/cpu/points.h"
@@ -36,9 +37,15 @@ static void release(void *ctx, void *of)
     (void)ctx;
     made *m = of;
     if (!m) return;
-    free(m->stored), free(m->values), free(m->cells);
-    free(m->rows.offset), free(m->rows.column), free(m->rows.value);
-    free(m->columns.offset), free(m->columns.column), free(m->columns.value);
+    free(m->stored);
+    free(m->values);
+    free(m->cells);
+    free(m->rows.offset);
+    free(m->rows.column);
+    free(m->rows.value);
+    free(m->columns.offset);
+    free(m->columns.column);
+    free(m->columns.value);
     free(m);
 }
 
@@ -91,7 +98,8 @@ static larmor_status allocate_matrix(made *m, int64_t rows, int64_t entries, int
 {
     const size_t index = wide ? sizeof(int64_t) : sizeof(int32_t);
     void *value;
-    a->wide = wide, a->rows = rows;
+    a->wide = wide;
+    a->rows = rows;
     LMR_TRY(allocate(m, rows + 2, index, &a->offset)); /* one more, for counting */
     LMR_TRY(allocate(m, entries, index, &a->column));
     LMR_TRY(allocate(m, entries, sizeof(real), &value));
@@ -141,7 +149,8 @@ static inline int64_t wrap(int64_t i, int64_t n)
 static void fill_row(const lmr_nufft_geometry *g, made *m, int64_t point, int64_t low, int64_t high,
                      const int64_t corner[3])
 {
-    (void)low, (void)high;
+    (void)low;
+    (void)high;
     const int w = g->width, wy = g->ndim > 1 ? w : 1, wz = g->ndim > 2 ? w : 1;
     const lmr_sparse *a = &m->rows;
     int64_t e = point * w * wy * wz;
@@ -165,7 +174,7 @@ static inline void visit_slab(const lmr_nufft_geometry *g, made *m, int64_t poin
                               const int64_t corner[3], int counting)
 {
     const int w = g->width, last = g->ndim - 1;
-    const int64_t plane_entries = g->ndim == 1 ? 1 : g->ndim == 2 ? w : (int64_t)w * w;
+    const int64_t row_entries = g->ndim > 1 ? w : 1, plane_entries = g->ndim > 2 ? w * row_entries : row_entries;
     const lmr_sparse *a = &m->rows, *t = &m->columns;
     for (int k = 0; k < w; k++) {
         const int64_t plane = wrap(corner[last] + k, g->cells[last]);
@@ -174,7 +183,10 @@ static inline void visit_slab(const lmr_nufft_geometry *g, made *m, int64_t poin
         for (int64_t e = first; e < first + plane_entries; e++) {
             const int64_t cell = get(a, a->column, e), to = get(t, t->offset, cell + (counting ? 2 : 1));
             set(t, t->offset, cell + (counting ? 2 : 1), to + 1);
-            if (!counting) set(t, t->column, to, point), t->value[to] = a->value[e];
+            if (!counting) {
+                set(t, t->column, to, point);
+                t->value[to] = a->value[e];
+            }
         }
     }
 }
@@ -249,7 +261,8 @@ static larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precomput
         release(ctx, m);
         return st;
     }
-    *bytes = m->bytes, *out = m;
+    *bytes = m->bytes;
+    *out = m;
     return LARMOR_OK;
 }
 
@@ -273,7 +286,7 @@ static int64_t row_after(const lmr_sparse *a, int64_t work)
 static void multiply(const lmr_points *p, const lmr_sparse *a, int64_t batch, const real *x, real *y)
 {
     const int64_t work = get(a, a->offset, a->rows) + a->rows, most = a->rows / PIECE_ROWS + 1;
-    const int64_t pieces = p->threads == 1 ? 1 : most < PIECES * p->threads ? most : PIECES * p->threads;
+    const int64_t pieces = p->threads == 1 ? 1 : lmr_clamp(most, 1, PIECES * p->threads);
 #pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
     for (int64_t i = 0; i < pieces; i++) {
         lmr_product_job job = {.a = a, .batch = batch, .x = x, .y = y};
@@ -290,7 +303,10 @@ static void gather(const lmr_points *p, int64_t batch, const real *values, real 
     for (int64_t j = 0; j < p->m; j++) {
         const real *from = values + 2 * lmr_index_of(p, j);
         real *y = to + 2 * batch * j;
-        for (int64_t b = 0; b < batch; b++) y[2 * b] = from[2 * b * p->m], y[2 * b + 1] = from[2 * b * p->m + 1];
+        for (int64_t b = 0; b < batch; b++) {
+            y[2 * b] = from[2 * b * p->m];
+            y[2 * b + 1] = from[2 * b * p->m + 1];
+        }
     }
 }
 
@@ -300,7 +316,10 @@ static void scatter(const lmr_points *p, int64_t batch, const real *from, real *
     for (int64_t j = 0; j < p->m; j++) {
         const real *x = from + 2 * batch * j;
         real *to = values + 2 * lmr_index_of(p, j);
-        for (int64_t b = 0; b < batch; b++) to[2 * b * p->m] = x[2 * b], to[2 * b * p->m + 1] = x[2 * b + 1];
+        for (int64_t b = 0; b < batch; b++) {
+            to[2 * b * p->m] = x[2 * b];
+            to[2 * b * p->m + 1] = x[2 * b + 1];
+        }
     }
 }
 
@@ -311,7 +330,8 @@ static void interleave(const lmr_points *p, int64_t count, int64_t batch, const 
     for (int64_t c = 0; c < count; c++)
         for (int64_t b = 0; b < batch; b++) {
             const real *from = cells + 2 * (b * count + c);
-            to[2 * (c * batch + b)] = from[0], to[2 * (c * batch + b) + 1] = from[1];
+            to[2 * (c * batch + b)] = from[0];
+            to[2 * (c * batch + b) + 1] = from[1];
         }
 }
 
@@ -321,7 +341,8 @@ static void separate(const lmr_points *p, int64_t count, int64_t batch, const re
     for (int64_t c = 0; c < count; c++)
         for (int64_t b = 0; b < batch; b++) {
             real *to = cells + 2 * (b * count + c);
-            to[0] = from[2 * (c * batch + b)], to[1] = from[2 * (c * batch + b) + 1];
+            to[0] = from[2 * (c * batch + b)];
+            to[1] = from[2 * (c * batch + b) + 1];
         }
 }
 

@@ -38,7 +38,11 @@ INLINE void stored_doubled(const int n, int w, const real *stored, vec *out)
     {
         const vec values = *(const loose *)(stored + v * (LANES / 2));
         vec twice, place;
-        UNROLL for (int l = 0; l < LANES; l++) twice[l] = values[l / 2], place[l] = (real)(v * LANES + l);
+        UNROLL for (int l = 0; l < LANES; l++)
+        {
+            twice[l] = values[l / 2];
+            place[l] = (real)(v * LANES + l);
+        }
         out[v] = (vec)((lanes)twice & (place < (real)(2 * w)));
     }
 }
@@ -178,13 +182,17 @@ INLINE void interp_points(const int w, const int n, const int ndim, const lmr_ro
                 UNROLL for (int v = 1; v <= n; v++) total += sum[v] * k[v];
             }
             real re = 0, im = 0;
-            UNROLL for (int l = 0; l < LANES; l += 2) re += total[l], im += total[l + 1];
+            UNROLL for (int l = 0; l < LANES; l += 2)
+            {
+                re += total[l];
+                im += total[l + 1];
+            }
             real *value = j->to + b * j->value_pitch + 2 * index;
-            value[0] = re, value[1] = im;
+            value[0] = re;
+            value[1] = im;
         }
     }
 }
-
 
 /* Bodies differ by what is a constant in them: the dimension, the vectors of a row and, in one dimension and where rows
  * are short, the width: loops over rows are unrolled then. Bodies are most of the compiler's work, so x86 without AVX2,
@@ -199,7 +207,8 @@ enum { FEW = 0, SHORT = 8 };
 INLINE int vectors_of(const int w)
 {
     const int n = (2 * w + LANES - 1) / LANES;
-    return !FEW || n < 2 ? n : n <= 8 ? (n + 1) / 2 * 2 : (n + 3) / 4 * 4;
+    if (!FEW || n < 2) return n;
+    return n <= 8 ? (n + 1) / 2 * 2 : (n + 3) / 4 * 4;
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -358,13 +367,17 @@ INLINE int place_points(lmr_place_job *j, const int ndim)
     }
     if (good < j->count) return good;
     for (int d = 0; d < ndim; d++) place_axis(&j->axis[d], j->count, k[d], tile, at, j->t[d]);
-    for (int i = 0; i < j->count; i++) j->tile[i] = (int32_t)tile[i], j->at[i] = (int32_t)at[i];
+    for (int i = 0; i < j->count; i++) {
+        j->tile[i] = (int32_t)tile[i];
+        j->at[i] = (int32_t)at[i];
+    }
     return -1;
 }
 
 static int place(lmr_place_job *j)
 {
-    return j->ndim == 1 ? place_points(j, 1) : j->ndim == 2 ? place_points(j, 2) : place_points(j, 3);
+    if (j->ndim == 1) return place_points(j, 1);
+    return j->ndim == 2 ? place_points(j, 2) : place_points(j, 3);
 }
 
 /* ---- sparse products ---- */
@@ -406,8 +419,14 @@ INLINE void product(const int wide, const lmr_product_job *j)
     const int64_t reals = 2 * j->batch;
     int64_t from = 0;
     for (; from + 16 <= reals; from += 16) product16(wide, j, from);
-    if (from + 8 <= reals) product8(wide, j, from), from += 8;
-    if (from + 4 <= reals) product4(wide, j, from), from += 4;
+    if (from + 8 <= reals) {
+        product8(wide, j, from);
+        from += 8;
+    }
+    if (from + 4 <= reals) {
+        product4(wide, j, from);
+        from += 4;
+    }
     if (from < reals) product2(wide, j, from);
 }
 

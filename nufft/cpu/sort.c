@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/cpu/cpu.h"
 #include "core/status.h"
 #include "nufft/cpu/points.h"
@@ -24,7 +25,8 @@ typedef struct sorter {
 static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
 {
     const size_t point = (size_t)job->ndim * (job->wide ? sizeof(double) : sizeof(float));
-    job->count = count, job->points = (const char *)s->points + (size_t)first * point;
+    job->count = count;
+    job->points = (const char *)s->points + (size_t)first * point;
     return s->p->rows->place(job);
 }
 
@@ -44,7 +46,8 @@ static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, 
                                    .tiles = (double)p->tiles[d],
                                    .stride = (double)stride,
                                    .tile_stride = (double)tile_stride};
-        stride *= p->extent[d], tile_stride *= p->tiles[d];
+        stride *= p->extent[d];
+        tile_stride *= p->tiles[d];
     }
     return s;
 }
@@ -91,7 +94,8 @@ static int64_t visit(const sorter *s, int blocks, visitor each, int64_t *counts)
 /* How many lie in each tile. */
 static void count_points(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
 {
-    (void)p, (void)first;
+    (void)p;
+    (void)first;
     for (int i = 0; i < job->count; i++) counts[job->tile[i]]++;
 }
 
@@ -101,7 +105,8 @@ static void place_points(const lmr_points *p, const lmr_place_job *job, int64_t 
     for (int i = 0; i < job->count; i++) {
         lmr_point *to = (lmr_point *)((char *)p->points + (size_t)counts[job->tile[i]]++ * p->point_size);
         __builtin_prefetch((const char *)to + FAR, 1);
-        to->index = first + i, to->at = job->at[i];
+        to->index = first + i;
+        to->at = job->at[i];
         for (int d = 0; d < job->ndim; d++) to->t[d] = job->t[d][i];
     }
 }
@@ -111,8 +116,10 @@ static void place_in_order(const lmr_points *p, const lmr_place_job *job, int64_
 {
     (void)counts;
     lmr_point *to = (lmr_point *)((char *)p->points + (size_t)first * p->point_size);
-    for (int i = 0; i < job->count; i++, to = (lmr_point *)((char *)to + p->point_size))
-        to->at = job->at[i], to->t[0] = job->t[0][i];
+    for (int i = 0; i < job->count; i++, to = (lmr_point *)((char *)to + p->point_size)) {
+        to->at = job->at[i];
+        to->t[0] = job->t[0][i];
+    }
 }
 
 /* From counts to where each thread's points of a tile begin. */
@@ -156,7 +163,8 @@ static void bin_points(const lmr_points *p, int64_t first, int count, char *scra
     }
     for (int32_t b = 0, sum = 0; b < all; b++) {
         const int32_t here = next[b];
-        next[b] = sum, sum += here;
+        next[b] = sum;
+        sum += here;
     }
     memcpy(scratch, points, (size_t)count * size);
     for (int i = 0; i < count; i++) memcpy(points + (size_t)next[bin[i]]++ * size, scratch + (size_t)i * size, size);
@@ -177,7 +185,8 @@ static larmor_status bin_tiles(const lmr_points *p)
         for (int64_t tile = 0; tile < p->tile_count; tile++)
             for (int64_t j = p->first[tile], end = p->first[tile + 1]; !failed && j < end; j += BIN_POINTS)
                 bin_points(p, j, end - j < BIN_POINTS ? (int)(end - j) : BIN_POINTS, scratch, bin, bin + BIN_POINTS);
-        free(scratch), free(bin);
+        free(scratch);
+        free(bin);
     }
     return failed ? LMR_NO_MEMORY() : LARMOR_OK;
 }
@@ -191,7 +200,8 @@ static larmor_status order(const sorter *s, int64_t *bad)
     const int blocks = most < p->threads ? (int)most : p->threads;
     int64_t count;
     if (p->in_order) {
-        p->first[0] = 0, p->first[1] = p->m;
+        p->first[0] = 0;
+        p->first[1] = p->m;
         *bad = visit(s, blocks, place_in_order, NULL);
         return LARMOR_OK;
     }
@@ -225,8 +235,9 @@ static int colour_of(const lmr_points *p, int64_t tile)
 /* Tiles with so many points that they are cut into chunks, whatever the number of threads. */
 static int64_t chunk_size(const lmr_points *p)
 {
-    const int64_t share = p->m / MOST_CHUNKS, least = p->in_order ? p->extent[0] / 2 : CHUNK_POINTS;
-    return share > least ? share : least > CHUNK_POINTS ? least : CHUNK_POINTS;
+    const int64_t share = p->m / MOST_CHUNKS, half = p->in_order ? p->extent[0] / 2 : 0;
+    const int64_t least = half > CHUNK_POINTS ? half : CHUNK_POINTS;
+    return share > least ? share : least;
 }
 
 /* Whether a tile is spread by chunks. So are all of a small grid of three dimensions, where hardly two tiles have the
@@ -247,7 +258,10 @@ static larmor_status plan_work(lmr_points *p)
         chunks += (count + size - 1) / size;
         if (count && !is_heavy(p, tile) && !p->in_order) p->light_first[colour_of(p, tile) + 1]++;
     }
-    for (int c = 0; c < COLOURS; c++) p->light_first[c + 1] += p->light_first[c], next[c] = p->light_first[c];
+    for (int c = 0; c < COLOURS; c++) {
+        p->light_first[c + 1] += p->light_first[c];
+        next[c] = p->light_first[c];
+    }
     p->light = malloc(((size_t)p->light_first[COLOURS] + 1) * sizeof *p->light);
     p->heavy = malloc(((size_t)chunks + 1) * sizeof *p->heavy);
     p->chunks = malloc(((size_t)chunks + 1) * sizeof *p->chunks);
@@ -268,7 +282,7 @@ static larmor_status plan_work(lmr_points *p)
 static larmor_status make_buffers(const lmr_nufft_geometry *g, lmr_points *p)
 {
     const int64_t tile_bytes = (int64_t)sizeof(real) * p->padded, fitting = TILE_BYTES / tile_bytes;
-    p->tile_batch = fitting < 1 ? 1 : fitting < g->batch ? fitting : g->batch;
+    p->tile_batch = lmr_clamp(fitting, 1, g->batch);
     const int64_t quick = SPREAD_BYTES / tile_bytes > 2 ? SPREAD_BYTES / tile_bytes : 2;
     p->spread_batch = p->in_order || p->tile_batch < quick ? p->tile_batch : quick;
     const int64_t heavies = p->heavies < 2 * MOST_CHUNKS ? p->heavies : 2 * MOST_CHUNKS;
@@ -285,8 +299,14 @@ static void release(void *ctx, void *sorted)
     (void)ctx;
     lmr_points *p = sorted;
     if (!p) return;
-    free(p->points), free(p->first), free(p->light), free(p->heavy), free(p->chunks), free(p->buffer);
-    free(p->doubled), free(p->plain);
+    free(p->points);
+    free(p->first);
+    free(p->light);
+    free(p->heavy);
+    free(p->chunks);
+    free(p->buffer);
+    free(p->doubled);
+    free(p->plain);
     free(p);
 }
 
@@ -294,7 +314,8 @@ static void release(void *ctx, void *sorted)
 static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
 {
     const int64_t row = ROW_BYTES / (2 * (int64_t)sizeof(real));
-    p->tile_count = 1, p->padded = 2;
+    p->tile_count = 1;
+    p->padded = 2;
     p->in_order = lmr_whole_line(g->ndim, g->tiles, g->cells[0], g->batch, p->m, 2 * (int64_t)sizeof(real));
     p->point_size = lmr_point_size(g->ndim, p->in_order);
     for (int d = 0; d < 3; d++) {
@@ -305,7 +326,8 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
         p->tiles[d] = tiles;
         p->extent[d] = d < g->ndim ? (cells + tiles - 1) / tiles + g->width - 1 : 1;
         if (d == 0) p->extent[d] = (p->extent[d] + row - 1) / row * row;
-        p->tile_count *= tiles, p->padded *= p->extent[d];
+        p->tile_count *= tiles;
+        p->padded *= p->extent[d];
     }
     if (p->tile_count > INT32_MAX || p->padded > INT32_MAX)
         return LMR_FAIL(LARMOR_ERR_MEMORY, "nufft: the grid is too large for this device");
@@ -355,11 +377,14 @@ static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
 static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide_points, const void *points,
                           int64_t *bad, void **sorted)
 {
-    *sorted = NULL, *bad = -1;
+    *sorted = NULL;
+    *bad = -1;
     lmr_points *p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
-    p->m = m, p->threads = lmr_cpu_backend.threads(ctx), p->rows = best_rows();
+    p->m = m;
+    p->threads = lmr_cpu_backend.threads(ctx);
+    p->rows = best_rows();
     if (useful < p->threads) p->threads = (int)useful;
     larmor_status st;
     LMR_OR(done, allocate(g, p));
@@ -379,7 +404,8 @@ done:
 
 static int has_shapes(int ndim, lmr_nufft_method method)
 {
-    (void)ndim, (void)method;
+    (void)ndim;
+    (void)method;
     return 1;
 }
 
@@ -398,7 +424,7 @@ static double buffers_bytes(int threads, const lmr_nufft_geometry *g, double poi
         return WHOLE_BUFFERS * threads * (double)g->batch *
                (element * (double)(g->cells[0] + g->width) + 512 + ROW_BYTES);
     tile += 512; /* rounded up to whole vectors */
-    const double all = tile * (double)g->batch, held = all < TILE_BYTES ? all : TILE_BYTES > tile ? TILE_BYTES : tile;
+    const double held = fmin(tile * (double)g->batch, fmax(TILE_BYTES, tile));
     /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more, unless all are */
     const double size = fmax(CHUNK_POINTS, floor(points / MOST_CHUNKS)),
                  chunks = points / size +

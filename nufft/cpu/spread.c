@@ -21,7 +21,9 @@ static void add_row(int64_t n, int64_t start, int64_t count, const real *from, r
         const int64_t run = start + count <= n ? count : n - start;
         real *to = row + 2 * start;
         for (int64_t i = 0; i < 2 * run; i++) to[i] += from[i];
-        from += 2 * run, count -= run, start = 0;
+        from += 2 * run;
+        count -= run;
+        start = 0;
     }
 }
 
@@ -55,7 +57,9 @@ static void fill_buffer(const spreader *s, int64_t first, int64_t count, int64_t
 {
     memset(buffer, 0, (size_t)(batch * s->p->padded) * sizeof(real));
     lmr_rows_job job = lmr_chunk_job(s->g, s->p, first, count);
-    job.tile = buffer, job.batch = batch, job.from = s->values + transform * job.value_pitch;
+    job.tile = buffer;
+    job.batch = batch;
+    job.from = s->values + transform * job.value_pitch;
     s->p->rows->spread(&job);
 }
 

@@ -37,9 +37,11 @@ larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, 
         for (int64_t j = 0; j < m; j++) {
             const double x = coordinate(wide, points, j * ndim + d);
             if (!isfinite(x) && j < first) first = j;
-            least = x < least ? x : least, most = x > most ? x : most;
+            least = x < least ? x : least;
+            most = x > most ? x : most;
         }
-        low[d] = m ? least : 0, high[d] = m ? most : 0;
+        low[d] = m ? least : 0;
+        high[d] = m ? most : 0;
     }
     *bad = first == INT64_MAX ? -1 : first;
     return LARMOR_OK;
@@ -90,7 +92,8 @@ larmor_status R(lmr_cpu_nufft_modulate)(void *ctx, int64_t m, int64_t batch, con
 #pragma omp parallel for num_threads(threads_for(ctx, m)) schedule(static)
         for (int64_t j = 0; j < m; j++) {
             const real re = factor[2 * j], im = flip * factor[2 * j + 1], a = from[2 * j], c = from[2 * j + 1];
-            to[2 * j] = re * a - im * c, to[2 * j + 1] = re * c + im * a;
+            to[2 * j] = re * a - im * c;
+            to[2 * j + 1] = re * c + im * a;
         }
     }
     return LARMOR_OK;

@@ -13,7 +13,8 @@ static void waves(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], 
         const double at[3] = {x[0][i], x[1][i], x[2][i]};
         double turns;
         const double size = lmr_waves_at(w, at, &turns), angle = 6.283185307179586476925 * turns;
-        out[2 * i] = (real)(size * cos(angle)), out[2 * i + 1] = (real)(size * sin(angle));
+        out[2 * i] = (real)(size * cos(angle));
+        out[2 * i + 1] = (real)(size * sin(angle));
     }
 }
 
@@ -62,13 +63,15 @@ static void add_series(const lmr_nufft_waves *w, int d, int count, const double 
         {
             __builtin_memcpy(&y[g], x + i + g * LANES, sizeof y[g]);
             y[g] = (y[g] - w->from[d]) * w->scale[d];
-            y[g] = 4 * y[g] * y[g] - 2, b1[g] = b2[g] = (lanes){0};
+            y[g] = 4 * y[g] * y[g] - 2;
+            b1[g] = b2[g] = (lanes){0};
         }
         for (int k = w->terms - 1; k > 0; k--) {
             UNROLL for (int g = 0; g < GROUP; g++)
             {
                 const lanes b = y[g] * b1[g] + (w->series[k] - b2[g]);
-                b2[g] = b1[g], b1[g] = b;
+                b2[g] = b1[g];
+                b1[g] = b;
             }
         }
         UNROLL for (int g = 0; g < GROUP; g++)
@@ -108,7 +111,8 @@ static void waves(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], 
                      a = (t - 0.25 * quarter) * 6.283185307179586, even = 1 - fabs(quarter),
                      odd = quarter * (2 - fabs(quarter));
         const double s = a * taylor(SINE, 1, 2, -a * a), c = taylor(COSINE, 0, 2, -a * a);
-        out[2 * i] = (real)(size[i] * (even * c - odd * s)), out[2 * i + 1] = (real)(size[i] * (even * s + odd * c));
+        out[2 * i] = (real)(size[i] * (even * c - odd * s));
+        out[2 * i + 1] = (real)(size[i] * (even * s + odd * c));
     }
 }
 

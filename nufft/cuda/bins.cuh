@@ -25,7 +25,8 @@ void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int6
     static constexpr double longer[LMR_NUFFT_SHAPES] = {1, 0.5, 2};
     const int last = g->ndim - 1;
     const int64_t own = owner_bin(g->ndim, g->width);
-    for (int d = 0; d < 3; d++) side[d] = d > last ? 1 : g->method == LMR_NUFFT_SM ? shared[g->tiles][last][d] : own;
+    side[0] = side[1] = side[2] = 1;
+    for (int d = 0; d <= last; d++) side[d] = g->method == LMR_NUFFT_SM ? shared[g->tiles][last][d] : own;
     if (g->method == LMR_NUFFT_SM || last == 0) return;
     const double density = (double)m / ((double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2]);
     const double share = (double)m / (32.0 * c->properties.multiProcessorCount);
@@ -42,7 +43,8 @@ void set_bins(const lmr_nufft_geometry *g, const int64_t side[3], lmr_cuda_point
     for (int d = 0; d < 3; d++) {
         const int64_t cells = g->cells[d], wanted = (cells + side[d] - 1) / side[d];
         const int64_t bin = (cells + wanted - 1) / wanted;
-        p->bin[d] = (int)bin, p->bins[d] = (uint32_t)((cells + bin - 1) / bin);
+        p->bin[d] = (int)bin;
+        p->bins[d] = (uint32_t)((cells + bin - 1) / bin);
         p->extent[d] = d < g->ndim ? p->bin[d] + g->width - 1 : 1;
     }
 }
@@ -60,7 +62,8 @@ bool set_tile(const lmr_cuda *c, size_t size, lmr_cuda_points *p)
     p->pitch = stride_for(p->extent[0], p->bin[0], banks);
     p->plane = stride_for(p->pitch * p->extent[1], p->bin[0] * p->bin[1], banks);
     if (tile_bytes(p, size) <= c->properties.sharedMemPerBlockOptin) return true;
-    p->pitch = p->extent[0], p->plane = p->pitch * p->extent[1];
+    p->pitch = p->extent[0];
+    p->plane = p->pitch * p->extent[1];
     return tile_bytes(p, size) <= c->properties.sharedMemPerBlockOptin;
 }
 
@@ -88,7 +91,10 @@ bool choose_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, size
 void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points *p)
 {
     double touched = (double)p->m, tiles = (double)p->pieces;
-    for (int d = 0; d < g->ndim; d++) touched *= g->width, tiles *= p->extent[d];
+    for (int d = 0; d < g->ndim; d++) {
+        touched *= g->width;
+        tiles *= p->extent[d];
+    }
     p->spread = p->interp = g->method == LMR_NUFFT_GM ? LMR_NUFFT_GM : LMR_NUFFT_GM_SORT;
     if (g->method == LMR_NUFFT_GM || g->method == LMR_NUFFT_GM_SORT) return;
     const bool chosen = g->method != LMR_NUFFT_AUTO, owned = chosen || tiles <= (g->ndim > 1 ? 2 : 1) * touched,

@@ -16,7 +16,9 @@ template <int D, int W> struct box {
     {
         const place origin = origin_of(v, v.bin_of[j]);
         const cell at = unpack(v.at[j]);
-        first[0] = origin.x + at.x, first[1] = origin.y + at.y, first[2] = origin.z + at.z;
+        first[0] = origin.x + at.x;
+        first[1] = origin.y + at.y;
+        first[2] = origin.z + at.z;
         for (int d = 0; d < 3; d++) size[d] = v.cells[d];
     }
     __device__ __forceinline__ int64_t x(int l) const

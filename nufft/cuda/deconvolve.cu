@@ -20,7 +20,8 @@ template <typename T> sizes<T> sizes_of(const lmr_nufft_geometry *g)
     sizes<T> s;
     s.fft_order = g->fft_order;
     for (int d = 0; d < 3; d++) {
-        s.modes[d] = g->modes[d], s.cells[d] = g->cells[d];
+        s.modes[d] = g->modes[d];
+        s.cells[d] = g->cells[d];
         s.factor[d] = d < g->ndim ? static_cast<const T *>(g->factor[d]) : nullptr;
     }
     return s;

@@ -23,7 +23,8 @@ template <typename T, int W, typename Cell> __device__ __forceinline__ cx<T> row
 #pragma unroll
     for (int x = 0; x < W; x++) {
         const cx<T> value = cell(x);
-        sum.re += k[x] * value.re, sum.im += k[x] * value.im;
+        sum.re += k[x] * value.re;
+        sum.im += k[x] * value.im;
     }
     return sum;
 }
@@ -43,10 +44,12 @@ __device__ __forceinline__ cx<T> tile_sum(const view<T> &v, point_window<T, D, W
         for (int y = 0; y < box_rows<D, W>; y++) {
             const cx<T> sum = row_sum(w.k[0], [&](int x) { return from[y * v.pitch + x]; });
             const T side = D > 1 ? w.k[D > 1][y] : 1;
-            plane.re += side * sum.re, plane.im += side * sum.im;
+            plane.re += side * sum.re;
+            plane.im += side * sum.im;
         }
         const T side = D > 2 ? w.k[D - 1][0] : 1;
-        total.re += side * plane.re, total.im += side * plane.im;
+        total.re += side * plane.re;
+        total.im += side * plane.im;
         if constexpr (D > 2) rotate(w.k[2]);
     }
     return total;
@@ -119,7 +122,8 @@ template <typename T, int D, int W> __global__ void __launch_bounds__(gm_threads
             for_rows(w, [&](int y, int z, T side) {
                 const cx<T> *const row = cells + b * grid + from.row(y, z);
                 const cx<T> sum = row_sum(w.k[0], [&](int x) { return row[from.x(x)]; });
-                total.re += side * sum.re, total.im += side * sum.im;
+                total.re += side * sum.re;
+                total.im += side * sum.im;
             });
             values[b * v.m + index] = total;
         }

@@ -71,8 +71,8 @@ larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const v
                                const double scale[3], double *to);
 template <typename T>
 larmor_status lmr_cuda_waves(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out);
-template <typename T> larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void *d, int conj,
-                                                      const void *x, void *y);
+template <typename T>
+larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x, void *y);
 
 namespace
 {
@@ -86,7 +86,8 @@ enum { PACK_X = 12, PACK_Y = 10, MOST_X = 1 << PACK_X, MOST_YZ = 1 << PACK_Y };
  * most. */
 constexpr int owner_bin(int ndim, int width)
 {
-    return ndim < 3 ? 33 - width : width < 16 ? 8 : 7;
+    if (ndim < 3) return 33 - width;
+    return width < 16 ? 8 : 7;
 }
 
 /* Points whose stored values lie side by side. */
@@ -112,11 +113,19 @@ template <typename T> struct view {
 template <typename T> view<T> view_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
 {
     view<T> v = {};
-    v.m = p->m, v.pitch = p->pitch, v.plane = p->plane;
-    v.piece = p->piece, v.index = p->index, v.at = p->at, v.bin_of = p->bin_of;
+    v.m = p->m;
+    v.pitch = p->pitch;
+    v.plane = p->plane;
+    v.piece = p->piece;
+    v.index = p->index;
+    v.at = p->at;
+    v.bin_of = p->bin_of;
     v.stored = static_cast<const T *>(p->stored);
     for (int d = 0; d < 3; d++) {
-        v.cells[d] = g->cells[d], v.bin[d] = p->bin[d], v.extent[d] = p->extent[d], v.bins[d] = p->bins[d];
+        v.cells[d] = g->cells[d];
+        v.bin[d] = p->bin[d];
+        v.extent[d] = p->extent[d];
+        v.bins[d] = p->bins[d];
         v.t[d] = static_cast<const T *>(p->t[d]);
     }
     return v;
@@ -237,7 +246,9 @@ __device__ __forceinline__ void for_rows(point_window<T, D, W> &w, Visit visit)
     for (int z = 0; z < box_planes<D, W>; z++) {
 #pragma unroll 1
         for (int y = 0; y < box_rows<D, W>; y++) {
-            const T side = D > 2 ? w.k[D - 2][0] * w.k[D - 1][0] : D > 1 ? w.k[D - 1][0] : 1;
+            T side = 1;
+            if constexpr (D > 1) side = w.k[D - 1][0];
+            if constexpr (D > 2) side = w.k[D - 2][0] * side;
             visit(y, z, side);
             if constexpr (D > 1) rotate(w.k[1]);
         }

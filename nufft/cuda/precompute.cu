@@ -77,7 +77,10 @@ void release(void *ctx, void *of)
     auto *m = static_cast<made *>(of);
     if (!m) return;
     (void)cudaSetDevice(c->ordinal);
-    for (int i = 0; i < 2; i++) release_product(c, m->forward[i]), release_product(c, m->back[i]);
+    for (int i = 0; i < 2; i++) {
+        release_product(c, m->forward[i]);
+        release_product(c, m->back[i]);
+    }
     void *const memory[] = {m->stored,      m->bin_of,     m->values,         m->cells,          m->rows.offset,
                             m->rows.column, m->rows.value, m->columns.offset, m->columns.column, m->columns.value};
     for (void *block : memory) lmr_cuda_release(c, block);
@@ -102,7 +105,8 @@ template <typename T> struct any_window {
 template <typename T> any_window<T> any_window_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p)
 {
     any_window<T> w = {};
-    w.ndim = g->ndim, w.width = g->width;
+    w.ndim = g->ndim;
+    w.width = g->width;
     for (int k = 0; k <= LMR_WINDOW_DEGREE; k++)
         for (int l = 0; l < g->width; l++) w.c[k][l] = (T)p->window[k][l];
     return w;
@@ -165,7 +169,8 @@ template <typename T> larmor_status store_values(lmr_cuda *c, const lmr_nufft_ge
         store_kernel<T><<<blocks(points, THREADS), THREADS, 0, c->stream>>>(
             view_of<T>(g, m->points), any_window_of<T>(g, m->points), static_cast<T *>(m->stored));
     CUDA_TRY(cudaGetLastError());
-    m->with_values = *m->points, m->with_values.stored = m->stored;
+    m->with_values = *m->points;
+    m->with_values.stored = m->stored;
     return LARMOR_OK;
 }
 
@@ -216,14 +221,17 @@ __global__ void move_kernel(int64_t entries, int64_t each, const I *from, const 
 {
     for (int64_t e = first_index(); e < entries; e += index_stride()) {
         const I at = from[e];
-        moved[e] = value[at], column[e] = (I)(at / each);
+        moved[e] = value[at];
+        column[e] = (I)(at / each);
     }
 }
 
 template <typename T, typename I>
 larmor_status allocate_matrix(lmr_cuda *c, made *m, int64_t rows, int64_t columns, int64_t entries, matrix *a)
 {
-    a->rows = rows, a->columns = columns, a->entries = entries;
+    a->rows = rows;
+    a->columns = columns;
+    a->entries = entries;
     LMR_TRY(allocate(c, m, rows + 1, sizeof(I), &a->offset));
     LMR_TRY(allocate(c, m, entries, sizeof(I), &a->column));
     return allocate(c, m, entries, sizeof(T), &a->value);
@@ -428,7 +436,8 @@ template <typename T> larmor_status build(void *ctx, const lmr_nufft_geometry *g
         release(ctx, m);
         return st;
     }
-    *bytes = m->bytes, *out = m;
+    *bytes = m->bytes;
+    *out = m;
     return LARMOR_OK;
 }
 
@@ -453,8 +462,13 @@ larmor_status interp(void *ctx, const lmr_nufft_geometry *g, void *of, int64_t b
     return full_interp<T>(c, m, batch, from, static_cast<cx<T> *>(values));
 }
 
-template <typename T> constexpr lmr_precompute_kernels kernels = {
-    .group = stored_group, .margin = 0, .sorts_entries = 1, .build = build<T>, .release = release, .spread = spread<T>, .interp = interp<T>};
+template <typename T> constexpr lmr_precompute_kernels kernels = {.group = stored_group,
+                                                                  .margin = 0,
+                                                                  .sorts_entries = 1,
+                                                                  .build = build<T>,
+                                                                  .release = release,
+                                                                  .spread = spread<T>,
+                                                                  .interp = interp<T>};
 
 const lmr_cuda_table table("precompute", LMR_PRECOMPUTE_ABI, &kernels<float>, &kernels<double>);
 

@@ -37,7 +37,9 @@ struct folding {
 folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int wide, const void *points)
 {
     folding f = {};
-    f.ndim = g->ndim, f.wide = wide != 0, f.points = points;
+    f.ndim = g->ndim;
+    f.wide = wide != 0;
+    f.points = points;
     for (int d = 0; d < 3; d++) {
         const auto cells = (double)g->cells[d], modes = (double)g->modes[d];
         const double scale = cells / modes;
@@ -91,7 +93,8 @@ __device__ bool place_point(const folding &f, int64_t j, placed *p)
         bin -= bin * a.bin > cell;
         bin += (bin + 1) * a.bin <= cell;
         at[d] = (int)(cell - bin * a.bin);
-        p->bin += stride * (uint32_t)bin, stride *= f.bins[d];
+        p->bin += stride * (uint32_t)bin;
+        stride *= f.bins[d];
     }
     p->at = {at[0], at[1], at[2]};
     return true;
@@ -109,9 +112,11 @@ __global__ void key_kernel(const __grid_constant__ folding f, int64_t m, uint32_
         placed p;
         if (place_point(f, j, &p)) {
             const uint32_t cell = ((uint32_t)p.at.z * f.along[1].bin + p.at.y) * f.along[0].bin + p.at.x;
-            key[j] = p.bin, load[j] = (uint64_t)cell << 32 | (uint64_t)j;
+            key[j] = p.bin;
+            load[j] = (uint64_t)cell << 32 | (uint64_t)j;
         } else {
-            key[j] = 0, load[j] = (uint64_t)j;
+            key[j] = 0;
+            load[j] = (uint64_t)j;
             atomicMin(bad, (unsigned long long)j);
         }
     }
@@ -162,7 +167,8 @@ template <typename T> struct target {
     int ndim;
     __device__ void store(int64_t to, int64_t j, const placed &p) const
     {
-        index[to] = (uint32_t)j, at[to] = pack(p.at);
+        index[to] = (uint32_t)j;
+        at[to] = pack(p.at);
         for (int d = 0; d < 3; d++)
             if (d < ndim) t[d][to] = (T)p.t[d];
     }
@@ -216,7 +222,8 @@ void economize(int n, int to, double *a)
         for (int k = 1; k < n; k++)
             for (int i = k + 1; i >= 0; i--) {
                 const double next = (i ? 2 * now[i - 1] : 0) - before[i];
-                before[i] = now[i], now[i] = next;
+                before[i] = now[i];
+                now[i] = next;
             }
         const double excess = a[n] / now[n];
         for (int i = 0; i <= n; i++) a[i] -= excess * now[i];
@@ -405,8 +412,10 @@ void lmr_cuda_release_points(void *ctx, void *sorted)
     auto *c = static_cast<lmr_cuda *>(ctx);
     auto *p = static_cast<lmr_cuda_points *>(sorted);
     if (!p) return;
-    lmr_cuda_release(c, p->piece), lmr_cuda_release(c, p->index);
-    lmr_cuda_release(c, p->at), lmr_cuda_release(c, p->bin_of);
+    lmr_cuda_release(c, p->piece);
+    lmr_cuda_release(c, p->index);
+    lmr_cuda_release(c, p->at);
+    lmr_cuda_release(c, p->bin_of);
     for (int d = 0; d < 3; d++) lmr_cuda_release(c, p->t[d]);
     delete p;
 }
@@ -414,7 +423,8 @@ void lmr_cuda_release_points(void *ctx, void *sorted)
 template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide,
                                                   const void *points, int64_t *bad, void **sorted)
 {
-    *sorted = nullptr, *bad = -1;
+    *sorted = nullptr;
+    *bad = -1;
     LMR_CUDA_ENTER(c, ctx);
     auto *p = new (std::nothrow) lmr_cuda_points{};
     if (!p) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");

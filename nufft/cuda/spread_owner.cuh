@@ -62,7 +62,7 @@ template <typename T, int D, int W, int B> struct owner {
 
     /* Points staged at once, a coordinate a thread, in shared memory that all GPUs have; coordinates of a thread. */
     static constexpr int most = owner_shared / point_bytes / 32 * 32, wanted = threads / D / 32 * 32;
-    static constexpr int batch = wanted < 32 ? 32 : wanted < most ? wanted : most;
+    static constexpr int batch = std::max(32, std::min(wanted, most));
     static constexpr int items = round_up(batch * D, threads) / threads;
     struct assignment {
         int dimension, point;
@@ -82,16 +82,17 @@ template <typename T, int D, int W, int B> struct owner {
     /* Registers of a thread, roughly; each quarter of a multiprocessor has 512 for every lane. */
     static constexpr int words = (2 * B * (slide + 1) + (W < part ? W : part)) * (int)sizeof(T) / 4 + 44;
     static constexpr int fitting = 4 * (512 / round_up(words, 8)) / (threads / 32);
-    static constexpr int allowed =
-        resident_blocks < resident_threads / threads ? resident_blocks : resident_threads / threads;
-    static constexpr int blocks = fitting < 1 ? 1 : fitting < allowed ? fitting : allowed;
+    static constexpr int allowed = std::min(resident_blocks, resident_threads / threads);
+    static constexpr int blocks = std::max(1, std::min(fitting, allowed));
 };
 
 /* Transforms in one pass: what registers hold. */
 template <typename T, int D, int W> constexpr int owner_batch()
 {
     const int one = 2 * (D == 1 ? 2 : W + 1) * (int)sizeof(T) / 4;
-    return one <= 10 ? 8 : one <= 20 ? 4 : one <= 40 ? 2 : 1;
+    if (one <= 10) return 8;
+    if (one <= 20) return 4;
+    return one <= 40 ? 2 : 1;
 }
 
 template <int THREADS> __device__ __forceinline__ void barrier()
@@ -113,7 +114,10 @@ template <typename T, int D>
 __device__ __forceinline__ coordinate<T> load_coordinate(const view<T> &v, int d, int64_t j)
 {
     const cell at = unpack(v.at[j]);
-    const T t = v.stored ? 0 : d == 0 ? v.t[0][j] : d == 1 ? v.t[1][j] : v.t[2][j];
+    T t = 0;
+    if (!v.stored && d == 0) t = v.t[0][j];
+    if (!v.stored && d == 1) t = v.t[1][j];
+    if (!v.stored && d == 2) t = v.t[2][j];
     return {t, d == 0 ? at.x : at.y, v.index[j]};
 }
 
@@ -177,7 +181,8 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
 #pragma unroll
     for (int i = 0; i < size::items; i++) {
         const auto [d, q] = size::item(thread, i);
-        next[i] = {}, placed[i] = -1;
+        next[i] = {};
+        placed[i] = -1;
         if (d < D && q < count) next[i] = load_coordinate<T, D>(v, d, (int64_t)job.first + q);
     }
     for (int i = thread; i < size::batch * size::row * size::rows; i += size::threads) rows_x[i] = 0;
@@ -197,9 +202,8 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
     }
     const place origin = origin_of(v, job.bin);
     const int64_t gx = wrap(origin.x + x, v.cells[0]), gy = D == 3 ? wrap(origin.y + y, v.cells[1]) : 0;
-    const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2], origin_slide = D == 3   ? origin.z
-                                                                              : D == 2 ? origin.y
-                                                                                       : 0;
+    const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2], upper = D == 3 ? origin.z : origin.y;
+    const int64_t origin_slide = D > 1 ? upper : 0;
     cx<T> *const mine = cells + transform * grid + gy * v.cells[0] + gx;
     const int64_t plane_stride = D == 3 ? v.cells[0] * v.cells[1] : v.cells[0],
                   slide_cells = D == 3 ? v.cells[2] : v.cells[1];
@@ -275,11 +279,14 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
                 for (int b = 0; b < B; b++) {
                     const cx<T> value = {side * u[2 * b], side * u[2 * b + 1]};
                     if constexpr (D == 1) {
-                        sum[b][0].re += value.re, sum[b][0].im += value.im;
+                        sum[b][0].re += value.re;
+                        sum[b][0].im += value.im;
                     } else {
 #pragma unroll
-                        for (int l = 0; l < W; l++)
-                            sum[b][l].re += value.re * u[2 * B + l], sum[b][l].im += value.im * u[2 * B + l];
+                        for (int l = 0; l < W; l++) {
+                            sum[b][l].re += value.re * u[2 * B + l];
+                            sum[b][l].im += value.im * u[2 * B + l];
+                        }
                     }
                 }
             }

@@ -23,7 +23,10 @@ struct span {
 
 __device__ span join(span a, const span &b)
 {
-    for (int d = 0; d < 3; d++) a.low[d] = fmin(a.low[d], b.low[d]), a.high[d] = fmax(a.high[d], b.high[d]);
+    for (int d = 0; d < 3; d++) {
+        a.low[d] = fmin(a.low[d], b.low[d]);
+        a.high[d] = fmax(a.high[d], b.high[d]);
+    }
     a.bad = a.bad < b.bad ? a.bad : b.bad;
     return a;
 }
@@ -31,7 +34,10 @@ __device__ span join(span a, const span &b)
 __device__ span nothing()
 {
     span s;
-    for (int d = 0; d < 3; d++) s.low[d] = INFINITY, s.high[d] = -INFINITY;
+    for (int d = 0; d < 3; d++) {
+        s.low[d] = INFINITY;
+        s.high[d] = -INFINITY;
+    }
     s.bad = INT64_MAX;
     return s;
 }
@@ -56,7 +62,8 @@ __global__ void extent_kernel(int ndim, int64_t m, bool wide, const void *points
             if (d >= ndim) continue;
             const double x = coordinate(wide, points, j * ndim + d);
             if (!isfinite(x) && j < own.bad) own.bad = j;
-            own.low[d] = fmin(own.low[d], x), own.high[d] = fmax(own.high[d], x);
+            own.low[d] = fmin(own.low[d], x);
+            own.high[d] = fmax(own.high[d], x);
         }
     const span all = join_block(own, shared);
     if (threadIdx.x == 0) part[blockIdx.x] = all;
@@ -117,7 +124,8 @@ __global__ void modulate_kernel(int64_t m, int64_t batch, const cx<T> *d, T flip
 void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp)
 {
     const auto *p = static_cast<const lmr_cuda_points *>(sorted);
-    *spread = (lmr_nufft_method)p->spread, *interp = (lmr_nufft_method)p->interp;
+    *spread = (lmr_nufft_method)p->spread;
+    *interp = (lmr_nufft_method)p->interp;
 }
 
 larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
@@ -137,7 +145,10 @@ larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const vo
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpyAsync(&all, part.get(), sizeof all, cudaMemcpyDeviceToHost, c->stream));
     CUDA_TRY(cudaStreamSynchronize(c->stream));
-    for (int d = 0; d < ndim; d++) low[d] = all.low[d], high[d] = all.high[d];
+    for (int d = 0; d < ndim; d++) {
+        low[d] = all.low[d];
+        high[d] = all.high[d];
+    }
     if (all.bad < m) *bad = all.bad;
     return LARMOR_OK;
 }
@@ -148,7 +159,10 @@ larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const v
     LMR_CUDA_ENTER(c, ctx);
     if (m == 0) return LARMOR_OK;
     scaling s = {};
-    for (int d = 0; d < ndim; d++) s.from[d] = from[d], s.by[d] = scale[d];
+    for (int d = 0; d < ndim; d++) {
+        s.from[d] = from[d];
+        s.by[d] = scale[d];
+    }
     rescale_kernel<<<blocks(m * ndim, THREADS), THREADS, 0, c->stream>>>(ndim, m * ndim, wide != 0, points, s, to);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;

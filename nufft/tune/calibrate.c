@@ -24,8 +24,10 @@ typedef struct probe {
 
 static void end_probe(probe *p)
 {
-    lmr_nufft_plan_free(p->plan), larmor_timer_free(p->timer);
-    larmor_array_free(p->values), larmor_array_free(p->modes);
+    lmr_nufft_plan_free(p->plan);
+    larmor_timer_free(p->timer);
+    larmor_array_free(p->values);
+    larmor_array_free(p->modes);
     lmr_nufft_detach(&p->on);
 }
 

@@ -65,7 +65,8 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
     const larmor_status st = read_pairs(points, each, from, count, pairs);
     for (int i = 0; i < count && !st; i++) {
         const int bin = bin_of(ndim, modes, points, pairs, 2 * i);
-        in_bin[bin]++, together += bin == bin_of(ndim, modes, points, pairs, 2 * i + 1);
+        in_bin[bin]++;
+        together += bin == bin_of(ndim, modes, points, pairs, 2 * i + 1);
     }
     free(pairs);
     if (st) return st;

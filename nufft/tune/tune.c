@@ -29,7 +29,8 @@ static int add_factor(const lmr_nufft_request *r, const int64_t modes[3], double
     if (lmr_nufft_narrowest(r, modes, factor, &choice, &kept) || !kept) return 0;
     if (wider && !lmr_nufft_choose_at(r, modes, choice.cells, choice.window.width + 1, &choice)) return 0;
     for (int d = 0; d < 3; d++) grid->cells[d] = choice.cells[d];
-    grid->width = choice.window.width, grid->seconds = lmr_nufft_predict(r, modes, &choice);
+    grid->width = choice.window.width;
+    grid->seconds = lmr_nufft_predict(r, modes, &choice);
     return 1;
 }
 
@@ -127,7 +128,8 @@ static larmor_status begin(trial *t, const lmr_nufft_request *r)
     int64_t modes = 1;
     for (int d = 0; d < o->ndim; d++) modes *= o->modes[d];
     const int64_t from = o->type == 1 ? t->m : modes, to = o->type == 1 ? modes : t->m;
-    t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices), t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
+    t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices);
+    t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
     if (!t->choices || !t->table) return LMR_NO_MEMORY();
     LMR_TRY(make_grids(t, r));
     LMR_TRY(larmor_timer_create(dev, &t->timer));
@@ -140,10 +142,13 @@ static larmor_status begin(trial *t, const lmr_nufft_request *r)
 
 static void end(trial *t)
 {
-    larmor_timer_free(t->timer), larmor_timer_free(t->clock);
-    larmor_array_free(t->in), larmor_array_free(t->out);
+    larmor_timer_free(t->timer);
+    larmor_timer_free(t->clock);
+    larmor_array_free(t->in);
+    larmor_array_free(t->out);
     lmr_nufft_plan_free(t->plan);
-    free(t->choices), free(t->table);
+    free(t->choices);
+    free(t->table);
 }
 
 /* ---- timing ---- */
@@ -178,7 +183,8 @@ static void insert_candidate(trial *t, const candidate *c)
 static void replace_best(trial *t, const candidate *c, lmr_nufft_plan *plan)
 {
     lmr_nufft_plan_free(t->plan);
-    t->plan = plan, t->best = *c;
+    t->plan = plan;
+    t->best = *c;
 }
 
 static int is_known(const trial *t, const candidate *c)
@@ -249,7 +255,8 @@ static int vary_method(const trial *t, const candidate *from, candidate to[MOST_
     if (!t->on->kernels->has_methods || t->opts->method) return 0;
     for (lmr_nufft_method m = LMR_NUFFT_AUTO; m <= LMR_NUFFT_OWNER; m++) {
         if (m == LMR_NUFFT_GM && t->opts->sort == LARMOR_NUFFT_SORT_ON) continue;
-        to[count] = *from, to[count++].way.method = m;
+        to[count] = *from;
+        to[count++].way.method = m;
     }
     return count;
 }
@@ -257,7 +264,10 @@ static int vary_method(const trial *t, const candidate *from, candidate to[MOST_
 static int vary_tiles(const trial *t, const candidate *from, candidate to[MOST_VARIANTS])
 {
     if (t->opts->tiles || !t->on->kernels->has_shapes(t->opts->ndim, from->way.method)) return 0;
-    for (int i = 0; i < LMR_NUFFT_SHAPES; i++) to[i] = *from, to[i].way.tiles = i;
+    for (int i = 0; i < LMR_NUFFT_SHAPES; i++) {
+        to[i] = *from;
+        to[i].way.tiles = i;
+    }
     return LMR_NUFFT_SHAPES;
 }
 
@@ -265,8 +275,10 @@ static int vary_batch(const trial *t, const candidate *from, candidate to[MOST_V
 {
     const int64_t batch = t->opts->batch;
     int count = 0;
-    for (int64_t most = 1; most <= MOST_BATCH && most < 2 * batch && !t->opts->max_batch; most *= 2)
-        to[count] = *from, to[count++].way.max_batch = most < batch ? most : batch;
+    for (int64_t most = 1; most <= MOST_BATCH && most < 2 * batch && !t->opts->max_batch; most *= 2) {
+        to[count] = *from;
+        to[count++].way.max_batch = most < batch ? most : batch;
+    }
     return count;
 }
 
@@ -276,8 +288,10 @@ static int vary_form(const trial *t, const candidate *from, candidate to[MOST_VA
     int count = 0;
     for (larmor_precompute form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
         if (t->opts->precompute == LARMOR_PRECOMPUTE_AUTO &&
-            (form < LARMOR_PRECOMPUTE_FULL || t->choices[from->grid].full_bound <= t->opts->tol))
-            to[count] = *from, to[count++].way.precompute = form;
+            (form < LARMOR_PRECOMPUTE_FULL || t->choices[from->grid].full_bound <= t->opts->tol)) {
+            to[count] = *from;
+            to[count++].way.precompute = form;
+        }
     return count;
 }
 
@@ -291,7 +305,8 @@ static larmor_status vary(trial *t, axis along, int most, int apart)
         const unsigned method = 1U << t->table[i].way.method;
         if (t->table[i].seconds > lmr_race_slow * t->table[0].seconds) break;
         if (apart && seen & method) continue;
-        seeds[count++] = t->table[i], seen |= method;
+        seeds[count++] = t->table[i];
+        seen |= method;
     }
     for (int i = 0; i < count; i++) {
         const int n = along(t, &seeds[i], variants);
@@ -358,7 +373,8 @@ static larmor_status compare(trial *t, candidate other)
     double seconds[2] = {t->best.seconds, other.seconds};
     st = execute(&mine); /* cold */
     if (!st) st = lmr_race_compare(t->timer, runs, seconds);
-    t->best.seconds = seconds[0], other.seconds = seconds[1];
+    t->best.seconds = seconds[0];
+    other.seconds = seconds[1];
     if (!st && seconds[1] < seconds[0])
         replace_best(t, &other, plan);
     else
@@ -442,7 +458,8 @@ static larmor_status from_wisdom(const trial *of, const lmr_nufft_request *r, co
                                  (larmor_precompute)known->precompute}};
     const larmor_status st = make(&t, &c, &best->plan);
     if (st) return st == LARMOR_ERR_MEMORY || st == LARMOR_ERR_UNSUPPORTED ? LARMOR_OK : st;
-    best->source = LARMOR_PLAN_BY_WISDOM, best->seconds = known->seconds;
+    best->source = LARMOR_PLAN_BY_WISDOM;
+    best->seconds = known->seconds;
     return LARMOR_OK;
 }
 
@@ -475,7 +492,9 @@ larmor_status lmr_tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, c
     if (!st) st = compare_best(&t);
     if (!st) {
         keep(&t, &key);
-        best->plan = t.plan, best->seconds = t.best.seconds, best->tried = t.count;
+        best->plan = t.plan;
+        best->seconds = t.best.seconds;
+        best->tried = t.count;
         t.plan = NULL;
     }
     end(&t);

@@ -36,7 +36,8 @@ static larmor_status time_beside_best(trial *t, lmr_type3 *other, double *second
     if (*seconds > lmr_race_close * t->seconds || isinf(t->seconds)) return LARMOR_OK;
     double both[2] = {t->seconds, *seconds};
     LMR_TRY(lmr_race_compare(t->timer, runs, both));
-    t->seconds = both[0], *seconds = both[1];
+    t->seconds = both[0];
+    *seconds = both[1];
     return LARMOR_OK;
 }
 
@@ -56,7 +57,8 @@ static larmor_status try_choice(trial *t, const lmr_type3_choice *choice)
         return st;
     }
     lmr_type3_free(t->best);
-    t->best = other, t->seconds = seconds;
+    t->best = other;
+    t->seconds = seconds;
     return LARMOR_OK;
 }
 
@@ -83,8 +85,10 @@ static larmor_status quickest(const lmr_type3_job *j, const lmr_type3_choice *li
     trial t = {.job = j, .seconds = INFINITY};
     if (j->opts->effort == LARMOR_PLAN_MEASURE && count > PROMISING) count = PROMISING;
     const larmor_status st = search(&t, list, count);
-    larmor_timer_free(t.timer), larmor_timer_free(t.clock);
-    larmor_array_free(t.in), larmor_array_free(t.out);
+    larmor_timer_free(t.timer);
+    larmor_timer_free(t.clock);
+    larmor_array_free(t.in);
+    larmor_array_free(t.out);
     if (st)
         lmr_type3_free(t.best);
     else

@@ -34,7 +34,10 @@ typedef struct wisdom {
 
 static wisdom *wisdom_of(larmor_device *dev)
 {
-    if (!dev->learnt) dev->learnt = calloc(1, sizeof(wisdom)), dev->forget = free;
+    if (!dev->learnt) {
+        dev->learnt = calloc(1, sizeof(wisdom));
+        dev->forget = free;
+    }
     return dev->learnt;
 }
 
@@ -103,7 +106,8 @@ larmor_status lmr_wisdom_set_scales(larmor_device *dev, int precision, const lmr
 {
     wisdom *w = wisdom_of(dev);
     if (!w) return LMR_NO_MEMORY();
-    w->calibrated[precision] = 1, w->scales[precision] = *scales;
+    w->calibrated[precision] = 1;
+    w->scales[precision] = *scales;
     return LARMOR_OK;
 }
 
@@ -219,7 +223,8 @@ static int parse_rates(char *const *w, wisdom *to)
         double *value = i < 6 ? &s.points[i / 3][i % 3] : &s.grid[i - 6];
         if (!number(w[1 + i], 1e-3, 1e3, value)) return 0;
     }
-    to->calibrated[precision] = 1, to->scales[precision] = s;
+    to->calibrated[precision] = 1;
+    to->scales[precision] = s;
     return 1;
 }
 
@@ -299,7 +304,8 @@ static void read_line(const char *name, int threads, char *line, reading *r)
         return;
     }
     const int fine = plan ? parse_plan(words + HEAD, r->own) : parse_rates(words + HEAD, r->own);
-    r->report.used += fine, r->report.corrupt += !fine;
+    r->report.used += fine;
+    r->report.corrupt += !fine;
 }
 
 /* Printable text and short enough, or else it is no wisdom. */
@@ -332,7 +338,8 @@ static void read_lines(const larmor_device *dev, const char *text, size_t size, 
 static larmor_status slurp(const char *path, char **text, size_t *size)
 {
     struct stat info;
-    *text = NULL, *size = 0;
+    *text = NULL;
+    *size = 0;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return LARMOR_OK;
     if (fd < 0) return LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(errno));
@@ -352,7 +359,10 @@ static larmor_status slurp(const char *path, char **text, size_t *size)
     }
 done:
     close(fd);
-    if (st) free(*text), *text = NULL;
+    if (st) {
+        free(*text);
+        *text = NULL;
+    }
     return st;
 }
 
