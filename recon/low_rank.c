@@ -68,6 +68,8 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     else
         st = kernels->multiply(x->dev->ctx, m, n, n, count, x->data, p->data, y->data);
 done:
-    larmor_array_free(p), larmor_array_free(w), larmor_array_free(g);
+    larmor_array_free(p);
+    larmor_array_free(w);
+    larmor_array_free(g);
     return st;
 }

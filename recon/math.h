@@ -56,7 +56,8 @@ static inline LMR_DEVICE_TOO void lmr_pair(int64_t number, int64_t *i, int64_t *
     int64_t column = (int64_t)((sqrt(8 * (double)number + 1) - 1) / 2);
     while (column * (column + 1) / 2 > number) column--;
     while ((column + 1) * (column + 2) / 2 <= number) column++;
-    *i = number - column * (column + 1) / 2, *j = column;
+    *i = number - column * (column + 1) / 2;
+    *j = column;
 }
 
 /* Keys' cubic convolution: weights of pixels base-1 .. base+2 at base + t.
@@ -118,7 +119,8 @@ static inline LMR_DEVICE_TOO lmr_line lmr_project(int nd, int64_t n, const doubl
         if (sign * (t[i] - t[i - 1]) < 0) return line;
     line.fault = LMR_LINE_GOOD;
     const double first = t[0] - (t[1] - t[0]) / 2, last = t[n - 1] + (t[n - 1] - t[n - 2]) / 2;
-    line.low = fmin(first, last), line.high = fmax(first, last);
+    line.low = fmin(first, last);
+    line.high = fmax(first, last);
     /* a readout that starts in the centre has at most its first cell on the other side */
     if (-line.low < 1.01 * fabs(line.rising != 0 ? t[1] - t[0] : t[n - 1] - t[n - 2])) line.low = 0;
     return line;
@@ -150,7 +152,7 @@ static inline LMR_DEVICE_TOO int64_t lmr_rays_at(const double *ray, int64_t rays
 static inline LMR_DEVICE_TOO double lmr_ramp(int nd, int64_t n, const double *t, const lmr_line *line, int64_t i,
                                              int64_t rays, const double *ray)
 {
-    const double sphere = nd == 1 ? 2 : nd == 2 ? 2 * LMR_PI : 4 * LMR_PI;
+    const double sphere = nd == 1 ? 2 : 2 * (nd - 1) * LMR_PI;
     const double begin = line->rising != 0 ? line->low : line->high, end = line->rising != 0 ? line->high : line->low;
     const double from = i > 0 ? (t[i - 1] + t[i]) / 2 : begin, to = i + 1 < n ? (t[i] + t[i + 1]) / 2 : end;
     return sphere / (double)lmr_rays_at(ray, rays, fabs(t[i])) *

@@ -14,7 +14,9 @@ static inline LMR_DEVICE_TOO int64_t lmr_block_source(const lmr_blocks *cut, int
         if (from >= cut->dim[d]) return -1;
         const int64_t i = from + cut->shift[d];
         source += step * (i < cut->dim[d] ? i : i - cut->dim[d]);
-        step *= cut->dim[d], b /= cut->count[d], v /= cut->block[d];
+        step *= cut->dim[d];
+        b /= cut->count[d];
+        v /= cut->block[d];
     }
     return source;
 }
@@ -26,8 +28,11 @@ static inline LMR_DEVICE_TOO void lmr_block_place(const lmr_blocks *cut, int64_t
     *v = *b = 0;
     for (int d = 0; d < 3; d++) {
         const int64_t back = i % cut->dim[d] - cut->shift[d], at = back < 0 ? back + cut->dim[d] : back;
-        *v += voxels * (at % cut->block[d]), *b += blocks * (at / cut->block[d]);
-        voxels *= cut->block[d], blocks *= cut->count[d], i /= cut->dim[d];
+        *v += voxels * (at % cut->block[d]);
+        *b += blocks * (at / cut->block[d]);
+        voxels *= cut->block[d];
+        blocks *= cut->count[d];
+        i /= cut->dim[d];
     }
 }
 

@@ -96,9 +96,11 @@ larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], dou
         }
     for (int64_t i = 0; i < a.total && !st; i++) {
         const double weight = cell_weight(c, &a, i);
-        all += weight, sampled += hit[i] ? weight : 0;
+        all += weight;
+        sampled += hit[i] ? weight : 0;
     }
     *part = all > 0 ? sampled / all : 0;
-    free(hit), free(k);
+    free(hit);
+    free(k);
     return st;
 }

@@ -74,7 +74,8 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
     st = larmor_array_convert(grid, LARMOR_C128, images);
 done:
     larmor_nufft_free(plan);
-    larmor_array_free(grid), larmor_array_free(values);
+    larmor_array_free(grid);
+    larmor_array_free(values);
     return st;
 }
 
@@ -93,7 +94,9 @@ static larmor_status resize(const calibration *c, const double _Complex *from, l
         LMR_TRY(kernels->resize(c->centre.dev->ctx, rows, image.dim[axis], in, *spare));
         dim[axis] = image.dim[axis];
         void *const out = *spare;
-        *spare = *x, *x = out, in = out;
+        *spare = *x;
+        *x = out;
+        in = out;
     }
     return LARMOR_OK;
 }
@@ -119,7 +122,8 @@ static larmor_status interpolate(const larmor_array *low, const calibration *c, 
     LMR_OR(done, c->centre.kernels->power(dev->ctx, voxels, -1, 0, energy->data));
     LMR_OR(done, larmor_mul(energy, 0, maps));
 done:
-    larmor_array_free(energy), larmor_array_free(work);
+    larmor_array_free(energy);
+    larmor_array_free(work);
     return st;
 }
 
@@ -192,9 +196,12 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_OR(done, interpolate(low, &c, image, coils, out));
     judged.doubt = doubt_of(&judged);
     if (report) *report = judged;
-    *maps = out, out = NULL;
+    *maps = out;
+    out = NULL;
 done:
-    larmor_array_free(out), larmor_array_free(low), larmor_array_free(images);
+    larmor_array_free(out);
+    larmor_array_free(low);
+    larmor_array_free(images);
     calibration_free(&c);
     larmor_array_free(k);
     return st;

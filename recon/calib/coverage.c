@@ -34,7 +34,8 @@ static larmor_status widest_gap(const double *point, int nd, int64_t m, int d, d
     double *along = malloc((size_t)(m + 2) * sizeof *along);
     size_t count = 2;
     if (!along) return LMR_NO_MEMORY();
-    along[0] = low, along[1] = high;
+    along[0] = low;
+    along[1] = high;
     for (int64_t j = 0; j < m; j++)
         if (in_cone(point + j * nd, nd, d)) along[count++] = point[j * nd + d];
     qsort(along, count, sizeof *along, ascending);
@@ -73,6 +74,7 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
         coverage->high[i % nd] = fmax(coverage->high[i % nd], point[i]);
     }
     for (int d = 0; d < nd && !st; d++) st = judge(point, nd, m, d, coverage);
-    free(point), larmor_array_free(k);
+    free(point);
+    larmor_array_free(k);
     return st;
 }

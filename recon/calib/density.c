@@ -48,7 +48,8 @@ static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, l
     qsort(ray, (size_t)count, sizeof *ray, descending);
     st = larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
 done:
-    free(ray), free(line);
+    free(ray);
+    free(line);
     return st;
 }
 
@@ -74,7 +75,10 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
                                wide->data));
     st = larmor_array_convert(wide, traj->dtype, w);
 done:
-    larmor_array_free(wide), larmor_array_free(rays), larmor_array_free(lines), larmor_array_free(t);
+    larmor_array_free(wide);
+    larmor_array_free(rays);
+    larmor_array_free(lines);
+    larmor_array_free(t);
     larmor_array_free(k);
     return st;
 }
@@ -92,7 +96,9 @@ typedef struct gridder {
 static void gridder_free(gridder *g)
 {
     larmor_nufft_free(g->plan);
-    larmor_array_free(g->window), larmor_array_free(g->image), larmor_array_free(g->samples);
+    larmor_array_free(g->window);
+    larmor_array_free(g->image);
+    larmor_array_free(g->samples);
 }
 
 /* The NUFFT of the doubled grid. */
@@ -155,7 +161,8 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
     st = larmor_array_convert(weights, traj->dtype, w);
 done:
     gridder_free(&g);
-    larmor_array_free(weights), larmor_array_free(k);
+    larmor_array_free(weights);
+    larmor_array_free(k);
     return st;
 }
 

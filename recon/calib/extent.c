@@ -51,11 +51,18 @@ typedef struct search {
 static void search_free(search *s)
 {
     lmr_centre_free(&s->centre);
-    larmor_op_free(s->root_weights), larmor_op_free(s->gridding);
-    larmor_array_free(s->weights), larmor_array_free(s->data), larmor_array_free(s->left),
-        larmor_array_free(s->image);
-    free(s->k), free(s->root);
-    for (int d = 0; d < 3; d++) free(s->row[d]), free(s->noise[d]);
+    larmor_op_free(s->root_weights);
+    larmor_op_free(s->gridding);
+    larmor_array_free(s->weights);
+    larmor_array_free(s->data);
+    larmor_array_free(s->left);
+    larmor_array_free(s->image);
+    free(s->k);
+    free(s->root);
+    for (int d = 0; d < 3; d++) {
+        free(s->row[d]);
+        free(s->noise[d]);
+    }
 }
 
 /* ---- sizes ---- */
@@ -122,7 +129,9 @@ static larmor_status compress(search *s, int64_t coils, larmor_array *all)
     st = larmor_whiten(mix, all);
 done:
     free(v);
-    larmor_array_free(mix), larmor_array_free(values), larmor_array_free(vectors);
+    larmor_array_free(mix);
+    larmor_array_free(values);
+    larmor_array_free(vectors);
     return st;
 }
 
@@ -133,7 +142,9 @@ static void fill_noise(const search *s, double energy, uint64_t *state, float co
     for (int64_t j = 0; j < s->centre.m; j++) {
         double part[2];
         for (int i = 0; i < 2; i++) { /* xorshift64* */
-            *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
+            *state ^= *state >> 12;
+            *state ^= *state << 25;
+            *state ^= *state >> 27;
             part[i] = (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
         }
         noise[j] = (float complex)(s->root[j] * (part[0] + I * part[1]));
@@ -155,7 +166,8 @@ static larmor_status add_noise(const search *s)
         fill_noise(s, size * size / (double)s->coils, &state, noise);
         st = larmor_array_slice(s->data, c, 1, &to);
         if (!st) st = larmor_array_write(to, noise, (size_t)s->centre.m * sizeof *noise);
-        larmor_array_free(to), to = NULL;
+        larmor_array_free(to);
+        to = NULL;
     }
     free(noise);
     return st;
@@ -165,7 +177,8 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
 {
     larmor_array *root = NULL, *all = NULL, *first = NULL, *narrow = NULL, *to = NULL;
     larmor_status st;
-    s->coils = coils_kept(coils), s->channels = s->coils + NOISES;
+    s->coils = coils_kept(coils);
+    s->channels = s->coils + NOISES;
     LMR_OR(done,
            larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(s->centre.m), LARMOR_F64, s->root, &root));
     LMR_OR(done, larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
@@ -178,8 +191,11 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
     LMR_OR(done, larmor_copy(narrow, to));
     st = add_noise(s);
 done:
-    larmor_array_free(to), larmor_array_free(narrow);
-    larmor_array_free(first), larmor_array_free(all), larmor_array_free(root);
+    larmor_array_free(to);
+    larmor_array_free(narrow);
+    larmor_array_free(first);
+    larmor_array_free(all);
+    larmor_array_free(root);
     return st;
 }
 
@@ -231,7 +247,9 @@ static larmor_status open_larger(search *s)
         if (!s->row[d] || !s->noise[d]) LMR_OR(done, LMR_NO_MEMORY());
     }
 done:
-    larmor_op_free(W), larmor_op_free(F), larmor_array_free(taper);
+    larmor_op_free(W);
+    larmor_op_free(F);
+    larmor_array_free(taper);
     return st;
 }
 
@@ -261,7 +279,8 @@ static larmor_status grid(search *s, const larmor_array *values, double *inside)
         for (int d = 0; d < s->centre.nd; d++) {
             const int64_t row = rest_of_i % s->side[d];
             double *to = signal ? s->row[d] : s->noise[d];
-            to[row] += energy, in &= distance(s, d, row) <= .5;
+            to[row] += energy;
+            in &= distance(s, d, row) <= .5;
             rest_of_i /= s->side[d];
         }
         within += in ? energy : 0;
@@ -290,7 +309,10 @@ static larmor_status fit(search *s, const double factor[3])
     st = larmor_axpby(1, s->data, -1, s->left);
 done:
     larmor_array_free(x);
-    larmor_op_free(A), larmor_op_free(normal), larmor_op_free(WF), larmor_op_free(F);
+    larmor_op_free(A);
+    larmor_op_free(normal);
+    larmor_op_free(WF);
+    larmor_op_free(F);
     return st;
 }
 
@@ -313,7 +335,10 @@ static double noise_level(const search *s, const double factor[3])
             double energy = 0, unit = 0;
             for (int64_t i = 0; i < s->side[d]; i++) {
                 const double r = distance(s, d, i);
-                if (r > from && r <= from + slab) energy += s->row[d][i], unit += s->noise[d][i];
+                if (r > from && r <= from + slab) {
+                    energy += s->row[d][i];
+                    unit += s->noise[d][i];
+                }
             }
             if (unit > 0) level[slabs++] = energy / unit;
         }
@@ -338,11 +363,16 @@ static beyond look(const search *s, int d, const double factor[3], double level,
         const double r = distance(s, d, i);
         if (r <= factor[d] / 2 || r > s->opts.most / 2) continue;
         const int64_t twin = s->side[d] - 1 - i;
-        sum += s->row[d][i] + s->row[d][twin], noise += level * (s->noise[d][i] + s->noise[d][twin]), rows += 2;
+        sum += s->row[d][i] + s->row[d][twin];
+        noise += level * (s->noise[d][i] + s->noise[d][twin]);
+        rows += 2;
         const double numbers = cells * rows * s->reach / (double)s->side[d];
         const double spread = sure * sqrt((1. / (double)s->coils + 1. / NOISES) / numbers);
         const double certain = sum - noise * (1 + fmax(spread, least_excess));
-        if (certain > best) best = certain, goal = most_of_it * (sum - noise);
+        if (certain > best) {
+            best = certain;
+            goal = most_of_it * (sum - noise);
+        }
     }
     sum = 0;
     for (int64_t i = s->side[d] / 2; i >= 0 && sum < goal; i--) {
@@ -385,11 +415,15 @@ static larmor_status largest_beyond(search *s, const double factor[3], double su
     LMR_TRY(grid(s, s->left, NULL));
     LMR_TRY(unexplained(s));
     const double noise = noise_level(s, factor);
-    *axis = -1, *most = (beyond){0, 0};
+    *axis = -1;
+    *most = (beyond){0, 0};
     for (int d = 0; d < s->centre.nd; d++) {
         if (!s->along[d] || factor[d] >= s->opts.most) continue;
         const beyond b = look(s, d, factor, noise, sure);
-        if (b.signal > most->signal) *most = b, *axis = d;
+        if (b.signal > most->signal) {
+            *most = b;
+            *axis = d;
+        }
     }
     return LARMOR_OK;
 }

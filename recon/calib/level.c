@@ -82,11 +82,14 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
     for (int64_t c = 0; c < coils && !st; c++) {
         st = larmor_array_slice(kspace, c, 1, &one);
         if (!st) st = larmor_array_read(one, y, larmor_array_bytes(one));
-        larmor_array_free(one), one = NULL;
+        larmor_array_free(one);
+        one = NULL;
         if (!st) sum += pow(coil_level(y, count, first, differences), 2);
     }
     *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
-    free(differences), free(y), free(first);
+    free(differences);
+    free(y);
+    free(first);
     return st;
 }
 

@@ -97,7 +97,8 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     if (!inverse || !pivots) st = LMR_NO_MEMORY();
     if (!st) st = larmor_array_convert(W, LARMOR_C128, &wide);
     if (!st) st = larmor_array_read(wide, inverse, larmor_array_bytes(wide));
-    larmor_array_free(wide), wide = NULL;
+    larmor_array_free(wide);
+    wide = NULL;
     if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||
                 LAPACKE_zgetri(LAPACK_COL_MAJOR, n, inverse, n, pivots)))
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
@@ -106,7 +107,8 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     if (!st) st = larmor_array_write(wide, inverse, larmor_array_bytes(wide));
     if (!st) st = larmor_array_convert(wide, W->dtype, C);
     larmor_array_free(wide);
-    free(pivots), free(inverse);
+    free(pivots);
+    free(inverse);
     return st;
 }
 

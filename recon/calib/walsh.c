@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/clamp.h"
 #include "recon/inputs.h"
 
 /* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
@@ -33,7 +34,8 @@ static larmor_status filter_axis(smoother *s, const larmor_array *taps, int64_t 
     LMR_TRY(s->kernels->filter(s->dev->ctx, rows, n, larmor_array_count(taps), taps->data, step, stride, shift, s->x,
                                s->spare));
     void *const filtered = s->spare;
-    s->spare = s->x, s->x = filtered;
+    s->spare = s->x;
+    s->x = filtered;
     return LARMOR_OK;
 }
 
@@ -82,9 +84,13 @@ static larmor_status smooth_products(smoother *s, const larmor_array *images, in
 static smoother smoother_of(const int64_t n[3], int64_t coils)
 {
     smoother s = {.pixels = 1, .fine = 1, .coils = coils};
-    for (int d = 0; d < 3; d++) s.n[d] = n[d], s.pixels *= n[d], s.fine *= lmr_fine_size(n[d]);
+    for (int d = 0; d < 3; d++) {
+        s.n[d] = n[d];
+        s.pixels *= n[d];
+        s.fine *= lmr_fine_size(n[d]);
+    }
     const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (s.fine > 0 ? s.fine : 1);
-    s.together = fitting < 1 ? 1 : fitting < pairs ? fitting : pairs;
+    s.together = lmr_clamp(fitting, 1, pairs);
     return s;
 }
 
@@ -93,7 +99,8 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
 {
     static const double binomial[5] = {1 / 16., 4 / 16., 6 / 16., 4 / 16., 1 / 16.};
     *s = smoother_of(n, coils);
-    s->dev = dev, s->window = window | 1; /* odd: centred */
+    s->dev = dev;
+    s->window = window | 1; /* odd: centred */
     const int64_t size[3] = {s->fine, s->fine, s->pixels};
     LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &s->kernels));
     double *taps = malloc((size_t)s->window * sizeof *taps);
@@ -106,14 +113,18 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(5), LARMOR_F64, binomial, &s->binomial));
     for (int i = 0; i < 3; i++)
         LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], s->together), &s->work[i]));
-    s->x = s->work[0]->data, s->spare = s->work[1]->data, s->sum = s->work[2]->data;
+    s->x = s->work[0]->data;
+    s->spare = s->work[1]->data;
+    s->sum = s->work[2]->data;
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils, s->pixels + 1), &s->cov);
 }
 
 static void smoother_free(smoother *s)
 {
     for (int i = 0; i < 3; i++) larmor_array_free(s->work[i]);
-    larmor_array_free(s->cov), larmor_array_free(s->binomial), larmor_array_free(s->taps);
+    larmor_array_free(s->cov);
+    larmor_array_free(s->binomial);
+    larmor_array_free(s->taps);
 }
 
 /* Upper triangles of the covariances at all pixels; the last is the sum of all. */
@@ -175,9 +186,11 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     if (dominance) LMR_OR(done, measure_dominance(&s, values, dominance));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_OR(done, s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
-    *maps = out, out = NULL;
+    *maps = out;
+    out = NULL;
 done:
-    larmor_array_free(out), larmor_array_free(values);
+    larmor_array_free(out);
+    larmor_array_free(values);
     smoother_free(&s);
     return st;
 }

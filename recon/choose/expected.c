@@ -67,6 +67,7 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
     st = expect(A, b, noise, r, x, Ax, weight);
 done:
-    larmor_array_free(Ax), larmor_array_free(x);
+    larmor_array_free(Ax);
+    larmor_array_free(x);
     return st;
 }

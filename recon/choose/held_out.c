@@ -62,7 +62,10 @@ static void hold_out(const points *p, const larmor_circulant *c, const double *d
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         const int first = i % p->samples == 0;
         way = first ? 0 : way + step_to(p, i);
-        if (first || (!whole && way > CELL - near)) part++, way = 0;
+        if (first || (!whole && way > CELL - near)) {
+            part++;
+            way = 0;
+        }
         factors[i] = 0;
         if (!is_held(part, seed)) continue;
         kept[i] = 0;
@@ -99,8 +102,16 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
 done:
-    free(k), free(density), free(keep), free(count);
-    larmor_array_free(points_array), larmor_array_free(own);
-    if (st) larmor_array_free(*kept), larmor_array_free(*factors), *kept = *factors = NULL;
+    free(k);
+    free(density);
+    free(keep);
+    free(count);
+    larmor_array_free(points_array);
+    larmor_array_free(own);
+    if (st) {
+        larmor_array_free(*kept);
+        larmor_array_free(*factors);
+        *kept = *factors = NULL;
+    }
     return st;
 }

@@ -26,8 +26,7 @@ static larmor_status iterate(search *w, double weight, int count)
     for (int i = 0; i < count; i++) {
         LMR_TRY(lmr_admm_step(&w->s, w->u.z, &primal));
         LMR_TRY(lmr_admm_balance(&w->s, primal));
-        const larmor_progress progress = {
-            .iter = ++w->trial->choice.iters, .residual = primal, .objective = NAN};
+        const larmor_progress progress = {.iter = ++w->trial->choice.iters, .residual = primal, .objective = NAN};
         if (lmr_trial_watch(w->trial, &progress))
             return LMR_FAIL(LARMOR_STOPPED, "admm: stopped by the caller while the weight was chosen");
     }
@@ -67,12 +66,14 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     lmr_trial *t = w->trial;
     larmor_op *A = t->held->A;
     larmor_solve_opts same = *o;
-    same.monitor = NULL, same.circulant = t->c;
+    same.monitor = NULL;
+    same.circulant = t->c;
     if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, t->expected));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
-    w->s.make = lmr_regularised_inverse, w->s.maker = &w->u;
+    w->s.make = lmr_regularised_inverse;
+    w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START * unit, &same, &w->s));
     return lmr_admm_start(&w->s, w->u.z);
 }
@@ -87,6 +88,7 @@ larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, 
     if (!st) st = lmr_typical(t->x, &size);
     const double least = st || !(size > 0) ? 1e-6 * unit : LEAST * size * t->c->mean / t->c->square;
     if (!st) st = choose(&w, unit, least, t->deviation * r->kind->strength);
-    lmr_admm_free(&w.s), lmr_regularised_free(&w.u);
+    lmr_admm_free(&w.s);
+    lmr_regularised_free(&w.u);
     return st;
 }

@@ -49,7 +49,8 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
     larmor_status st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
     t->choice.iters += report.iters;
     if (!st && report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
-        o.max_iter = LEAST_ITERS - report.iters, o.error = 0;
+        o.max_iter = LEAST_ITERS - report.iters;
+        o.error = 0;
         st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
         t->choice.iters += report.iters;
     }
@@ -90,7 +91,8 @@ static larmor_status find_deviation(lmr_trial *t, double power)
     LMR_OR(done, larmor_dot(ones, factors, sum));
     t->deviation = sum[0] > 0 ? sqrt(power * (double)larmor_array_count(d) / (c->square * sum[0])) : 0;
 done:
-    larmor_array_free(ones), larmor_array_free(factors);
+    larmor_array_free(ones);
+    larmor_array_free(factors);
     return st;
 }
 
@@ -140,7 +142,10 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
 {
     larmor_array **images[IMAGES] = {&t->x, &t->rhs, &t->image, &t->factors};
     double norm;
-    t->A = A, t->b = b, t->held = held, t->c = c;
+    t->A = A;
+    t->b = b;
+    t->held = held;
+    t->c = c;
     t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
     LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
@@ -159,7 +164,10 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
 
 void lmr_trial_free(lmr_trial *t)
 {
-    larmor_array_free(t->x), larmor_array_free(t->rhs), larmor_array_free(t->image), larmor_array_free(t->factors);
+    larmor_array_free(t->x);
+    larmor_array_free(t->rhs);
+    larmor_array_free(t->image);
+    larmor_array_free(t->factors);
     larmor_array_free(t->residual);
 }
 

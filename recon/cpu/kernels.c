@@ -1,6 +1,7 @@
 /* Images on the processor, and this layer's table for it. SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/clamp.h"
 #include "core/cpu/cpu.h"
 #include "recon/cpu/recon.h"
 #include "recon/math.h"
@@ -18,7 +19,7 @@ static larmor_status resize(void *ctx, const int64_t dim[3], int64_t n, const vo
         cplx *to = y + inner * row;
         memset(to, 0, (size_t)inner * sizeof *to);
         for (int t = 0; t < 4; t++) {
-            const int64_t from = base - 1 + t, inside = from < 0 ? 0 : from > last ? last : from;
+            const int64_t inside = lmr_clamp(base - 1 + t, 0, last);
             const cplx *in = x + inner * (inside + dim[1] * (row / n));
             for (int64_t k = 0; k < inner; k++) to[k] += (real)w[t] * in[k];
         }

@@ -65,7 +65,8 @@ static void gram_strip(int64_t m, int64_t s, int64_t depth, int left, int64_t fi
         for (int64_t i = 0; i < last; i++)
             for (int64_t r = 0; r < count; r++) {
                 const double _Complex v = left ? conj((double _Complex)x[i + m * (r0 + r)]) : x[r0 + r + m * i];
-                vr[i + s * r] = creal(v), vi[i + s * r] = cimag(v);
+                vr[i + s * r] = creal(v);
+                vi[i + s * r] = cimag(v);
             }
         for (int64_t j = first; j < last; j++) {
             double *sum_re = re + s * (j - first), *sum_im = im + s * (j - first);

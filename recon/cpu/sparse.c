@@ -84,7 +84,8 @@ static larmor_status weigh(void *ctx, int64_t n, int64_t batch, const void *w_, 
         PARALLEL_FOR(n)
         for (int64_t i = 0; i < n; i++) {
             const real re = w[i] * x[2 * i], im = w[i] * x[2 * i + 1];
-            y[2 * i] = re, y[2 * i + 1] = im;
+            y[2 * i] = re;
+            y[2 * i + 1] = im;
         }
     }
     return LARMOR_OK;

@@ -23,9 +23,11 @@ static inline __attribute__((always_inline)) void sum_few(const int taps, int64_
 #pragma GCC unroll 12
         for (int t = 0; t < taps; t++) {
             const real v = s->row[t][i];
-            va += s->a[t] * v, vb += s->b[t] * v;
+            va += s->a[t] * v;
+            vb += s->b[t] * v;
         }
-        ya[i] = va, yb[i] = vb;
+        ya[i] = va;
+        yb[i] = vb;
     }
 }
 
@@ -34,7 +36,10 @@ static void sum_many(int taps, int64_t count, const sums *s, real *restrict ya, 
     for (int64_t i = 0; i < count; i++) ya[i] = yb[i] = 0;
     for (int t = 0; t < taps; t++) {
         const real *v = s->row[t], a = s->a[t], b = s->b[t];
-        for (int64_t i = 0; i < count; i++) ya[i] += a * v[i], yb[i] += b * v[i];
+        for (int64_t i = 0; i < count; i++) {
+            ya[i] += a * v[i];
+            yb[i] += b * v[i];
+        }
     }
 }
 
@@ -77,8 +82,10 @@ static void analysis_coefficients(const lmr_filter *f, sums *s)
 static void synthesis_coefficients(const lmr_filter *f, sums *s)
 {
     for (int i = 0; i < f->taps / 2; i++) {
-        s->a[2 * i] = (real)f->low[2 * i], s->a[2 * i + 1] = (real)f->low[f->taps - 1 - 2 * i];
-        s->b[2 * i] = (real)f->low[2 * i + 1], s->b[2 * i + 1] = (real)-f->low[f->taps - 2 - 2 * i];
+        s->a[2 * i] = (real)f->low[2 * i];
+        s->a[2 * i + 1] = (real)f->low[f->taps - 1 - 2 * i];
+        s->b[2 * i] = (real)f->low[2 * i + 1];
+        s->b[2 * i + 1] = (real)-f->low[f->taps - 2 - 2 * i];
     }
 }
 
@@ -145,9 +152,14 @@ static void analyse_row(const lines *l, sums *s, int taps, int64_t shift, const 
     const int64_t order = taps / 2, m = 2 * l->pairs, width = l->pairs + order;
     cplx *even = scratch, *odd = even + width, *line = odd + width;
     periodic(m, l->n, shift, order - 1, x, line);
-    for (int64_t q = 0; q < width; q++) even[q] = line[2 * q], odd[q] = line[2 * q + 1];
-    for (int64_t j = 0; j < order; j++)
-        s->row[2 * j] = (const real *)(even + j), s->row[2 * j + 1] = (const real *)(odd + j);
+    for (int64_t q = 0; q < width; q++) {
+        even[q] = line[2 * q];
+        odd[q] = line[2 * q + 1];
+    }
+    for (int64_t j = 0; j < order; j++) {
+        s->row[2 * j] = (const real *)(even + j);
+        s->row[2 * j + 1] = (const real *)(odd + j);
+    }
     sum(taps, 2 * l->pairs, s, (real *)y, (real *)(y + l->low));
     if (l->low > l->pairs) y[l->pairs] = x[wrap(m + shift, l->n)];
 }
@@ -168,7 +180,10 @@ static void synthesise_row(const lines *l, sums *s, int taps, int64_t shift, con
     }
     sum(taps, 2 * l->pairs, s, (real *)even, (real *)odd);
     cplx *line = low; /* of which nothing is needed any more: x_(-offset), x_(1 - offset), ... */
-    for (int64_t q = 0; q < l->pairs; q++) line[2 * q] = even[q], line[2 * q + 1] = odd[q];
+    for (int64_t q = 0; q < l->pairs; q++) {
+        line[2 * q] = even[q];
+        line[2 * q + 1] = odd[q];
+    }
     for (int64_t p = 0, count; p < m; p += count) {
         const int64_t j = wrap(p + 1 - order, m), at = wrap(j + shift, l->n);
         count = m - p < m - j ? m - p : m - j;

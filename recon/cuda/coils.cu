@@ -1,4 +1,6 @@
 /* Products, covariances and dominant vectors of coils on the GPU. SPDX-License-Identifier: Apache-2.0 */
+#include <algorithm>
+
 #include "recon/cuda/recon.cuh"
 
 namespace
@@ -56,7 +58,8 @@ template <typename T> __global__ void filter_kernel(three<int64_t> dim, int64_t 
             const int64_t from = stride * i + shift + (t - count / 2) * step;
             if (from < 0 || from >= length) continue;
             const cx<T> v = x[at % inner + inner * (from + length * o)];
-            sum.re += (T)taps[t] * v.re, sum.im += (T)taps[t] * v.im;
+            sum.re += (T)taps[t] * v.re;
+            sum.im += (T)taps[t] * v.im;
         }
         y[at] = sum;
     }
@@ -81,7 +84,8 @@ template <typename T> __global__ void total_kernel(int64_t pixels, int64_t coils
         cx<T> sum = {0, 0};
         for (int64_t p = threadIdx.x; p < pixels; p += THREADS) {
             const cx<T> v = sums[p + pixels * pair];
-            sum.re += v.re, sum.im += v.im;
+            sum.re += v.re;
+            sum.im += v.im;
         }
         part[threadIdx.x] = sum;
         for (int half = THREADS / 2; half; half /= 2) {
@@ -120,7 +124,7 @@ template <typename T> __global__ void align_kernel(int64_t pixels, int64_t coils
 
 unsigned one_each(int64_t count)
 {
-    return count < 1 ? 1 : count < 65535 ? (unsigned)count : 65535;
+    return (unsigned)std::clamp<int64_t>(count, 1, 65535);
 }
 
 } // namespace

@@ -17,13 +17,15 @@ struct place {
 /* sum <- sum + w x */
 template <typename T> __device__ void add(cx<T> &sum, T w, cx<T> x)
 {
-    sum.re += w * x.re, sum.im += w * x.im;
+    sum.re += w * x.re;
+    sum.im += w * x.im;
 }
 
 /* sum <- sum + w (x[step] - x[0]) */
 template <typename T> __device__ void add_difference(cx<T> &sum, T w, int64_t step, const cx<T> *x)
 {
-    sum.re += w * (x[step].re - x->re), sum.im += w * (x[step].im - x->im);
+    sum.re += w * (x[step].re - x->re);
+    sum.im += w * (x[step].im - x->im);
 }
 
 /* ---- the gradient ---- */

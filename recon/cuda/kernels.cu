@@ -37,7 +37,10 @@ template <typename T> larmor_status overlap(void *ctx, int nd, const int64_t dim
     LMR_CUDA_ENTER(c, ctx);
     int64_t n = 1;
     three<int64_t> sizes = {{1, 1, 1}};
-    for (int d = 0; d < nd; d++) n *= dim[d], sizes.v[d] = dim[d];
+    for (int d = 0; d < nd; d++) {
+        n *= dim[d];
+        sizes.v[d] = dim[d];
+    }
     overlap_kernel<<<blocks(n), THREADS, 0, c->stream>>>(nd, sizes, n, scale, out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -71,9 +74,10 @@ template <typename T> __global__ void resize_kernel(three<int64_t> dim, int64_t 
         const int64_t base = lmr_between(row % n, n, length, w);
         cx<T> sum = {0, 0};
         for (int t = 0; t < 4; t++) {
-            const int64_t from = base - 1 + t, inside = from < 0 ? 0 : from >= length ? length - 1 : from;
+            const int64_t inside = max((int64_t)0, min(base - 1 + t, length - 1));
             const cx<T> v = x[at % inner + inner * (inside + length * o)];
-            sum.re += (T)w[t] * v.re, sum.im += (T)w[t] * v.im;
+            sum.re += (T)w[t] * v.re;
+            sum.im += (T)w[t] * v.im;
         }
         y[at] = sum;
     }
@@ -97,7 +101,9 @@ __global__ void crop_kernel(three<int64_t> from, three<int64_t> to, double scale
         for (int d = 0; d < 3; d++) {
             const int64_t i = rest % to.v[d] + from.v[d] / 2 - to.v[d] / 2;
             inside = inside && i >= 0 && i < from.v[d];
-            rest /= to.v[d], source += step * i, step *= from.v[d];
+            rest /= to.v[d];
+            source += step * i;
+            step *= from.v[d];
         }
         const cx<T> zero = {0, 0}, v = inside ? x[source] : zero;
         y[at] = {(T)(scale * v.re), (T)(scale * v.im)};
@@ -113,7 +119,8 @@ __global__ void fold_kernel(three<int64_t> from, three<int64_t> n, double scale,
             for (int64_t b = at / n.v[0] % n.v[1]; b < from.v[1]; b += n.v[1])
                 for (int64_t a = at % n.v[0]; a < from.v[0]; a += n.v[0]) {
                     const cx<T> v = x[a + from.v[0] * (b + from.v[1] * c)];
-                    re += v.re, im += v.im;
+                    re += v.re;
+                    im += v.im;
                 }
         y[at] = {(T)(scale * re), (T)(scale * im)};
     }

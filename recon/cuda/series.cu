@@ -1,4 +1,6 @@
 /* Blocks of low rank, stacks and off-resonance on the GPU. SPDX-License-Identifier: Apache-2.0 */
+#include <algorithm>
+
 #include "recon/cuda/recon.cuh"
 #include "recon/math_series.h"
 
@@ -13,7 +15,7 @@ template <typename T> __device__ cx<T> times(cx<T> a, cx<T> b)
 /* Blocks of threads for a loop over so many pieces of work. */
 unsigned pieces(int64_t count)
 {
-    return count < 1 ? 1 : count < INT_MAX ? (unsigned)count : INT_MAX;
+    return (unsigned)std::clamp<int64_t>(count, 1, INT_MAX);
 }
 
 int64_t product(const int64_t n[3])
@@ -160,7 +162,8 @@ template <typename T> __global__ void multiply_kernel(int64_t m, int64_t n, int6
             __syncthreads();
             for (int l = 0; l < TILE; l++) {
                 const cx<T> v = times(left[l][tx], right[l][ty]);
-                sum.re += v.re, sum.im += v.im;
+                sum.re += v.re;
+                sum.im += v.im;
             }
             __syncthreads();
         }
@@ -195,7 +198,8 @@ template <typename T, bool FORWARD> __global__ void turn_kernel(int64_t n, int64
         const int64_t b = at / tiles, v0 = TILE * (at % tiles % wide), p0 = TILE * (at % tiles / wide);
         const int64_t px = p0 + tx, vy = v0 + ty, vx = v0 + tx, py = p0 + ty;
         const bool inside_x = px < count && vy < voxels, inside_y = py < count && vx < voxels;
-        const int64_t in_x = inside_x ? (index ? index[px] : px) + n * (vy + voxels * b) : 0;
+        const int64_t plane = index && inside_x ? index[px] : px;
+        const int64_t in_x = inside_x ? plane + n * (vy + voxels * b) : 0;
         const int64_t in_y = vx + voxels * (py + count * b);
         cx<T> f = {1, 0};
         if (factor && inside_x) f = factor[px];

@@ -17,16 +17,25 @@ template <typename T> split<T> split_of(const lmr_box *box, int axis, const lmr_
 {
     const int64_t n = box->extent[axis];
     split<T> s = {};
-    s.ndim = box->ndim, s.axis = axis, s.taps = filter->taps, s.n = n, s.pairs = n / 2, s.low = n - n / 2, s.step = 1,
-    s.shift = shift, s.threads = 1;
+    s.ndim = box->ndim;
+    s.axis = axis;
+    s.taps = filter->taps;
+    s.n = n;
+    s.pairs = n / 2;
+    s.low = n - n / 2;
+    s.step = 1;
+    s.shift = shift;
+    s.threads = 1;
     for (int d = 0; d < box->ndim; d++) {
-        s.dim[d] = box->dim[d], s.extent[d] = d == axis ? s.low : box->extent[d];
+        s.dim[d] = box->dim[d];
+        s.extent[d] = d == axis ? s.low : box->extent[d];
         if (d < axis) s.step *= box->dim[d];
         s.threads *= s.extent[d];
     }
     for (int t = 0; t < filter->taps; t++) {
         const double mirrored = filter->low[filter->taps - 1 - t];
-        s.h[t] = (T)filter->low[t], s.g[t] = (T)(t % 2 ? -mirrored : mirrored);
+        s.h[t] = (T)filter->low[t];
+        s.g[t] = (T)(t % 2 ? -mirrored : mirrored);
     }
     return s;
 }
@@ -63,7 +72,8 @@ template <typename T> __device__ int64_t shifted(const split<T> &s, int64_t j)
 
 template <typename T> __device__ void add(cx<T> &sum, T w, cx<T> x)
 {
-    sum.re += w * x.re, sum.im += w * x.im;
+    sum.re += w * x.re;
+    sum.im += w * x.im;
 }
 
 template <typename T> __global__ void analyse_kernel(split<T> s, const cx<T> *from, cx<T> *to)
@@ -79,7 +89,8 @@ template <typename T> __global__ void analyse_kernel(split<T> s, const cx<T> *fr
         cx<T> low = {0, 0}, high = {0, 0};
         for (int t = 0; t < s.taps; t++) {
             const cx<T> v = x[s.step * shifted(s, 2 * k + t + 1 - s.taps / 2)];
-            add(low, s.h[t], v), add(high, s.g[t], v);
+            add(low, s.h[t], v);
+            add(high, s.g[t], v);
         }
         to[at + s.step * k] = low;
         to[at + s.step * (s.low + k)] = high;
@@ -100,8 +111,10 @@ template <typename T> __global__ void synthesise_kernel(split<T> s, const cx<T> 
         for (int t = 0; t < s.taps; t += 2) {
             const int64_t q = wrap(k - t / 2, s.pairs);
             const cx<T> low = x[s.step * q], high = x[s.step * (s.low + q)];
-            add(even, s.h[t], low), add(even, s.g[t], high);
-            add(odd, s.h[t + 1], low), add(odd, s.g[t + 1], high);
+            add(even, s.h[t], low);
+            add(even, s.g[t], high);
+            add(odd, s.h[t + 1], low);
+            add(odd, s.g[t + 1], high);
         }
         const int64_t first = 2 * k + 1 - s.taps / 2;
         to[at + s.step * shifted(s, first)] = even;
@@ -115,7 +128,8 @@ template <typename T> __global__ void copy_box_kernel(lmr_box box, int64_t total
         int64_t at = 0, step = 1, rest = i;
         for (int d = 0; d < box.ndim; d++) {
             at += step * (rest % box.extent[d]);
-            rest /= box.extent[d], step *= box.dim[d];
+            rest /= box.extent[d];
+            step *= box.dim[d];
         }
         to[at] = from[at];
     }

@@ -42,7 +42,10 @@ larmor_status larmor_band_limit(larmor_array *x, unsigned axes)
     LMR_OR(done, larmor_op_normal(MF, x, y)); /* F^H M^2 F, and M^2 = M */
     st = larmor_copy(y, x);
 done:
-    larmor_op_free(MF), larmor_op_free(M), larmor_op_free(F);
-    larmor_array_free(y), larmor_array_free(mask);
+    larmor_op_free(MF);
+    larmor_op_free(M);
+    larmor_op_free(F);
+    larmor_array_free(y);
+    larmor_array_free(mask);
     return st;
 }

@@ -48,7 +48,8 @@ static larmor_status set_blocks(casorati *s, larmor_shape shape, const larmor_ca
         const int64_t n = d < s->ndim ? shape.dim[d] : 1, block = d < s->ndim && o->block[d] ? o->block[d] : 8;
         if (block < 1)
             return LMR_FAIL(LARMOR_ERR_ARG, "casorati: block[%d] is %lld, expected at least 1", d, (long long)block);
-        s->cut.dim[d] = n, s->cut.block[d] = block < n ? block : n;
+        s->cut.dim[d] = n;
+        s->cut.block[d] = block < n ? block : n;
         s->cut.count[d] = (n + s->cut.block[d] - 1) / s->cut.block[d];
     }
     set_shift(s, o->shift);

@@ -151,7 +151,8 @@ static void find_stages(fourier *f, unsigned axes)
             if (!open) f->stage[f->stages++] = (stage){.before = before, .dim = {1, 1, 1}, .count = 1};
             stage *s = &f->stage[f->stages - 1];
             s->dim[s->ndim++] = n;
-            s->count *= n, f->mixed *= (double)n;
+            s->count *= n;
+            f->mixed *= (double)n;
             open = s->ndim < 3;
         } else {
             open = 0;
@@ -169,7 +170,10 @@ larmor_status larmor_op_fft(larmor_device *dev, larmor_dtype dtype, larmor_shape
     LMR_TRY(lmr_check_axes("fft", dev, dtype, shape, axes));
     fourier *f = calloc(1, sizeof *f);
     if (!f) return LMR_NO_MEMORY();
-    f->dev = dev, f->dtype = dtype, f->shape = shape, f->scale = f->mixed = 1;
+    f->dev = dev;
+    f->dtype = dtype;
+    f->shape = shape;
+    f->scale = f->mixed = 1;
     f->fft = dev->be->fft[lmr_precision(dtype)];
     f->alignment = dev->be->threads(dev->ctx) ? 16 : 1; /* FFTW's */
     if (larmor_shape_count(shape)) find_stages(f, axes);

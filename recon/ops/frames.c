@@ -24,7 +24,8 @@ static larmor_status each(const frames *s, frame_map f, const larmor_array *a, i
             larmor_array_part(a, a_samples ? first : i, a_samples ? many : 1, a_samples ? out : in, &from);
         if (!st) st = larmor_array_part(b, b_samples ? first : i, b_samples ? many : 1, b_samples ? out : in, &to);
         if (!st) st = f(s->op[i], from, to);
-        larmor_array_free(to), larmor_array_free(from);
+        larmor_array_free(to);
+        larmor_array_free(from);
         if (st) return st;
         sample += many;
     }
@@ -59,7 +60,8 @@ static const larmor_op_impl impl = {"frames", forward, adjoint, normal, destroy}
 /* All of one device, type and input; *ragged if outputs differ, *total numbers of them in all. */
 static larmor_status check(larmor_op *const *ops, int count, int *ragged, int64_t *total)
 {
-    *ragged = 0, *total = 0;
+    *ragged = 0;
+    *total = 0;
     if (!ops || count < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d operators, expected at least 1", ops ? count : 0);
     for (int i = 0; i < count; i++) {
@@ -92,7 +94,8 @@ larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A)
         free(s);
         return LMR_NO_MEMORY();
     }
-    s->count = count, s->ragged = ragged;
+    s->count = count;
+    s->ragged = ragged;
     for (int i = 0; i < count; i++) s->op[i] = larmor_op_ref(ops[i]);
     const larmor_status st =
         larmor_op_create(larmor_op_device(ops[0]), &impl, s, larmor_op_dtype(ops[0]), in, out, A);

@@ -44,7 +44,8 @@ static const larmor_op_impl symmetrised_impl = {"symmetrised gradient", symmetri
 static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axes, const double *spacing, gradient *g)
 {
     int64_t step = 1;
-    g->n = larmor_shape_count(shape), g->row = 1;
+    g->n = larmor_shape_count(shape);
+    g->row = 1;
     for (int d = 0; d < shape.ndim; d++) {
         const int64_t length = shape.dim[d];
         if (g->row == 1) g->row = length;
@@ -55,7 +56,8 @@ static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axe
                                 h, d);
             const int a = g->axes.count++;
             g->axes.step[a] = length == 1 ? g->n : step; /* one place has no neighbour, wherever */
-            g->axes.length[a] = length, g->axes.weight[a] = 1 / h;
+            g->axes.length[a] = length;
+            g->axes.weight[a] = 1 / h;
         }
         step *= length;
     }

@@ -69,7 +69,8 @@ larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)
     LMR_OR(done, larmor_mul(energy, 0, seen)); /* 1 where a coil sees anything */
     LMR_OR(done, larmor_mul(seen, 0, x));
 done:
-    larmor_array_free(seen), larmor_array_free(energy);
+    larmor_array_free(seen);
+    larmor_array_free(energy);
     return st;
 }
 
@@ -83,7 +84,10 @@ larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scal
                         lmr_describe(x).s, shape.ndim);
     const lmr_recon_kernels *kernels;
     int64_t from[3] = {1, 1, 1}, to[3] = {1, 1, 1};
-    for (int d = 0; d < shape.ndim; d++) from[d] = x->shape.dim[d], to[d] = shape.dim[d];
+    for (int d = 0; d < shape.ndim; d++) {
+        from[d] = x->shape.dim[d];
+        to[d] = shape.dim[d];
+    }
     LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
     larmor_array *out;
     LMR_TRY(larmor_array_create(x->dev, x->dtype, shape, &out));

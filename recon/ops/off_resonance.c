@@ -8,8 +8,8 @@
 #include "core/op.h"
 #include "core/parallel.h"
 #include "larmor/operators.h"
-#include "recon/low_rank.h"
 #include "recon/inputs.h"
+#include "recon/low_rank.h"
 
 typedef double _Complex number;
 
@@ -139,7 +139,9 @@ static larmor_status try_segments(const fit *p, int count, int64_t step, number 
     *error = 0;
     for (int k = 0; k < PIECES; k++) *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
 done:
-    free(own), free(wave), free(r);
+    free(own);
+    free(wave);
+    free(r);
     return st;
 }
 
@@ -196,8 +198,11 @@ static void destroy(void *self)
 {
     off_resonance *s = self;
     larmor_op_free(s->F);
-    larmor_array_free(s->field), larmor_array_free(s->place), larmor_array_free(s->b);
-    larmor_array_free(s->image), larmor_array_free(s->values);
+    larmor_array_free(s->field);
+    larmor_array_free(s->place);
+    larmor_array_free(s->b);
+    larmor_array_free(s->image);
+    larmor_array_free(s->values);
     free(s->tau);
     free(s);
 }
@@ -250,7 +255,10 @@ typedef struct range {
 static range range_of(int64_t n, const double *x)
 {
     range r = {n ? x[0] : 0, n ? x[0] : 0};
-    for (int64_t i = 0; i < n; i++) r.low = fmin(r.low, x[i]), r.high = fmax(r.high, x[i]);
+    for (int64_t i = 0; i < n; i++) {
+        r.low = fmin(r.low, x[i]);
+        r.high = fmax(r.high, x[i]);
+    }
     return r;
 }
 
@@ -343,7 +351,8 @@ static larmor_status make_interpolators(const fit *p, const larmor_off_resonance
         LMR_TRY(try_segments(p, s->segments, 1, *b, &s->error));
         if (o->segments || s->error <= bound) return LARMOR_OK;
         if (s->segments >= MOST_SEGMENTS) return too_large(s->segments, s->error, bound);
-        free(*b), *b = NULL;
+        free(*b);
+        *b = NULL;
     }
 }
 
@@ -387,7 +396,12 @@ static larmor_status build(off_resonance *s, const larmor_array *field, const la
     if (!st) st = find_nodes(s->voxels, f, &p, &f0);
     if (!st) st = make_interpolators(&p, o, s, &b);
     if (!st) st = upload_all(s, &p, f0, t0, place, b, f);
-    free(b), free(t), free(f), free(place), free(p.t), free(p.f);
+    free(b);
+    free(t);
+    free(f);
+    free(place);
+    free(p.t);
+    free(p.f);
     return st;
 }
 
@@ -423,7 +437,9 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
                         o.segments, o.error, MOST_SEGMENTS);
     off_resonance *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
-    s->F = larmor_op_ref(F), s->voxels = larmor_array_count(field), s->samples = larmor_array_count(times);
+    s->F = larmor_op_ref(F);
+    s->voxels = larmor_array_count(field);
+    s->samples = larmor_array_count(times);
     larmor_status st;
     LMR_OR(fail, build(s, field, times, &o));
     LMR_OR(fail, larmor_op_create(larmor_op_device(F), &impl, s, larmor_op_dtype(F), in, out, A));

@@ -79,7 +79,8 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
         *PF = larmor_op_ref(F);
     }
 done:
-    larmor_op_free(P), larmor_op_free(F);
+    larmor_op_free(P);
+    larmor_op_free(F);
     return st;
 }
 
@@ -94,7 +95,8 @@ larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspa
     LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
     larmor_status st = larmor_array_convert(root, kspace->dtype, &factor);
     if (!st) st = larmor_mul(factor, 0, kspace);
-    larmor_array_free(factor), larmor_array_free(root);
+    larmor_array_free(factor);
+    larmor_array_free(root);
     return st;
 }
 
@@ -113,9 +115,14 @@ typedef struct blocks {
 static void blocks_destroy(void *self)
 {
     blocks *b = self;
-    larmor_op_free(b->PF[0]), larmor_op_free(b->PF[1]), larmor_op_free(b->toeplitz);
-    larmor_array_free(b->filtered), larmor_array_free(b->more);
-    larmor_array_free(b->maps), larmor_array_free(b->image), larmor_array_free(b->coils);
+    larmor_op_free(b->PF[0]);
+    larmor_op_free(b->PF[1]);
+    larmor_op_free(b->toeplitz);
+    larmor_array_free(b->filtered);
+    larmor_array_free(b->more);
+    larmor_array_free(b->maps);
+    larmor_array_free(b->image);
+    larmor_array_free(b->coils);
     free(b);
 }
 
@@ -141,7 +148,8 @@ static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *
         /* the view is written only where the caller owns y, or else only read */
         if (!st && y) st = larmor_array_slice(y, first, count, &part);
         if (!st) st = step(b, b->PF[count < b->block], maps, coils, x, part, sum);
-        larmor_array_free(part), larmor_array_free(coils);
+        larmor_array_free(part);
+        larmor_array_free(coils);
         if (st) return st;
     }
     return LARMOR_OK;
@@ -171,7 +179,8 @@ static larmor_status add_coils(const blocks *b, const void *maps, const larmor_a
         void *part = b->image ? b->image->data : image;
         LMR_TRY(vec->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, part));
         if (b->image) LMR_TRY(vec->axpby(sum->dev->ctx, b->voxels, 1, part, 1, image));
-        maps = (const char *)maps + set_bytes(b, b->channels), image += set_bytes(b, 1);
+        maps = (const char *)maps + set_bytes(b, b->channels);
+        image += set_bytes(b, 1);
     }
     return LARMOR_OK;
 }
@@ -196,7 +205,8 @@ static larmor_status adjoint_step(blocks *b, larmor_op *PF, const void *maps, la
 static larmor_status toeplitz_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
                                    const larmor_array *x, larmor_array *part, larmor_array *sum)
 {
-    (void)PF, (void)part;
+    (void)PF;
+    (void)part;
     larmor_array *filtered;
     LMR_TRY(spread_coils(b, maps, x, coils));
     LMR_TRY(larmor_op_forward(b->toeplitz, b->coils, b->filtered));
@@ -274,7 +284,7 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     if (rest) LMR_TRY(lmr_bytes_add_nufft(dev, &last, p->samples, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int between = toeplitz == TOEPLITZ_YES ? p->weighted : p->weighted ? 2 : 1;
+    const int weights = p->weighted ? 1 : 0, between = toeplitz == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2; /* the last block's product; their root */
     if (block < p->coils) total += image;
@@ -320,8 +330,10 @@ static larmor_status race(blocks *b)
     LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
     LMR_TRY(lmr_toeplitz_race(b->toeplitz, b->PF[0], x, b->filtered, &quicker));
     if (quicker) return LARMOR_OK;
-    larmor_op_free(b->toeplitz), larmor_array_free(b->filtered);
-    b->toeplitz = NULL, b->filtered = NULL;
+    larmor_op_free(b->toeplitz);
+    larmor_array_free(b->filtered);
+    b->toeplitz = NULL;
+    b->filtered = NULL;
     return LARMOR_OK;
 }
 

@@ -28,7 +28,10 @@ typedef struct layers {
 
 static void free_layers(layers *a)
 {
-    free(a->k), free(a->list), free(a->first), free(a->set);
+    free(a->k);
+    free(a->list);
+    free(a->first);
+    free(a->set);
 }
 
 /* -1, 0, 1 in the order of the samples' kx and ky. */
@@ -47,7 +50,7 @@ static int compare(const void *a_, const void *b_)
     const readout *a = a_, *b = b_;
     if (a->partition != b->partition) return a->partition < b->partition ? -1 : 1;
     const int order = compare_in_plane(a, b);
-    return order ? order : a->number < b->number ? -1 : a->number > b->number;
+    return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
 static const double whole = 1e-5; /* of a cycle: the rounding of an integer by files and units */
@@ -105,7 +108,8 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     larmor_array_free(wide);
     if (st) return st;
     a->list = lmr_new(readouts, sizeof *a->list);
-    a->first = lmr_new(nz + 1, sizeof *a->first), a->set = lmr_new(nz, sizeof *a->set);
+    a->first = lmr_new(nz + 1, sizeof *a->first);
+    a->set = lmr_new(nz, sizeof *a->set);
     if (!a->list || !a->first || !a->set) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < readouts; r++) {
         a->list[r] = (readout){a->k + 3 * samples * r, samples, 0, r};
@@ -171,10 +175,14 @@ static void destroy(void *self)
 {
     stack *s = self;
     for (int64_t i = 0; s->sheet && i < s->sheets; i++) {
-        larmor_op_free(s->sheet[i].F), larmor_array_free(s->sheet[i].plane);
-        larmor_array_free(s->sheet[i].factor), larmor_array_free(s->sheet[i].column);
+        larmor_op_free(s->sheet[i].F);
+        larmor_array_free(s->sheet[i].plane);
+        larmor_array_free(s->sheet[i].factor);
+        larmor_array_free(s->sheet[i].column);
     }
-    larmor_array_free(s->spectrum), larmor_array_free(s->images), larmor_array_free(s->values);
+    larmor_array_free(s->spectrum);
+    larmor_array_free(s->images);
+    larmor_array_free(s->values);
     s->fft->destroy(s->dev->ctx, s->fft_plan);
     larmor_device_free(s->dev);
     free(s->sheet);
@@ -213,7 +221,8 @@ static larmor_status each_sheet(stack *s, const void *from, void *to)
         larmor_status st = larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images);
         if (!st) st = larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values);
         if (!st) st = to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from);
-        larmor_array_free(values), larmor_array_free(images);
+        larmor_array_free(values);
+        larmor_array_free(images);
         if (st) return st;
     }
     return LARMOR_OK;
@@ -268,7 +277,9 @@ static larmor_status upload_factors(const stack *s, int64_t count, const int64_t
 static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t p, sheet *h)
 {
     larmor_nufft_opts o = *opts;
-    o.ndim = 2, o.modes[2] = 0, o.batch = h->partitions;
+    o.ndim = 2;
+    o.modes[2] = 0;
+    o.batch = h->partitions;
     double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
     larmor_array *traj = NULL;
     larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
@@ -287,7 +298,10 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
 {
     int64_t one = -1;
     for (int64_t p = 0; p < s->nz; p++)
-        if (a->set[p] == set) h->partitions++, one = p;
+        if (a->set[p] == set) {
+            h->partitions++;
+            one = p;
+        }
     h->readouts = a->first[one + 1] - a->first[one];
     const int64_t columns = h->readouts * h->partitions;
     int64_t *plane = malloc((size_t)h->partitions * sizeof *plane),
@@ -302,7 +316,8 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
     if (!st) st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(columns), LARMOR_I64, column, &h->column);
     if (!st) st = upload_factors(s, h->partitions, plane, &h->factor);
     if (!st) st = make_plan(s, opts, a, one, h);
-    free(column), free(plane);
+    free(column);
+    free(plane);
     return st;
 }
 
@@ -317,7 +332,8 @@ static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers
         LMR_TRY(make_sheet(s, opts, a, i, &s->sheet[i]));
         const int64_t in = larmor_shape_count(larmor_op_in_shape(s->sheet[i].F));
         const int64_t out = larmor_shape_count(larmor_op_out_shape(s->sheet[i].F));
-        images = in > images ? in : images, values = out > values ? out : values;
+        images = in > images ? in : images;
+        values = out > values ? out : values;
     }
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(s->nz, s->voxels), &s->spectrum));
     LMR_TRY(larmor_array_create(s->dev, s->dtype, LARMOR_SHAPE(images), &s->images));
@@ -368,12 +384,19 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     if (!st && !s) st = LMR_NO_MEMORY();
     if (s) {
         *s = (stack){.dev = lmr_device_ref(dev), .dtype = o.dtype, .fft = dev->be->fft[lmr_precision(o.dtype)]};
-        s->sign = o.sign, s->voxels = o.modes[0] * o.modes[1], s->nz = o.modes[2], s->batch = o.batch ? o.batch : 1;
-        s->samples = samples, s->readouts = readouts;
+        s->sign = o.sign;
+        s->voxels = o.modes[0] * o.modes[1];
+        s->nz = o.modes[2];
+        s->batch = o.batch ? o.batch : 1;
+        s->samples = samples;
+        s->readouts = readouts;
         st = build(s, &o, &a);
     }
     larmor_shape in = larmor_shape_of(3, o.modes), out = LARMOR_SHAPE(samples, readouts);
-    if (o.batch) in = larmor_shape_append(in, o.batch), out = larmor_shape_append(out, o.batch);
+    if (o.batch) {
+        in = larmor_shape_append(in, o.batch);
+        out = larmor_shape_append(out, o.batch);
+    }
     if (!st) st = larmor_op_create(dev, &impl, s, o.dtype, in, out, A);
     if (st && s) destroy(s);
     free_layers(&a);

@@ -40,7 +40,9 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
 static void destroy(void *self)
 {
     subspace *s = self;
-    larmor_array_free(s->basis), larmor_array_free(s->conjugate), larmor_array_free(s->gram);
+    larmor_array_free(s->basis);
+    larmor_array_free(s->conjugate);
+    larmor_array_free(s->gram);
     free(s);
 }
 
@@ -87,7 +89,9 @@ larmor_status larmor_op_subspace(larmor_device *dev, larmor_dtype dtype, larmor_
                         lmr_describe_as(dev, dtype, image).s);
     subspace *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
-    s->voxels = voxels, s->frames = basis->shape.dim[0], s->rank = basis->shape.dim[1];
+    s->voxels = voxels;
+    s->frames = basis->shape.dim[0];
+    s->rank = basis->shape.dim[1];
     larmor_status st;
     LMR_OR(fail, prepare(s, dev, dtype, basis));
     LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, s->rank),

@@ -83,7 +83,8 @@ static larmor_status synthesise(const wavelet *w, void *ctx, int i, void **data,
         LMR_TRY(
             w->kernels->synthesise(ctx, &l->box, l->axes[a], &w->filter, shift_at(w, i, l->axes[a]), *data, *other));
         void *const full = *data;
-        *data = *other, *other = full;
+        *data = *other;
+        *other = full;
     }
     return LARMOR_OK;
 }
@@ -101,7 +102,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
         LMR_TRY(synthesise(w, ctx, i, &data, &other));
         if (data == full) continue;
         LMR_TRY(w->kernels->copy_box(ctx, &w->level[i].box, data, full));
-        other = data, data = full;
+        other = data;
+        data = full;
     }
     return synthesise(w, ctx, 0, &data, &other);
 }
@@ -131,7 +133,10 @@ static unsigned default_axes(larmor_shape shape)
     unsigned axes = 0;
     int count = 0;
     for (int d = 0; d < shape.ndim; d++)
-        if (shape.dim[d] > 1 && count < AXES) axes |= 1U << d, count++;
+        if (shape.dim[d] > 1 && count < AXES) {
+            axes |= 1U << d;
+            count++;
+        }
     return axes;
 }
 
@@ -204,7 +209,7 @@ larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_s
     memcpy(w->filter.low, lmr_daubechies[taps / 2 - 1], (size_t)taps * sizeof *w->filter.low);
     memcpy(w->shift, o.shift, sizeof w->shift);
     const lmr_box box = merge(w, shape, axes);
-    const int64_t least = o.levels ? taps : 2 * taps > 16 ? 2 * taps : 16;
+    const int64_t usual = 2 * taps > 16 ? 2 * taps : 16, least = o.levels ? taps : usual;
     if (larmor_shape_count(shape)) find_levels(w, box, most < MAX_LEVELS ? most : MAX_LEVELS, least);
     larmor_status st;
     LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &w->kernels));

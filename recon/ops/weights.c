@@ -70,9 +70,12 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
     LMR_OR(done, larmor_array_create(wide->dev, lmr_real_of(dtype), wide->shape, &out));
     LMR_OR(done, larmor_copy(narrow, out));
     if (root) LMR_OR(done, kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
-    *copy = out, out = NULL;
+    *copy = out;
+    out = NULL;
 done:
-    larmor_array_free(out), larmor_array_free(narrow), larmor_array_free(wide);
+    larmor_array_free(out);
+    larmor_array_free(narrow);
+    larmor_array_free(wide);
     return st;
 }
 

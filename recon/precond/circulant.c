@@ -53,7 +53,10 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     const lmr_recon_kernels *kernels;
     const larmor_shape grid = psf->shape;
     int64_t from[3] = {1, 1, 1}, to[3] = {1, 1, 1};
-    for (int d = 0; d < image.ndim; d++) from[d] = grid.dim[d], to[d] = image.dim[d];
+    for (int d = 0; d < image.ndim; d++) {
+        from[d] = grid.dim[d];
+        to[d] = image.dim[d];
+    }
     LMR_TRY(lmr_recon_kernels_of(psf->dev, psf->dtype, &kernels));
     LMR_TRY(larmor_mul(a, 1, psf));
     LMR_TRY(larmor_array_create(psf->dev, psf->dtype, image, &c->eigenvalues));
@@ -91,16 +94,19 @@ static larmor_status sight_of(larmor_array *maps, larmor_shape image, larmor_arr
     LMR_OR(done, larmor_mul(mask, 0, energy));
     LMR_OR(done, kernels->power(ctx, voxels, -1, 0, energy->data));
     *seen = norm * norm;
-    *sight = energy, energy = NULL;
+    *sight = energy;
+    energy = NULL;
 done:
-    larmor_array_free(mask), larmor_array_free(energy);
+    larmor_array_free(mask);
+    larmor_array_free(energy);
     return st;
 }
 
 static larmor_status find_sight(larmor_array *maps, larmor_shape image, larmor_circulant *c)
 {
     double norm;
-    c->seen = (double)larmor_shape_count(image), c->square = 1;
+    c->seen = (double)larmor_shape_count(image);
+    c->square = 1;
     if (!maps) return LARMOR_OK;
     LMR_TRY(sight_of(maps, image, &c->sight, &c->seen));
     LMR_TRY(larmor_nrm2(c->sight, &norm));
@@ -125,7 +131,8 @@ static larmor_status resize(larmor_array *x, larmor_shape to, larmor_array **y)
         shape.dim[d] = to.dim[d];
         larmor_status st = larmor_array_create(x->dev, x->dtype, shape, &next);
         if (!st) st = kernels->resize(x->dev->ctx, dim, to.dim[d], from->data, next->data);
-        larmor_array_free(from), from = next;
+        larmor_array_free(from);
+        from = next;
         if (st) {
             larmor_array_free(from);
             return st;
@@ -143,7 +150,8 @@ static double resize_bytes(larmor_dtype dtype, larmor_shape from, larmor_shape t
         if (from.dim[d] == to.dim[d]) continue;
         from.dim[d] = to.dim[d];
         const double after = lmr_bytes_of(dtype, from);
-        peak = fmax(peak, before + after), before = after;
+        peak = fmax(peak, before + after);
+        before = after;
     }
     return fmax(peak, lmr_bytes_of(dtype, to));
 }
@@ -167,7 +175,8 @@ static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larm
     for (int64_t c = 0; c < maps->shape.dim[grid.ndim]; c++) {
         LMR_OR(done, larmor_array_part(maps, c, 1, grid, &one));
         LMR_OR(done, lmr_autocorrelation_add(&a, one));
-        larmor_array_free(one), one = NULL;
+        larmor_array_free(one);
+        one = NULL;
     }
     st = lmr_autocorrelation_end(&a, sum);
 done:
@@ -205,10 +214,15 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     LMR_OR(done, correlate_coils(own ? own : coarse, grid, &small));
     LMR_OR(done, resize(small, lmr_doubled(image), &on_doubled));
     LMR_OR(done, larmor_axpby(scale, on_doubled, 0, on_doubled));
-    *sum = on_doubled, on_doubled = NULL;
+    *sum = on_doubled;
+    on_doubled = NULL;
 done:
-    larmor_array_free(on_doubled), larmor_array_free(small), larmor_array_free(sight), larmor_array_free(own);
-    larmor_array_free(coarse), larmor_array_free(constant);
+    larmor_array_free(on_doubled);
+    larmor_array_free(small);
+    larmor_array_free(sight);
+    larmor_array_free(own);
+    larmor_array_free(coarse);
+    larmor_array_free(constant);
     return st;
 }
 
@@ -225,15 +239,19 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &plan));
     LMR_OR(done, lmr_point_spread(plan, k, weights, dtype, image, &psf));
-    larmor_nufft_free(plan), plan = NULL;
+    larmor_nufft_free(plan);
+    plan = NULL;
     LMR_OR(done, find_sight(maps, image, c));
     LMR_OR(done, coil_autocorrelation(k->dev, maps, dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
-    *out = c, c = NULL;
+    *out = c;
+    c = NULL;
 done:
     larmor_circulant_free(c);
     larmor_nufft_free(plan);
-    larmor_array_free(sum), larmor_array_free(psf), larmor_array_free(k);
+    larmor_array_free(sum);
+    larmor_array_free(psf);
+    larmor_array_free(k);
     return st;
 }
 
@@ -256,7 +274,8 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
 void larmor_circulant_free(larmor_circulant *c)
 {
     if (!c) return;
-    larmor_array_free(c->eigenvalues), larmor_array_free(c->sight);
+    larmor_array_free(c->eigenvalues);
+    larmor_array_free(c->sight);
     free(c);
 }
 
@@ -305,7 +324,8 @@ static void inverse_destroy(void *self)
 {
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
-    larmor_array_free(m->factors), larmor_array_free(m->sight);
+    larmor_array_free(m->factors);
+    larmor_array_free(m->sight);
     free(m);
 }
 
@@ -326,9 +346,11 @@ static larmor_status sight_everywhere(const larmor_circulant *c, larmor_array **
     LMR_OR(done, larmor_fill(out, sqrt(c->square)));
     LMR_OR(done, larmor_axpby(-sqrt(c->square), mask, 1, out));
     LMR_OR(done, larmor_axpby(1, from, 1, out));
-    *sight = out, out = NULL;
+    *sight = out;
+    out = NULL;
 done:
-    larmor_array_free(out), larmor_array_free(mask);
+    larmor_array_free(out);
+    larmor_array_free(mask);
     return st;
 }
 
@@ -351,7 +373,10 @@ static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum
     LMR_OR(done, larmor_mul(point, 1, response));
     st = larmor_axpby(penalty, response, 1, sum);
 done:
-    larmor_array_free(response), larmor_array_free(one), larmor_array_free(line), larmor_array_free(point);
+    larmor_array_free(response);
+    larmor_array_free(one);
+    larmor_array_free(line);
+    larmor_array_free(point);
     return st;
 }
 

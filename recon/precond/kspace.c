@@ -19,7 +19,8 @@ static void sums_free(sums *s)
 {
     lmr_autocorrelation_free(&s->correlation);
     larmor_nufft_free(s->plan);
-    larmor_array_free(s->psf), larmor_array_free(s->values);
+    larmor_array_free(s->psf);
+    larmor_array_free(s->values);
 }
 
 /* The autocorrelation of s_c conj(s_d), all d; without maps, of 1. */
@@ -35,7 +36,8 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
             LMR_OR(done, larmor_array_part(maps, d, 1, image, &other));
             LMR_OR(done, larmor_copy(mine, product));
             LMR_OR(done, larmor_mul(other, 1, product));
-            larmor_array_free(other), other = NULL;
+            larmor_array_free(other);
+            other = NULL;
         } else {
             LMR_OR(done, larmor_fill(product, 1));
         }
@@ -43,7 +45,9 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
     }
     st = LARMOR_OK;
 done:
-    larmor_array_free(other), larmor_array_free(mine), larmor_array_free(product);
+    larmor_array_free(other);
+    larmor_array_free(mine);
+    larmor_array_free(product);
     return st;
 }
 
@@ -69,7 +73,8 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
         p[i] = squares > 0 ? (own + lambda) / squares : 0;
     }
 done:
-    larmor_array_free(mine), larmor_array_free(sum);
+    larmor_array_free(mine);
+    larmor_array_free(sum);
     free(host);
     return st;
 }

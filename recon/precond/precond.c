@@ -41,7 +41,8 @@ larmor_status lmr_precond_inputs(const char *who, const larmor_array *maps, cons
     *k = points;
     return LARMOR_OK;
 fail:
-    larmor_array_free(real), larmor_array_free(points);
+    larmor_array_free(real);
+    larmor_array_free(points);
     return st;
 }
 
@@ -66,7 +67,10 @@ larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmo
     LMR_OR(done, kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
     LMR_OR(done, larmor_nufft_create(k->dev, &opts, plan));
     st = larmor_nufft_set_points(*plan, points, NULL);
-    if (st) larmor_nufft_free(*plan), *plan = NULL;
+    if (st) {
+        larmor_nufft_free(*plan);
+        *plan = NULL;
+    }
 done:
     larmor_array_free(points);
     return st;
@@ -86,9 +90,11 @@ larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const 
     }
     LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
     LMR_OR(done, larmor_nufft_execute_adjoint(plan, values, out));
-    *t = out, out = NULL;
+    *t = out;
+    out = NULL;
 done:
-    larmor_array_free(out), larmor_array_free(values);
+    larmor_array_free(out);
+    larmor_array_free(values);
     return st;
 }
 
@@ -110,7 +116,10 @@ static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_s
     if (!values) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, sum = 0;
-        for (int d = 0; d < grid.ndim; d++) sum += rest % grid.dim[d], rest /= grid.dim[d];
+        for (int d = 0; d < grid.ndim; d++) {
+            sum += rest % grid.dim[d];
+            rest /= grid.dim[d];
+        }
         values[i] = (sum % 2 ? -1. : 1.) / (double)count;
     }
     const larmor_status st = larmor_array_upload(dev, dtype, grid, LARMOR_F64, values, shift);
@@ -159,7 +168,8 @@ larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum
     LMR_OR(done, larmor_zero(a->power));
     LMR_OR(done, larmor_mul(a->shift, 0, out));
     LMR_OR(done, lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
-    *sum = out, out = NULL;
+    *sum = out;
+    out = NULL;
 done:
     larmor_array_free(out);
     return st;
@@ -168,7 +178,8 @@ done:
 void lmr_autocorrelation_free(lmr_autocorrelation *a)
 {
     if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
-    larmor_array_free(a->power), larmor_array_free(a->shift);
+    larmor_array_free(a->power);
+    larmor_array_free(a->shift);
     *a = (lmr_autocorrelation){0};
 }
 

@@ -95,10 +95,14 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
     double voxels = 1, block = 1, blocks = 1;
     for (int d = 0; d < shape.ndim - 1 && d < 3; d++) {
         const double n = (double)shape.dim[d], side = fmin(n, o->block[d] ? (double)o->block[d] : 8);
-        voxels *= n, block *= side, blocks *= ceil(n / side);
+        voxels *= n;
+        block *= side;
+        blocks *= ceil(n / side);
     }
     const double smaller = fmin(block, frames), padded = blocks * block / voxels;
-    *z = 1, *Kz = SHIFTS * padded, *kept = SHIFTS * (padded + 4 * blocks * smaller * smaller / (voxels * frames));
+    *z = 1;
+    *Kz = SHIFTS * padded;
+    *kept = SHIFTS * (padded + 4 * blocks * smaller * smaller / (voxels * frames));
 }
 
 const lmr_regulariser_kind lmr_regulariser_llr = {

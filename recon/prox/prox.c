@@ -39,7 +39,12 @@ larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *imp
                         larmor_dtype_name(dtype));
     larmor_prox *p = calloc(1, sizeof *p);
     if (!p) return LMR_NO_MEMORY();
-    p->dev = lmr_device_ref(dev), p->impl = *impl, p->self = self, p->dtype = dtype, p->shape = shape, p->refs = 1;
+    p->dev = lmr_device_ref(dev);
+    p->impl = *impl;
+    p->self = self;
+    p->dtype = dtype;
+    p->shape = shape;
+    p->refs = 1;
     *out = p;
     return LARMOR_OK;
 }

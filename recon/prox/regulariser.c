@@ -70,7 +70,10 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", kind->name);
     larmor_regulariser *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    r->kind = kind, r->dev = lmr_device_ref(dev), r->dtype = dtype, r->shape = shape;
+    r->kind = kind;
+    r->dev = lmr_device_ref(dev);
+    r->dtype = dtype;
+    r->shape = shape;
     r->penalty.lambda = o.lambda == 0 ? kind->lambda : fmax(0, o.lambda);
     const larmor_status st = kind->make(dev, &o, dtype, shape, &r->penalty);
     if (st)
@@ -83,7 +86,8 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
 void larmor_regulariser_free(larmor_regulariser *r)
 {
     if (!r) return;
-    larmor_op_free(r->penalty.K), larmor_op_free(r->penalty.E);
+    larmor_op_free(r->penalty.K);
+    larmor_op_free(r->penalty.E);
     larmor_prox_free(r->penalty.g);
     larmor_device_free(r->dev);
     free(r);

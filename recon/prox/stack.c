@@ -32,7 +32,8 @@ static larmor_status stack_apply(void *self, double t, const larmor_array *x, la
         larmor_status st = range(s->part[i], x, first, &from);
         if (!st) st = range(s->part[i], z, first, &to);
         if (!st) st = larmor_prox_apply(s->part[i], t, from, to);
-        larmor_array_free(from), larmor_array_free(to);
+        larmor_array_free(from);
+        larmor_array_free(to);
         if (st) return st;
     }
     return LARMOR_OK;

@@ -20,7 +20,10 @@ typedef struct parts {
 
 static void parts_free(parts *p)
 {
-    larmor_array_free(p->x), larmor_array_free(p->v), larmor_array_free(p->first), larmor_array_free(p->second);
+    larmor_array_free(p->x);
+    larmor_array_free(p->v);
+    larmor_array_free(p->first);
+    larmor_array_free(p->second);
 }
 
 static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
@@ -62,7 +65,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *z)
 static void destroy(void *self)
 {
     second_order *s = self;
-    larmor_op_free(s->gradient), larmor_op_free(s->symmetrised);
+    larmor_op_free(s->gradient);
+    larmor_op_free(s->symmetrised);
     free(s);
 }
 
@@ -127,14 +131,17 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     larmor_status st = larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &part[0]);
     if (!st) st = larmor_prox_group_l1(dev, ratio, dtype, larmor_shape_append(shape, pairs), &part[1]);
     if (!st) st = larmor_prox_stack(part, 2, &made->g);
-    larmor_prox_free(part[0]), larmor_prox_free(part[1]);
+    larmor_prox_free(part[0]);
+    larmor_prox_free(part[1]);
     return st;
 }
 
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
     (void)o;
-    *z = 1 + shape.ndim, *Kz = shape.ndim + shape.ndim * (shape.ndim + 1) / 2.0, *kept = 0;
+    *z = 1 + shape.ndim;
+    *Kz = shape.ndim + shape.ndim * (shape.ndim + 1) / 2.0;
+    *kept = 0;
 }
 
 const lmr_regulariser_kind lmr_regulariser_tgv = {

@@ -27,7 +27,9 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
     double spacing[LARMOR_MAX_DIMS];
-    *z = 1, *Kz = axes_of(o, shape, spacing), *kept = 0;
+    *z = 1;
+    *Kz = axes_of(o, shape, spacing);
+    *kept = 0;
 }
 
 const lmr_regulariser_kind lmr_regulariser_tv = {

@@ -56,7 +56,8 @@ static larmor_status frame_normal(void *self, const larmor_array *x, larmor_arra
 static void frame_destroy(void *self)
 {
     shifted *s = self;
-    larmor_op_free(s->W), larmor_array_free(s->back);
+    larmor_op_free(s->W);
+    larmor_array_free(s->back);
     free(s);
 }
 
@@ -82,8 +83,11 @@ fail:
 
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
-    (void)o, (void)shape;
-    *z = 1, *Kz = SHIFTS, *kept = 3;
+    (void)o;
+    (void)shape;
+    *z = 1;
+    *Kz = SHIFTS;
+    *kept = 3;
 }
 
 const lmr_regulariser_kind lmr_regulariser_wavelet = {

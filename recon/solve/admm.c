@@ -21,7 +21,8 @@ static larmor_status set_penalty(lmr_admm *s, double penalty)
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
     if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
-    larmor_op_free(s->M), s->M = NULL;
+    larmor_op_free(s->M);
+    s->M = NULL;
     return s->make(s->maker, penalty, &s->M);
 }
 
@@ -167,7 +168,9 @@ larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const
 {
     larmor_op *A = s->f.A;
     const arrays all = arrays_of(s);
-    s->K = K, s->g = g, s->weight = weight;
+    s->K = K;
+    s->g = g;
+    s->weight = weight;
     s->least = o->inner ? o->inner : LEAST_INNER;
     s->most = o->inner ? o->inner : MOST_INNER;
     if (!s->make) s->M = larmor_op_ref(o->precondition);
@@ -197,7 +200,8 @@ larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
 {
     /* the multipliers are bounded by the weight, and near that where K x is not 0 */
     if (s->weight > 0) LMR_TRY(larmor_axpby(weight / s->weight, s->u, 0, s->u));
-    s->weight = weight, s->steps = 0;
+    s->weight = weight;
+    s->steps = 0;
     return LARMOR_OK;
 }
 

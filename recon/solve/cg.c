@@ -76,7 +76,8 @@ static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, s
                         "cg: |A^H b| is %g and the start's residual %g, expected finite numbers; "
                         "look for NaN or Inf in the data, the maps and the start",
                         s->rhs, s->residual);
-    s->best_residual = s->residual, s->best_objective = s->objective;
+    s->best_residual = s->residual;
+    s->best_objective = s->objective;
     LMR_TRY(larmor_copy(x, s->best));
     LMR_TRY(precondition(s));
     return larmor_copy(s->z, s->p);
@@ -118,7 +119,8 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
     LMR_TRY(start(A, x, o->lambda, s));
     LMR_TRY(judge(o, s));
     if (s->rhs == 0) { /* b is orthogonal to the range of A: the solution is 0 */
-        s->residual = s->best_residual = 0, s->rhs = 1;
+        s->residual = s->best_residual = 0;
+        s->rhs = 1;
         s->objective = square;
         return larmor_zero(x);
     }
@@ -139,7 +141,8 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
                             s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
         LMR_TRY(judge(o, s));
         if (s->residual < s->best_residual) {
-            s->best_residual = s->residual, s->best_objective = s->objective;
+            s->best_residual = s->residual;
+            s->best_objective = s->objective;
             LMR_TRY(larmor_copy(x, s->best));
         }
         LMR_TRY(lmr_run_tell("cg", o, s->iters, s->residual / s->rhs, s->objective, begin, x));
@@ -150,7 +153,8 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
 /* x <- the iterate with the smallest residual. */
 static larmor_status restore(state *s, larmor_array *x)
 {
-    s->residual = s->best_residual, s->objective = s->best_objective;
+    s->residual = s->best_residual;
+    s->objective = s->best_objective;
     return larmor_copy(s->best, x);
 }
 

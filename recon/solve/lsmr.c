@@ -22,7 +22,8 @@ typedef struct state {
 static void rotation(double a, double b, double *c, double *s, double *r)
 {
     *r = hypot(a, b);
-    *c = *r > 0 ? a / *r : 1, *s = *r > 0 ? b / *r : 0;
+    *c = *r > 0 ? a / *r : 1;
+    *s = *r > 0 ? b / *r : 0;
 }
 
 /* Wp <- W p, beta <- |u|, u <- u / beta */
@@ -82,7 +83,8 @@ static larmor_status update(state *s, larmor_array *x, double *objective)
     const double thetanew = sine * s->alpha, thetabar = s->sbar * s->rho;
     s->alphabar = c * s->alpha;
     rotation(s->cbar * s->rho, thetanew, &s->cbar, &s->sbar, &s->rhobar);
-    s->zeta = s->cbar * s->zetabar, s->zetabar *= -s->sbar;
+    s->zeta = s->cbar * s->zetabar;
+    s->zetabar *= -s->sbar;
     LMR_TRY(larmor_axpby(1, s->h, -thetabar * s->rho / (rhoold * rhobarold), s->hbar));
     LMR_TRY(larmor_axpby(s->zeta / (s->rho * s->rhobar), s->hbar, 1, x));
     LMR_TRY(larmor_axpby(1, s->v, -thetanew / s->rho, s->h));
@@ -90,7 +92,8 @@ static larmor_status update(state *s, larmor_array *x, double *objective)
     const double betahat = c * s->betadd;
     s->betadd *= -sine;
     rotation(s->rhodold, thetabar, &ctilde, &stilde, &rhotilde);
-    s->thetatilde = stilde * s->rhobar, s->rhodold = ctilde * s->rhobar;
+    s->thetatilde = stilde * s->rhobar;
+    s->rhodold = ctilde * s->rhobar;
     s->betad = -stilde * s->betad + ctilde * betahat;
     s->tautildeold = (zetaold - thetatildeold * s->tautildeold) / rhotilde;
     const double taud = (s->zeta - s->thetatilde * s->tautildeold) / s->rhodold;
@@ -117,7 +120,9 @@ static larmor_status start(state *s, const larmor_array *b, const larmor_array *
     LMR_TRY(next_right(s, 0));
     if (size == 0) *rhs = s->alpha * s->beta;
     LMR_TRY(larmor_copy(s->v, s->h));
-    s->zetabar = s->alpha * s->beta, s->alphabar = s->alpha, s->betadd = s->beta;
+    s->zetabar = s->alpha * s->beta;
+    s->alphabar = s->alpha;
+    s->betadd = s->beta;
     s->rho = s->rhobar = s->cbar = s->rhodold = 1;
     if (isfinite(s->zetabar) && isfinite(*rhs)) return LARMOR_OK;
     return LMR_FAIL(

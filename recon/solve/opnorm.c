@@ -32,6 +32,7 @@ larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
     else
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "opnorm: |A^H A x| is %g, expected a finite number", value);
 done:
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
     return st;
 }

@@ -84,10 +84,13 @@ static larmor_status balance(state *s, double size)
     LMR_TRY(larmor_nrm2(s->Kx, &length));
     const double primal = sqrt(fmax(0, size)) / s->primal_step * length, dual = dual_change / s->dual_step * s->unit;
     double step = s->dual_step;
-    if (primal > 1.5 * dual)
-        step *= 1 - s->adapt, s->adapt *= 0.95;
-    else if (dual > 1.5 * primal)
-        step /= 1 - s->adapt, s->adapt *= 0.95;
+    if (primal > 1.5 * dual) {
+        step *= 1 - s->adapt;
+        s->adapt *= 0.95;
+    } else if (dual > 1.5 * primal) {
+        step /= 1 - s->adapt;
+        s->adapt *= 0.95;
+    }
     set_steps(s, step);
     return LARMOR_OK;
 }
@@ -122,10 +125,13 @@ static larmor_status choose_steps(lmr_run *run, state *s)
         LMR_TRY(larmor_copy(s->f.rhs, s->r));
     LMR_TRY(lmr_real_dot(s->f.rhs, s->r, &s->unit));
     s->unit = sqrt(fmax(0, s->unit));
-    s->norm_A = run->o.largest, s->norm_K = 1, s->adapt = 0.5;
+    s->norm_A = run->o.largest;
+    s->norm_K = 1;
+    s->adapt = 0.5;
     if (s->norm_A == 0 || s->M) LMR_TRY(lmr_largest(s->f.A, s->M, POWER_STEPS, &s->norm_A));
     if (s->K) LMR_TRY(lmr_largest(s->K, s->M, 2 * POWER_STEPS, &s->norm_K));
-    s->norm_A = 1.05 * s->norm_A + (s->M ? 0 : run->o.lambda), s->norm_K *= 1.05;
+    s->norm_A = 1.05 * s->norm_A + (s->M ? 0 : run->o.lambda);
+    s->norm_K *= 1.05;
     if (!(s->norm_A > 0)) s->norm_A = 1;
     if (!(s->norm_K > 0)) s->norm_K = 1;
     set_steps(s, run->o.penalty > 0 ? run->o.penalty : 0.1 * s->norm_A / s->norm_K);

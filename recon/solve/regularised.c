@@ -28,7 +28,8 @@ larmor_status lmr_typical(const larmor_array *x, double *magnitude)
     LMR_OR(done, larmor_nrm2(square, &fourth));
     *magnitude = norm * fourth;
 done:
-    larmor_array_free(square), larmor_array_free(unit);
+    larmor_array_free(square);
+    larmor_array_free(unit);
     return st;
 }
 
@@ -69,7 +70,8 @@ void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 
 void lmr_regularised_free(lmr_regularised *u)
 {
-    larmor_op_free(u->AE), larmor_array_free(u->z);
+    larmor_op_free(u->AE);
+    larmor_array_free(u->z);
 }
 
 larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, larmor_array *x, lmr_regularised *u)
@@ -77,7 +79,8 @@ larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, 
     const larmor_penalty *p = &r->penalty;
     *u = (lmr_regularised){.r = r, .E = p->E, .x = x};
     if (!p->E) {
-        u->AE = larmor_op_ref(A), u->z = larmor_array_ref(x);
+        u->AE = larmor_op_ref(A);
+        u->z = larmor_array_ref(x);
         return LARMOR_OK;
     }
     LMR_TRY(larmor_op_chain(A, p->E, &u->AE));
@@ -108,8 +111,10 @@ static larmor_status extended_apply(void *self, const larmor_array *x, larmor_ar
 static void extended_destroy(void *self)
 {
     extended *s = self;
-    larmor_op_free(s->E), larmor_op_free(s->M);
-    larmor_array_free(s->x), larmor_array_free(s->y);
+    larmor_op_free(s->E);
+    larmor_op_free(s->M);
+    larmor_array_free(s->x);
+    larmor_array_free(s->y);
     free(s);
 }
 
@@ -166,7 +171,8 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
     lmr_regularised_watch(u, o);
-    u->circulant = o->circulant, u->lambda = o->lambda;
+    u->circulant = o->circulant;
+    u->lambda = o->lambda;
     return LARMOR_OK;
 }
 

@@ -12,7 +12,10 @@ larmor_status lmr_arrays_create(larmor_op *A, larmor_shape shape, int count, lar
     for (int i = 0; i < count; i++) {
         const larmor_status st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), shape, arrays[i]);
         if (!st) continue;
-        while (i-- > 0) larmor_array_free(*arrays[i]), *arrays[i] = NULL;
+        while (i-- > 0) {
+            larmor_array_free(*arrays[i]);
+            *arrays[i] = NULL;
+        }
         return st;
     }
     return LARMOR_OK;
@@ -33,7 +36,8 @@ larmor_status lmr_change(const larmor_array *x, const larmor_array *y, larmor_ar
     LMR_TRY(larmor_axpby(-1, y, 1, difference));
     LMR_TRY(larmor_nrm2(difference, &moved));
     LMR_TRY(larmor_nrm2(x, &size));
-    *relative = moved == 0 ? 0 : size > 0 ? moved / size : INFINITY;
+    *relative = 0;
+    if (moved != 0) *relative = size > 0 ? moved / size : INFINITY;
     return LARMOR_OK;
 }
 
@@ -69,7 +73,8 @@ larmor_status lmr_largest(larmor_op *B, larmor_op *M, int iters, double *largest
         *largest = above / below;
     }
 done:
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
     return st;
 }
 
@@ -157,7 +162,9 @@ larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *
 
 static larmor_status keep(lmr_run *run, const larmor_array *x)
 {
-    run->kept = 1, run->best_objective = run->objective, run->best_residual = run->residual;
+    run->kept = 1;
+    run->best_objective = run->objective;
+    run->best_residual = run->residual;
     return larmor_copy(x, run->best);
 }
 
@@ -167,7 +174,8 @@ larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objectiv
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "%s: the start's objective is not a number; look for NaN or Inf in the start and the maps",
                         run->name);
-    run->objective = objective, run->residual = 1;
+    run->objective = objective;
+    run->residual = 1;
     run->limit = 10 * (isfinite(objective) ? fmax(objective, ceiling) : INFINITY);
     return keep(run, x);
 }
@@ -188,7 +196,9 @@ larmor_status lmr_run_tell(const char *name, const larmor_solve_opts *o, int ite
 
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective)
 {
-    run->iters++, run->residual = residual, run->objective = objective;
+    run->iters++;
+    run->residual = residual;
+    run->objective = objective;
     if (isnan(residual) || isnan(objective) || objective > run->limit)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "%s: diverges: objective %.3e after %d iterations, smallest %.3e; A's normal map is not "
@@ -208,7 +218,8 @@ larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmo
     if (st == LARMOR_ERR_NUMERIC && run->kept) {
         const larmor_status restored = larmor_copy(run->best, x);
         if (restored) st = restored;
-        run->residual = run->best_residual, run->objective = run->best_objective;
+        run->residual = run->best_residual;
+        run->objective = run->best_objective;
     }
     larmor_array_free(run->best);
     if (report)

@@ -53,6 +53,7 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3],
         to[i] = value_at(readout, nd, n, (double)sample - delay[d]);
     }
     if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, delayed);
-    free(to), free(from);
+    free(to);
+    free(from);
     return st;
 }
