@@ -48,9 +48,12 @@ int main(int argc, char **argv)
     if (!st && argc > 1) st = larmor_output_open(argv[1], 1, &out);
     if (out) st = larmor_array_save(out, result.image[0].data);
     if (st) fprintf(stderr, "arrays: %s\n", larmor_last_error());
-    larmor_output_free(out), larmor_recon_result_free(&result), larmor_recon_free(recon);
+    larmor_output_free(out);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
     larmor_source_free(source);
-    larmor_array_free(readouts.kspace), larmor_array_free(readouts.traj);
+    larmor_array_free(readouts.kspace);
+    larmor_array_free(readouts.traj);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;
 }

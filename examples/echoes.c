@@ -110,7 +110,10 @@ static larmor_status measure(larmor_phantom *const object[2], larmor_array *traj
     /* the integral over the field of view as a sum over voxels */
     if (!st) st = larmor_axpby((double)N * N, y[0], 0, echo);
     if (!st) st = larmor_axpby(j % 2 ? (double)N * N : -(double)N * N, y[1], 1, echo);
-    larmor_array_free(echo), larmor_array_free(shifted), larmor_array_free(y[0]), larmor_array_free(y[1]);
+    larmor_array_free(echo);
+    larmor_array_free(shifted);
+    larmor_array_free(y[0]);
+    larmor_array_free(y[1]);
     return st;
 }
 
@@ -125,7 +128,8 @@ static larmor_status compare(const char *name, const larmor_phantom *object, lar
     if (!st) st = larmor_axpby(1, image, -1, truth);
     if (!st) st = larmor_nrm2(truth, &difference);
     if (!st) printf("%s NRMSE %.4f\n", name, difference / whole);
-    larmor_array_free(image), larmor_array_free(truth);
+    larmor_array_free(image);
+    larmor_array_free(truth);
     return st;
 }
 
@@ -154,9 +158,14 @@ int main(void)
     if (!st) st = compare("water", object[0], x, 0);
     if (!st) st = compare("fat", object[1], x, 1);
     if (st) fprintf(stderr, "echoes: %s\n", larmor_last_error());
-    larmor_op_free(FE), larmor_op_free(F), larmor_op_free(E);
-    larmor_array_free(x), larmor_array_free(kspace), larmor_array_free(traj);
-    larmor_phantom_free(object[1]), larmor_phantom_free(object[0]);
+    larmor_op_free(FE);
+    larmor_op_free(F);
+    larmor_op_free(E);
+    larmor_array_free(x);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    larmor_phantom_free(object[1]);
+    larmor_phantom_free(object[0]);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;
 }

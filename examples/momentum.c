@@ -110,7 +110,8 @@ int main(int argc, char **argv)
     if (st) fprintf(stderr, "momentum: %s\n", larmor_last_error());
     larmor_array_free(x);
     larmor_op_free(s.A);
-    larmor_array_free(s.kspace), larmor_array_free(s.truth);
+    larmor_array_free(s.kspace);
+    larmor_array_free(s.truth);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -34,7 +34,8 @@ static larmor_status project(void *self, double t, const larmor_array *x, larmor
 
 static larmor_status nothing(void *self, const larmor_array *x, double *g)
 {
-    (void)self, (void)x;
+    (void)self;
+    (void)x;
     *g = 0; /* inside the set; the solver's iterates end there */
     return LARMOR_OK;
 }
@@ -67,7 +68,9 @@ static larmor_status measure(larmor_device *dev, scan *s, int frame, larmor_op *
     }
     if (!st) st = larmor_phantom_noise(part, 3, 1 + (uint64_t)frame);
     if (!st) st = larmor_op_nufft(dev, &nufft, traj, F);
-    larmor_array_free(part), larmor_array_free(slice), larmor_array_free(traj);
+    larmor_array_free(part);
+    larmor_array_free(slice);
+    larmor_array_free(traj);
     return st;
 }
 
@@ -86,7 +89,9 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_op_frames(F, FRAMES, &all);
     if (!st) st = larmor_op_chain(all, B, &s->A);
     for (int j = 0; j < FRAMES; j++) larmor_op_free(F[j]);
-    larmor_op_free(all), larmor_op_free(B), larmor_array_free(courses);
+    larmor_op_free(all);
+    larmor_op_free(B);
+    larmor_array_free(courses);
     return st;
 }
 
@@ -102,7 +107,9 @@ static larmor_status compare(const char *solver, const scan *s, larmor_array *x,
     if (!st) st = larmor_axpby(1, image, -1, truth);
     if (!st) st = larmor_nrm2(truth, &difference);
     if (!st) printf("%s, %s NRMSE %.4f\n", solver, name[i], difference / whole);
-    larmor_array_free(image), larmor_array_free(slice), larmor_array_free(truth);
+    larmor_array_free(image);
+    larmor_array_free(slice);
+    larmor_array_free(truth);
     return st;
 }
 
@@ -126,8 +133,11 @@ int main(void)
     if (!st) st = larmor_pdhg(s.A, s.kspace, NULL, g, x, &opts, NULL);
     for (int i = 0; i < KINDS && !st; i++) st = compare("not negative", &s, x, i);
     if (st) fprintf(stderr, "pulse: %s\n", larmor_last_error());
-    larmor_prox_free(g), larmor_array_free(magnitude), larmor_array_free(x), larmor_array_free(s.kspace),
-        larmor_op_free(s.A);
+    larmor_prox_free(g);
+    larmor_array_free(magnitude);
+    larmor_array_free(x);
+    larmor_array_free(s.kspace);
+    larmor_op_free(s.A);
     for (int i = 0; i < KINDS; i++) larmor_phantom_free(s.object[i]);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -45,8 +45,12 @@ static larmor_status transform(const double *t, const double *m, double tol, dou
     larmor_nufft *plan = NULL;
     larmor_nufft_opts opts;
     memset(&opts, 0, sizeof opts); /* zero means default */
-    opts.type = 1, opts.ndim = 1, opts.modes[0] = FREQUENCIES;
-    opts.sign = -1, opts.tol = tol, opts.dtype = LARMOR_C128;
+    opts.type = 1;
+    opts.ndim = 1;
+    opts.modes[0] = FREQUENCIES;
+    opts.sign = -1;
+    opts.tol = tol;
+    opts.dtype = LARMOR_C128;
     for (int j = 0; j < OBSERVATIONS; j++) k[j] = FREQUENCIES * per_day * t[j]; /* folded by the plan */
 
     larmor_status st = larmor_device_open("auto", &dev);
@@ -58,7 +62,9 @@ static larmor_status transform(const double *t, const double *m, double tol, dou
     if (!st) st = larmor_nufft_execute(plan, values, modes);
     if (!st) st = larmor_array_read(modes, x, larmor_array_bytes(modes));
     larmor_nufft_free(plan);
-    larmor_array_free(points), larmor_array_free(values), larmor_array_free(modes);
+    larmor_array_free(points);
+    larmor_array_free(values);
+    larmor_array_free(modes);
     larmor_device_free(dev);
     return st;
 }

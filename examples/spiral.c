@@ -48,8 +48,11 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->blind);
     if (!st) st = larmor_op_off_resonance(s->blind, field, times, NULL, &s->seeing);
     if (!st) st = larmor_precondition_kspace(maps, traj, shape, LARMOR_C64, 0, &s->weights);
-    larmor_array_free(exact), larmor_array_free(times), larmor_array_free(field);
-    larmor_array_free(maps), larmor_array_free(traj);
+    larmor_array_free(exact);
+    larmor_array_free(times);
+    larmor_array_free(field);
+    larmor_array_free(maps);
+    larmor_array_free(traj);
     larmor_phantom_free(phantom);
     return st;
 }
@@ -84,8 +87,11 @@ int main(void)
     if (!st) st = solve("with the field", &s, s.seeing, NULL);
     if (!st) st = solve("with field and weights", &s, s.seeing, s.weights);
     if (st) fprintf(stderr, "spiral: %s\n", larmor_last_error());
-    larmor_op_free(s.seeing), larmor_op_free(s.blind);
-    larmor_array_free(s.weights), larmor_array_free(s.truth), larmor_array_free(s.kspace);
+    larmor_op_free(s.seeing);
+    larmor_op_free(s.blind);
+    larmor_array_free(s.weights);
+    larmor_array_free(s.truth);
+    larmor_array_free(s.kspace);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -184,7 +184,8 @@ static larmor_status add_single(case_list *list)
     const bench_wish *w = list->wish;
     bench_case c = {.modes = {1, 1, 1}, .points = w->points ? w->points : 1000000, .batch = w->batch ? w->batch : 1};
     if (w->dims.count > 1) return larmor_fail(LARMOR_ERR_ARG, "more than one --dims is for --matrix");
-    c.ndim = w->dims.count ? (int)w->dims.value[0] : w->modes.count > 1 ? w->modes.count : 2;
+    c.ndim = w->modes.count > 1 ? w->modes.count : 2;
+    if (w->dims.count) c.ndim = (int)w->dims.value[0];
     if (w->modes.count > 1 && w->modes.count != c.ndim)
         return larmor_fail(LARMOR_ERR_ARG, "--dims %d, but --modes has %d numbers", c.ndim, w->modes.count);
     for (int d = 0; d < c.ndim; d++)

@@ -40,7 +40,8 @@ static inline void unit_at(double turns, double *re, double *im)
     const double a = 2 * M_PI * (t - 0.25 * quarter);
     const double c = polynomial(9, cosine, a * a), s = a * polynomial(8, sine, a * a);
     const double even = 1 - fabs(quarter), odd = quarter * (2 - fabs(quarter)); /* cosine and sine of the quarter */
-    *re = even * c - odd * s, *im = even * s + odd * c;
+    *re = even * c - odd * s;
+    *im = even * s + odd * c;
 }
 
 /* As many outputs as a budget of terms allows, at least 8. */
@@ -93,7 +94,8 @@ static void take_values(const bench_case *c, const void *in, int64_t first, int 
 {
     for (int j = 0; j < count; j++) {
         const double _Complex v = value_at(in, c->is_double, first + j);
-        of->re[j] = creal(v), of->im[j] = cimag(v);
+        of->re[j] = creal(v);
+        of->im[j] = cimag(v);
     }
 }
 

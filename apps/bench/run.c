@@ -104,7 +104,10 @@ static int list_methods(const bench_case *c, int most, int methods[BENCH_MOST_PE
     int count = 0;
     for (int i = 0; i < 3; i++) {
         if (i && (!most || c->batch == 1 || sizes[i] > c->batch || (i == 2 && c->batch == 8))) continue;
-        for (int method = 0; method <= most; method++) methods[count] = method, batches[count++] = sizes[i];
+        for (int method = 0; method <= most; method++) {
+            methods[count] = method;
+            batches[count++] = sizes[i];
+        }
     }
     return count;
 }

@@ -14,7 +14,8 @@
 
 static larmor_status call(bench_subject *s, bench_stage stage)
 {
-    return stage == BENCH_PLAN ? s->create(s) : stage == BENCH_POINTS ? s->set_points(s) : s->execute(s);
+    if (stage == BENCH_PLAN) return s->create(s);
+    return stage == BENCH_POINTS ? s->set_points(s) : s->execute(s);
 }
 
 /* What a subject's failure means for all: nothing if it may fail. */

@@ -39,14 +39,18 @@ const char *app_nearest(const char *word, const char *const *words)
     int best = 1 + (int)strlen(word) / 3;
     for (; *words; words++) {
         const int d = distance(word, *words);
-        if (d < best || (d == best && !nearest)) nearest = *words, best = d;
+        if (d < best || (d == best && !nearest)) {
+            nearest = *words;
+            best = d;
+        }
     }
     return nearest;
 }
 
 int app_choice_at(const app_option *o, int i, const char **text, const char **help)
 {
-    *text = o->choices, *help = NULL;
+    *text = o->choices;
+    *help = NULL;
     if (o->choice) *text = o->choice(i, help);
     for (; o->choices && i > 0 && *text; i--) *text = strchr(*text, '|') ? strchr(*text, '|') + 1 : NULL;
     return *text ? (int)strcspn(*text, "|") : 0;
@@ -84,12 +88,10 @@ static void describe_value(const app_option *o, char *text, size_t size)
     size_t used = 0;
     for (int i = 1; length && used + 1 < size; i++) {
         const int after = app_choice_at(o, i, &next, &help);
-        used += (size_t)snprintf(text + used, size - used, "%s%.*s",
-                                 i == 1  ? ""
-                                 : after ? ", "
-                                         : " or ",
-                                 length, name);
-        name = next, length = after;
+        const char *comma = after ? ", " : " or ";
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", i > 1 ? comma : "", length, name);
+        name = next;
+        length = after;
     }
 }
 

@@ -8,10 +8,11 @@
 static int utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
-    const int n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
-                  : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                                : 0;
+    int n = 0;
+    if (s[0] >= 0xc2) n = 2;
+    if (s[0] >= 0xe0) n = 3;
+    if (s[0] >= 0xf0) n = 4;
+    if (s[0] >= 0xf5) n = 0;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
     if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
@@ -53,7 +54,8 @@ void json_open(json *j, const char *name, char bracket)
 {
     begin_item(j, name);
     fputc(bracket, j->out);
-    j->depth++, j->items = 0;
+    j->depth++;
+    j->items = 0;
 }
 
 void json_close(json *j, char bracket)

@@ -41,7 +41,8 @@ static int columns(void)
     const char *said = getenv("COLUMNS");
     long number = said ? strtol(said, NULL, 10) : 0;
     if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 0) number = size.ws_col;
-    return number <= 0 ? 80 : number < WIDEST ? (int)number : WIDEST;
+    if (number <= 0) return 80;
+    return number < WIDEST ? (int)number : WIDEST;
 }
 
 /* With the lock held: draw the line, unless that was done just now. */
@@ -56,7 +57,8 @@ static void draw(app_progress *p, int at_once)
         app_progress_line(&p->state, now, columns() - 1, p->colour, line);
         fprintf(stderr, ERASE "%s", line);
         fflush(stderr);
-        p->open = 1, p->printed = now;
+        p->open = 1;
+        p->printed = now;
     } else if (now - last_line >= LINE_SECONDS) {
         app_progress_line(&p->state, now, WIDEST, 0, line);
         fprintf(stderr, "%s\n", line);
@@ -78,7 +80,10 @@ static void *redraw(void *progress)
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += (long)(1e9 * REDRAW_SECONDS);
-        if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
         pthread_cond_timedwait(&wake, &lock, &until);
         if (!p->over) draw(p, 0);
     }
@@ -121,7 +126,10 @@ static void step(app_progress *p, int name, int at, int steps, double residual, 
     if (!name) s->stage[0] = 0;
     s->last_step = app_now();
     if (at == 1) s->first_step = s->last_step;
-    s->step = at, s->steps = steps, s->residual = residual, s->objective = objective;
+    s->step = at;
+    s->steps = steps;
+    s->residual = residual;
+    s->objective = objective;
     draw(p, at == 1 || at == steps);
     pthread_mutex_unlock(&lock);
 }

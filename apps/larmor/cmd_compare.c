@@ -68,7 +68,9 @@ static larmor_status transpose(picture *p)
         transposed[(rest * nx + x) * ny + y] = p->value[i];
     }
     free(p->value);
-    p->value = transposed, p->shape.dim[0] = ny, p->shape.dim[1] = nx;
+    p->value = transposed;
+    p->shape.dim[0] = ny;
+    p->shape.dim[1] = nx;
     return LARMOR_OK;
 }
 
@@ -114,7 +116,8 @@ static difference compare(const picture *a, const picture *b)
         most = fmax(most, error);
         top = fmax(top, cabs(b->value[i]));
     }
-    d.nrmse = sqrt(rest / bb), d.largest = most / top;
+    d.nrmse = sqrt(rest / bb);
+    d.largest = most / top;
     return d;
 }
 
@@ -176,7 +179,10 @@ static int run(const void *given, const app_files *files)
     const int one_sided = is_magnitude(&a) != is_magnitude(&b);
     if (one_sided && !s->magnitude)
         app_log("%s holds magnitudes alone: magnitudes are compared", files->name[is_magnitude(&a) ? 0 : 1]);
-    if (s->magnitude || one_sided) take_magnitude(&a), take_magnitude(&b);
+    if (s->magnitude || one_sided) {
+        take_magnitude(&a);
+        take_magnitude(&b);
+    }
     code = check(files->name[0], &a, 0);
     if (!code) code = check(files->name[1], &b, 1);
     if (code) goto done;

@@ -37,8 +37,7 @@ static larmor_status write_any(const settings *s, larmor_output *out, larmor_arr
     const char *path = larmor_output_path(out);
     const larmor_shape shape = larmor_array_shape(x);
     const larmor_write_opts opts = {.magnitude = s->magnitude, .window = {s->window.value[0], s->window.value[1]}};
-    if (!s->magnitude && larmor_format_of(path).saves)
-        return larmor_array_save(out, x);
+    if (!s->magnitude && larmor_format_of(path).saves) return larmor_array_save(out, x);
     larmor_array *picture;
     larmor_status st =
         larmor_array_reshape(x, shape.ndim > 1 ? shape : LARMOR_SHAPE(larmor_array_count(x), 1), &picture);
@@ -103,7 +102,9 @@ static larmor_status with_leading_one(larmor_array **x, int64_t samples)
 /* The two arrays fit together and into ISMRMRD's counters; else says why and returns the exit code. */
 static int check_scan(const settings *s, bart_scan *p)
 {
-    p->samples = size_of(p->traj, 1), p->readouts = size_of(p->traj, 2), p->coils = size_of(p->kspace, 3);
+    p->samples = size_of(p->traj, 1);
+    p->readouts = size_of(p->traj, 2);
+    p->coils = size_of(p->kspace, 3);
     const int64_t rest = larmor_array_count(p->traj) / (3 * p->samples * p->readouts + !p->samples);
     if (size_of(p->traj, 0) != 3 || rest != 1) {
         app_error("%s: a trajectory of [3, samples, readouts] expected.", s->traj);
@@ -125,7 +126,8 @@ static int check_scan(const settings *s, bart_scan *p)
 static larmor_status read_complex(const char *path, larmor_device *dev, larmor_array **x, float **host)
 {
     larmor_array *read;
-    *x = NULL, *host = NULL;
+    *x = NULL;
+    *host = NULL;
     larmor_status st = larmor_image_read(path, dev, &read);
     if (!st && larmor_array_dtype(read) == LARMOR_C128) {
         larmor_array_free(read);
@@ -149,13 +151,11 @@ static int fill_matrix(const settings *s, bart_scan *p)
     for (int d = 0; d < 3; d++) {
         const double n = most[d] > 0 ? 2 * ceil(most[d] * (1 - 1e-3)) : 1;
         const app_list *asked = &s->matrix;
-        p->matrix[d] = d < asked->count ? (int64_t)asked->value[d]
-                       : asked->count   ? p->matrix[d ? d - 1 : 0]
-                                        : (int64_t)n;
+        p->matrix[d] = asked->count ? p->matrix[d ? d - 1 : 0] : (int64_t)n;
+        if (d < asked->count) p->matrix[d] = (int64_t)asked->value[d];
         if (d >= p->ndim && d >= asked->count) p->matrix[d] = 1;
-        p->fov_mm[d] = d < s->fov.count
-                           ? s->fov.value[d]
-                           : (double)p->matrix[d] * (s->fov.count ? p->fov_mm[0] / (double)p->matrix[0] : 1);
+        const double voxel_mm = s->fov.count && d ? p->fov_mm[0] / (double)p->matrix[0] : 1;
+        p->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : (double)p->matrix[d] * voxel_mm;
         if (!(n <= 65535)) {
             app_error("%s: extends to %g in direction %d; 32767 at most expected.", s->traj, most[d], d);
             return APP_REFUSED;
@@ -232,7 +232,7 @@ done:
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
-    const char *to = s->output ? s->output : files->count > 1 ? files->name[1] : NULL;
+    const char *second = files->count > 1 ? files->name[1] : NULL, *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
     if (s->window.count && to && !app_is_picture(to)) {
         app_error("--window: has no effect with %s; it is an option of a .png.", to);

@@ -73,7 +73,8 @@ static larmor_status print_run(const larmor_raw *raw, int first, int end)
     int low[COUNTERS], high[COUNTERS], counter[COUNTERS];
     larmor_group g;
     larmor_status st = larmor_raw_group(raw, first, &g);
-    counters_of(&g, low), counters_of(&g, high);
+    counters_of(&g, low);
+    counters_of(&g, high);
     for (int i = first; i < end && !st; i++) {
         st = larmor_raw_group(raw, i, &g);
         counters_of(&g, counter);

@@ -28,8 +28,8 @@ static const app_option options[] = {
     OPTION(APP_FLAG, adjoint, 0, "adjoint", "", "the conjugate transpose instead"),
     OPTION(APP_INTEGER, sign, 0, "sign", "S", "of the exponent, -1 or 1 (default: -1 for type 2, else 1)", .low = -1,
            .high = 1),
-    OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for; 0: the least within reach",
-           .preset = "1e-5", .low = 0, .high = 1),
+    OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for; 0: the least within reach", .preset = "1e-5",
+           .low = 0, .high = 1),
     OPTION(APP_NUMBER, upsample, 0, "upsample", "S", "fine grid over modes, 1.15 to 2.5 (default: chosen)",
            .low = 1.15, .high = 2.5),
     OPTION(APP_SIZES, grid, 0, "grid", "X[,Y[,Z]]",
@@ -87,7 +87,8 @@ static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape 
     }
 done:
     free(values);
-    larmor_array_free(x), larmor_device_free(host);
+    larmor_array_free(x);
+    larmor_device_free(host);
     return st;
 }
 
@@ -132,15 +133,14 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
     const larmor_shape modes = larmor_shape_of(o->ndim, o->modes);
     const int forward = (s->type == 2) == (s->adjoint != 0); /* from the points' side */
     const larmor_shape other = s->type == 3 ? to->shape : modes;
-    const larmor_shape from = (s->type == 3 ? !s->adjoint : forward) ? at->shape : other;
+    const int from_points = s->type == 3 ? !s->adjoint : forward;
+    const larmor_shape from = from_points ? at->shape : other;
     const int64_t each = larmor_shape_count(from), count = larmor_array_count(x);
-    *out = (s->type == 3 ? !s->adjoint : forward) ? other : at->shape;
+    *out = from_points ? other : at->shape;
     if (each < 1 || count % each) {
+        const char *others = s->type == 3 ? "targets" : "modes";
         app_error("%s: %lld value%s, expected a multiple of the %lld %s.", path, (long long)count, app_s(count),
-                  (long long)each,
-                  (s->type == 3 ? !s->adjoint : forward) ? "points"
-                  : s->type == 3                         ? "targets"
-                                                         : "modes");
+                  (long long)each, from_points ? "points" : others);
         return APP_REFUSED;
     }
     o->batch = count / each;
@@ -243,7 +243,10 @@ static int run(const void *given, const app_files *files)
     report(s, &o, dev, at.count, larmor_nufft_describe(plan));
 done:
     larmor_nufft_free(plan);
-    larmor_array_free(y), larmor_array_free(x), larmor_array_free(at.array), larmor_array_free(to.array);
+    larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(at.array);
+    larmor_array_free(to.array);
     larmor_device_free(dev);
     larmor_output_free(out);
     return code;

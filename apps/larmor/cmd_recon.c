@@ -251,7 +251,8 @@ static int run(const void *given, const app_files *files)
     larmor_counters only;
     int code = recon_check_options(&cmd_recon, s);
     if (!code) code = recon_read_options(s, &opts, &only);
-    opts.listener = on_event, opts.user = &r;
+    opts.listener = on_event;
+    opts.user = &r;
     if (!code) code = prepare(&r, &opts);
     if (!code) code = run_all(&r);
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);

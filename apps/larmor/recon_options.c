@@ -106,12 +106,10 @@ static void name_methods(const rule *r, char *text, size_t size)
     for (int i = 0; (info = larmor_regulariser_entry(i)).name && count < 32; i++)
         if ((info.takes & r->takes) == r->takes) names[count++] = info.name;
     size_t used = (size_t)snprintf(text, size, METHODS);
-    for (int i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 !i              ? " "
-                                 : i + 1 < count ? ", "
-                                                 : " and ",
-                                 names[i]);
+    for (int i = 0; i < count && used < size; i++) {
+        const char *comma = i + 1 < count ? ", " : " and ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? comma : " ", names[i]);
+    }
     if (r->takes == LARMOR_TAKES_TIME && used < size) snprintf(text + used, size - used, " --joint");
 }
 
@@ -130,9 +128,9 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const rule *r = &rules[i];
         if (r->used(s) || !app_differs(command, s, r->option)) continue;
-        const char *choice = !strcmp(r->with, "method") ? s->method
-                             : !strcmp(r->with, "maps") ? s->maps
-                                                        : s->outputs.text[0];
+        const char *choice = s->outputs.text[0];
+        if (!strcmp(r->with, "method")) choice = s->method;
+        if (!strcmp(r->with, "maps")) choice = s->maps;
         char of[256];
         snprintf(of, sizeof of, "%s", r->of);
         if (!strcmp(of, METHODS)) name_methods(r, of, sizeof of);

@@ -32,10 +32,18 @@ int recon_open_outputs(recon_run *r)
     const char *paths[APP_MAX_TEXTS + 2];
     larmor_output **outputs[APP_MAX_TEXTS + 2];
     int count = 0, code = APP_DONE;
-    for (; count < s->outputs.count; count++)
-        paths[count] = s->outputs.text[count], outputs[count] = &r->output[count];
-    if (s->save_maps) paths[count] = s->save_maps, outputs[count++] = &r->maps_output;
-    if (s->save_density) paths[count] = s->save_density, outputs[count++] = &r->density_output;
+    for (; count < s->outputs.count; count++) {
+        paths[count] = s->outputs.text[count];
+        outputs[count] = &r->output[count];
+    }
+    if (s->save_maps) {
+        paths[count] = s->save_maps;
+        outputs[count++] = &r->maps_output;
+    }
+    if (s->save_density) {
+        paths[count] = s->save_density;
+        outputs[count++] = &r->density_output;
+    }
     for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
     return code;
 }
@@ -59,7 +67,8 @@ typedef struct note {
 
 static void add_note(note *n, const char *key, const char *value)
 {
-    n->keys[n->count] = key, n->values[n->count++] = value;
+    n->keys[n->count] = key;
+    n->values[n->count++] = value;
 }
 
 /* All doubts as one text. */
@@ -105,12 +114,17 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     static const char *const keys[] = {"DataRole", "ImageProcessingHistory", "SeriesDescription", "LarmorVersion",
                                        "LarmorCommand"};
     const char *method = r->s->method;
-    const char *name = !strcmp(method, "cg") ? "CG-SENSE" : !strcmp(method, "grid") ? "GRIDDING" : method;
+    const char *name = method;
+    if (!strcmp(method, "cg")) name = "CG-SENSE";
+    if (!strcmp(method, "grid")) name = "GRIDDING";
     snprintf(n->history, sizeof n->history, "LARMOR:%s", name);
     for (char *c = n->history; *c; c++) *c = (char)toupper((unsigned char)*c);
     snprintf(n->series, sizeof n->series, "larmor %s", method);
-    n->values[0] = "Image", n->values[1] = n->history, n->values[2] = n->series;
-    n->values[3] = larmor_version(), n->values[4] = app_command_line();
+    n->values[0] = "Image";
+    n->values[1] = n->history;
+    n->values[2] = n->series;
+    n->values[3] = larmor_version();
+    n->values[4] = app_command_line();
     return (larmor_notes){keys, n->values, 5};
 }
 
@@ -145,7 +159,8 @@ static int write_all(recon_run *r)
     app_progress_begin(&r->progress, "writing");
     for (int i = 0; i < s->outputs.count && !code; i++) code = write_images(r, r->output[i], &opts);
     app_progress_end(&r->progress);
-    free(each), free(notes);
+    free(each);
+    free(notes);
     return code;
 }
 

@@ -34,9 +34,8 @@ larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_devi
     const app_list *given = &options->matrix;
     matrix[0] = (int64_t)given->value[0];
     matrix[1] = given->count > 1 ? (int64_t)given->value[1] : matrix[0];
-    matrix[2] = given->count > 2                            ? (int64_t)given->value[2]
-                : scan_trajectory_info(options->name).solid ? matrix[0]
-                                                            : 1;
+    matrix[2] = scan_trajectory_info(options->name).solid ? matrix[0] : 1;
+    if (given->count > 2) matrix[2] = (int64_t)given->value[2];
     larmor_traj_opts opts = scan_trajectory_opts(options, matrix);
     larmor_status st = larmor_traj_create(dev, options->name, &opts, traj);
     if (st || !repetition) return st;

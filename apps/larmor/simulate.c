@@ -116,7 +116,10 @@ static larmor_status find_centre(simulation *m)
     for (int64_t i = 0; i < m->samples; i++) {
         double square = 0;
         for (int d = 0; d < m->ndim; d++) square += k[m->ndim * i + d] * k[m->ndim * i + d];
-        if (square < least) least = square, m->centre = i;
+        if (square < least) {
+            least = square;
+            m->centre = i;
+        }
     }
     free(k);
     return LARMOR_OK;
@@ -127,7 +130,9 @@ larmor_status simulation_prepare(simulation *m)
     const simulation_settings *s = m->s;
     TRY(create_trajectory(m, 0));
     const larmor_shape shape = larmor_array_shape(m->traj);
-    m->ndim = (int)shape.dim[0], m->samples = shape.dim[1], m->readouts = shape.dim[2];
+    m->ndim = (int)shape.dim[0];
+    m->samples = shape.dim[1];
+    m->readouts = shape.dim[2];
     m->coils = s->coils ? (int)s->coils : 1;
     m->cartesian = scan_trajectory_info(s->trajectory.name).lines;
     TRY(find_centre(m));
@@ -204,7 +209,10 @@ static larmor_status exact_kspace(simulation *m, int repetition, larmor_array **
     if (!st && s->coils) st = silence(m, m->dead, *kspace);
     larmor_array_free(delayed);
     larmor_phantom_free(object);
-    if (st) larmor_array_free(*kspace), *kspace = NULL;
+    if (st) {
+        larmor_array_free(*kspace);
+        *kspace = NULL;
+    }
     return st;
 }
 
@@ -222,11 +230,15 @@ static larmor_status noisy_kspace(const simulation *m, larmor_array *exact, doub
         st = larmor_array_slice(exact, c, 1, &from);
         if (!st) st = larmor_array_slice(*kspace, c, 1, &to);
         if (!st) st = larmor_axpby(density, from, 0, to);
-        larmor_array_free(to), larmor_array_free(from);
+        larmor_array_free(to);
+        larmor_array_free(from);
         if (st) goto done;
     }
 done:
-    if (st) larmor_array_free(*kspace), *kspace = NULL;
+    if (st) {
+        larmor_array_free(*kspace);
+        *kspace = NULL;
+    }
     return st;
 }
 
@@ -325,12 +337,15 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
                           .unit = m->unit,
                           .dwell_us = s->dwell,
                           .geometry = m->geometry};
-    source.geometry.slice = slice, source.geometry.repetition = repetition;
+    source.geometry.slice = slice;
+    source.geometry.repetition = repetition;
     slice_position(m, slice, source.geometry.position_mm);
     if (m->cartesian) source.lines = m->grid;
     source.last = which != CALIBRATION_LINES && slice + 1 == s->slices && repetition + 1 == s->repetitions;
     if (!st) st = scan_append(m->writer, &source);
-    free(flags), free(traj), free(host);
+    free(flags);
+    free(traj);
+    free(host);
     larmor_array_free(kspace);
     return st;
 }
@@ -410,13 +425,16 @@ larmor_status simulation_write_truth(const simulation *m, larmor_output *out)
     for (int i = 0; !st && i < groups; i++) {
         const int slice = i / repetitions, repetition = i % repetitions;
         images[i] = (larmor_image){scaled[slice * distinct + repetition % distinct], m->geometry};
-        images[i].meta.slice = slice, images[i].meta.repetition = repetition;
+        images[i].meta.slice = slice;
+        images[i].meta.repetition = repetition;
         slice_position(m, slice, images[i].meta.position_mm);
     }
     if (!st) st = larmor_image_write(out, images, groups, NULL);
     for (int i = 0; scaled && i < slices * distinct; i++) larmor_array_free(scaled[i]);
     for (int i = 0; objects && i < distinct; i++) larmor_array_free(objects[i]);
-    free(scaled), free(objects), free(images);
+    free(scaled);
+    free(objects);
+    free(images);
     return st;
 }
 
