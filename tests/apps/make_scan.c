@@ -32,7 +32,10 @@ static void place_lines(void)
 {
     readouts = N;
     for (int r = 0; r < N; r++)
-        for (int n = 0; n < N; n++) k[2 * (n + N * r)] = n - N / 2, k[2 * (n + N * r) + 1] = r - N / 2;
+        for (int n = 0; n < N; n++) {
+            k[2 * (n + N * r)] = n - N / 2;
+            k[2 * (n + N * r) + 1] = r - N / 2;
+        }
 }
 
 static void place_spokes(void)
@@ -41,7 +44,8 @@ static void place_spokes(void)
     for (int r = 0; r < SPOKES; r++)
         for (int n = 0; n < N; n++) {
             const double at = n - N / 2, angle = 3.14159265358979323846 * r / SPOKES;
-            k[2 * (n + N * r)] = at * cos(angle), k[2 * (n + N * r) + 1] = at * sin(angle);
+            k[2 * (n + N * r)] = at * cos(angle);
+            k[2 * (n + N * r) + 1] = at * sin(angle);
         }
 }
 
@@ -65,7 +69,9 @@ static void simulate(const char *truth)
     check(larmor_output_open(truth, 1, &out));
     check(larmor_image_write(out, &image, 1, NULL));
     larmor_output_free(out);
-    larmor_array_free(expected), larmor_array_free(kspace), larmor_array_free(traj);
+    larmor_array_free(expected);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
     larmor_phantom_free(phantom);
 }
 
@@ -77,7 +83,12 @@ static void append(int r, larmor_acquisition a, double scale)
         for (int i = 0; i < 2 * N; i++)
             values[2 * N * c + i] = (float)(scale * (double)data[2 * N * (r + readouts * c) + i]);
     for (int i = 0; i < 2 * N; i++) traj[i] = (float)k[2 * N * r + i];
-    a.samples = N, a.coils = COILS, a.center_sample = N / 2, a.dwell_us = 4, a.data = values, a.traj = traj;
+    a.samples = N;
+    a.coils = COILS;
+    a.center_sample = N / 2;
+    a.dwell_us = 4;
+    a.data = values;
+    a.traj = traj;
     a.read_dir[0] = a.phase_dir[1] = a.slice_dir[2] = 1;
     check(larmor_raw_append(writer, &a));
 }
@@ -87,13 +98,8 @@ static void append_image(int repetition, int flagged, int with_centre)
     for (int r = 0; r < N; r++) {
         const int centre = flagged && r >= FIRST && r <= LAST, own = r % EVERY == 0;
         if (!own && !(centre && with_centre)) continue;
-        append(r,
-               (larmor_acquisition){.step1 = r,
-                                    .repetition = repetition,
-                                    .flags = !centre ? 0
-                                             : own   ? LARMOR_ACQ_CALIBRATION_AND_IMAGING
-                                                     : LARMOR_ACQ_CALIBRATION},
-               1);
+        const int use = own ? LARMOR_ACQ_CALIBRATION_AND_IMAGING : LARMOR_ACQ_CALIBRATION;
+        append(r, (larmor_acquisition){.step1 = r, .repetition = repetition, .flags = centre ? use : 0}, 1);
     }
 }
 
@@ -105,13 +111,16 @@ static void append_centre(int all, double scale)
 
 static int append_all(const char *way)
 {
-    if (!strcmp(way, "integrated"))
-        append_image(0, 1, 1), append_image(1, 1, 0);
-    else if (!strcmp(way, "unflagged"))
-        append_centre(0, 1), append_image(0, 0, 0);
-    else if (!strcmp(way, "contrast"))
-        append_centre(1, .3), append_image(0, 0, 0);
-    else if (!strcmp(way, "spokes"))
+    if (!strcmp(way, "integrated")) {
+        append_image(0, 1, 1);
+        append_image(1, 1, 0);
+    } else if (!strcmp(way, "unflagged")) {
+        append_centre(0, 1);
+        append_image(0, 0, 0);
+    } else if (!strcmp(way, "contrast")) {
+        append_centre(1, .3);
+        append_image(0, 0, 0);
+    } else if (!strcmp(way, "spokes"))
         for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.slice = r, .traj_dims = 2}, 1);
     else
         return 0;
@@ -120,7 +129,10 @@ static int append_all(const char *way)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) return fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n"), 1;
+    if (argc != 4) {
+        fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n");
+        return 1;
+    }
     const int radial = !strcmp(argv[1], "spokes");
     larmor_scan scan = {.encoding = {.matrix = {N, N, 1},
                                      .recon_matrix = {N, N, 1},
@@ -140,9 +152,14 @@ int main(int argc, char **argv)
     simulate(argv[3]);
     check(larmor_output_open(argv[2], 1, &out));
     check(larmor_raw_create(out, &scan, &writer));
-    if (!append_all(argv[1])) return fprintf(stderr, "make_scan: unknown way %s\n", argv[1]), 1;
+    if (!append_all(argv[1])) {
+        fprintf(stderr, "make_scan: unknown way %s\n", argv[1]);
+        return 1;
+    }
     check(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer), larmor_output_free(out), larmor_device_free(dev);
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    larmor_device_free(dev);
     free(data);
     return 0;
 }

@@ -21,7 +21,9 @@ static void replace_header(hid_t file, const char *text)
     check(H5Tset_size(type, H5T_VARIABLE) >= 0, "a string type");
     const hid_t set = H5Dcreate2(file, "/dataset/xml", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     check(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0, "writing the header");
-    H5Dclose(set), H5Sclose(space), H5Tclose(type);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Tclose(type);
 }
 
 /* Read one member, a list of floats, of acquisition `index`, let f change it, and write it back. */
@@ -38,7 +40,10 @@ static void change_floats(hid_t set, const char *member, hsize_t index, void (*f
     f(&value);
     check(H5Dwrite(set, type, memory, space, H5P_DEFAULT, &value) >= 0, "writing");
     free(value.p); /* HDF5 takes the memory of lists from malloc */
-    H5Sclose(memory), H5Sclose(space), H5Tclose(type), H5Tclose(list);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Tclose(list);
 }
 
 static void put_nan(hvl_t *list)
@@ -96,7 +101,8 @@ static void change_acquisitions(hid_t file, const char *way)
         for (hsize_t i = 0; i < count; i++) change_floats(set, "traj", i, clear);
     else
         check(0, way);
-    H5Sclose(space), H5Dclose(set);
+    H5Sclose(space);
+    H5Dclose(set);
 }
 
 /* Zeros outside of an ellipse around the phantom, in all that a .cfl file holds along its first two dimensions. */
@@ -117,7 +123,8 @@ static void clear_around(const char *path)
         if (x * x + y * y > 1) check(fwrite(zero, sizeof zero, 1, data) == 1, "writing");
         fflush(data);
     }
-    fclose(data), fclose(text);
+    fclose(data);
+    fclose(text);
 }
 
 int main(int argc, char **argv)

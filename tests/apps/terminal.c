@@ -31,7 +31,11 @@ int main(int argc, char **argv)
     if (argc < 3) return 2;
     const char *text = NULL, *send = NULL;
     char **command = argv + 2, *seen = malloc(MOST);
-    if (argc > 5 && !strcmp(argv[2], "--on")) text = argv[3], send = argv[4], command = argv + 5;
+    if (argc > 5 && !strcmp(argv[2], "--on")) {
+        text = argv[3];
+        send = argv[4];
+        command = argv + 5;
+    }
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)atoi(argv[1])};
     int terminal, status = 0;
     const pid_t child = forkpty(&terminal, NULL, NULL, &size);

@@ -43,7 +43,10 @@ static void a_line_fits_whatever_the_width(void **state)
     (void)state;
     app_progress_state longest = iterating, preparing = {.what = "image 2 of 5", .stage = "coil maps", .began = 10};
     snprintf(longest.what, sizeof longest.what, "series 123 of 1000, 1000 images, of a scan with a name");
-    longest.residual = 1e-100, longest.objective = -1.2345e-100, longest.step = 123456, longest.steps = 1000000;
+    longest.residual = 1e-100;
+    longest.objective = -1.2345e-100;
+    longest.step = 123456;
+    longest.steps = 1000000;
     const app_progress_state *const states[] = {&iterating, &longest, &preparing};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         for (int columns = 0; columns <= 200; columns++) {

@@ -38,8 +38,10 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
     float *narrow = malloc((size_t)n * 8 + 1);
     assert_non_null(narrow);
-    for (int64_t i = 0; i < n; i++)
-        narrow[2 * i] = (float)creal(values[i]), narrow[2 * i + 1] = (float)cimag(values[i]);
+    for (int64_t i = 0; i < n; i++) {
+        narrow[2 * i] = (float)creal(values[i]);
+        narrow[2 * i + 1] = (float)cimag(values[i]);
+    }
     assert_ok(
         dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)values : narrow, bytes));
     free(narrow);

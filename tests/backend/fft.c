@@ -50,7 +50,9 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
             for (int64_t i = 0; i < n; i++) x[i] *= (double)(n / batch);
             assert_close(p, dx, x, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
-            release(dx), free(x), free(y);
+            release(dx);
+            free(x);
+            free(y);
         }
     dev->be->fft[0]->destroy(dev->ctx, NULL);
 }
@@ -76,7 +78,9 @@ static void fft_of_a_long_line_is_the_dft(void **state)
             assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
             assert_close(p, dx, y, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
-            release(dx), free(x), free(y);
+            release(dx);
+            free(x);
+            free(y);
         }
 }
 
@@ -113,7 +117,8 @@ static void fft_is_the_same_to_the_bit_with_any_number_of_threads(void **state)
                 assert_memory_equal(one, more, (size_t)n * size);
                 release(more);
             }
-            release(one), free(x);
+            release(one);
+            free(x);
         }
 }
 
@@ -137,7 +142,8 @@ static void assert_close_in_band(int precision, int ndim, const int64_t dim[3], 
         if (!in_band(ndim, dim, keep, i % each)) got[i] = expected[i] = 0;
     void *rest = upload(precision, got, n);
     assert_close(precision, rest, expected, n, 30);
-    release(rest), free(got);
+    release(rest);
+    free(got);
 }
 
 static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result(void **state)
@@ -178,7 +184,10 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
             else
                 assert_close(p, banded, expected, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
-            release(dx), release(banded), free(x), free(expected);
+            release(dx);
+            release(banded);
+            free(x);
+            free(expected);
         }
 }
 
@@ -213,7 +222,9 @@ static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **sta
             for (int64_t i = 0; i < total; i++) x[i] *= (double)(n * rows);
             assert_close(p, dx, x, total, 60);
             dev->be->fft[p]->destroy(dev->ctx, plan);
-            release(dx), free(x), free(y);
+            release(dx);
+            free(x);
+            free(y);
         }
 }
 
@@ -247,7 +258,8 @@ static void fft_does_not_depend_on_the_number_of_threads(void **state)
                 if (first != y) free(y);
                 release(dx);
             }
-            free(first), free(x);
+            free(first);
+            free(x);
         }
 }
 
@@ -271,7 +283,10 @@ static void fft_refuses_impossible_dimensions(void **state)
 static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], const cx *s, const cx *x, cx *y)
 {
     int64_t n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
-    for (int d = 0; d < ndim; d++) n[d] = dim[d], k[d] = keep[d];
+    for (int d = 0; d < ndim; d++) {
+        n[d] = dim[d];
+        k[d] = keep[d];
+    }
     const int64_t cells = n[0] * n[1] * n[2];
     cx *grid = calloc((size_t)cells, sizeof *grid), *turned = calloc((size_t)cells, sizeof *turned);
     assert_true(grid && turned);
@@ -282,7 +297,8 @@ static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], co
     naive_dft(ndim, dim, 1, 1, turned, grid);
     for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
         y[i] = grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]];
-    free(grid), free(turned);
+    free(grid);
+    free(turned);
 }
 
 static void convolution_is_that_of_the_padded_arrays(void **state)
@@ -302,7 +318,10 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
             const int ndim = cases[c].ndim;
             const int64_t *dim = cases[c].dim, *keep = cases[c].keep, batch = cases[c].batch;
             int64_t cells = 1, kept = 1;
-            for (int d = 0; d < ndim; d++) cells *= dim[d], kept *= keep[d];
+            for (int d = 0; d < ndim; d++) {
+                cells *= dim[d];
+                kept *= keep[d];
+            }
             cx *s = random_values(cells, 18), *x = random_values(kept * batch, 19),
                *y = random_values(kept * batch, 20);
             void *ds = upload(p, s, cells), *dx = upload(p, x, kept * batch), *dy = upload(p, y, kept * batch), *plan;
@@ -316,7 +335,12 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
             assert_close(p, dx, y, kept * batch, 40);
             assert_true(conv->bytes(dev->ctx, ndim, dim, keep, batch) >= (double)cells * (p == LMR_F64 ? 8 : 4));
             conv->destroy(dev->ctx, plan);
-            release(ds), release(dx), release(dy), free(s), free(x), free(y);
+            release(ds);
+            release(dx);
+            release(dy);
+            free(s);
+            free(x);
+            free(y);
         }
     dev->be->conv[0]->destroy(dev->ctx, NULL);
 }

@@ -3,7 +3,8 @@
 
 static cx entry(char op, const cx *a, int64_t lda, int64_t row, int64_t column)
 {
-    return op == 'N' ? a[row + column * lda] : op == 'T' ? a[column + row * lda] : conj(a[column + row * lda]);
+    if (op == 'N') return a[row + column * lda];
+    return op == 'T' ? a[column + row * lda] : conj(a[column + row * lda]);
 }
 
 static void gemm_multiplies_with_every_operation_and_leading_dimension(void **state)
@@ -27,7 +28,12 @@ static void gemm_multiplies_with_every_operation_and_leading_dimension(void **st
                 }
             assert_ok(dev->be->la[p]->gemm(dev->ctx, opa, opb, m, n, k, da, lda, db, ldb, dc, ldc));
             assert_close(p, dc, c, nc, 40); /* the padding must be untouched */
-            release(da), release(db), release(dc), free(a), free(b), free(c);
+            release(da);
+            release(db);
+            release(dc);
+            free(a);
+            free(b);
+            free(c);
         }
     assert_int_equal(dev->be->la[0]->gemm(dev->ctx, 'X', 'N', 1, 1, 1, NULL, 1, NULL, 1, NULL, 1), LARMOR_ERR_ARG);
 }
@@ -39,8 +45,10 @@ static double eigen_error(int64_t n, const cx *a, const cx *v, const double *w)
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++) {
             cx av = 0, vv = 0;
-            for (int64_t l = 0; l < n; l++)
-                av += a[i + l * n] * v[l + j * n], vv += conj(v[l + i * n]) * v[l + j * n];
+            for (int64_t l = 0; l < n; l++) {
+                av += a[i + l * n] * v[l + j * n];
+                vv += conj(v[l + i * n]) * v[l + j * n];
+            }
             error = fmax(error, cabs(av - w[j] * v[i + j * n]));
             error = fmax(error, cabs(vv - (i == j)));
         }
@@ -77,7 +85,12 @@ static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
                 for (int64_t i = 1; i < n; i++) assert_true(w[m * n + i] >= w[m * n + i - 1]);
                 assert_at_most(eigen_error(n, a + m * n * n, v + m * n * n, w + m * n), 40 * (double)n * epsilon[p]);
             }
-            release(da), release(dw), free(a), free(v), free(raw), free(w);
+            release(da);
+            release(dw);
+            free(a);
+            free(v);
+            free(raw);
+            free(w);
         }
     assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, NULL, NULL));
 }

@@ -49,7 +49,8 @@ static void copies_go_to_the_device_and_within_it_and_back(void **state)
     assert_ok(dev->be->sync(dev->ctx));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, back, b, sizeof there));
     assert_memory_equal(there, back, sizeof there);
-    release(a), release(b);
+    release(a);
+    release(b);
 }
 
 static void impossible_memory_is_refused_without_a_crash(void **state)

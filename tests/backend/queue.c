@@ -62,7 +62,10 @@ static void a_graph_records_without_running_and_runs_at_each_launch(void **state
     assert_close(LMR_F32, dy, y, N, 4);
     g->destroy(dev->ctx, graph);
     g->destroy(dev->ctx, NULL);
-    release(dx), release(dy), free(x), free(y);
+    release(dx);
+    release(dy);
+    free(x);
+    free(y);
 }
 
 int main(void)

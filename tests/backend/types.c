@@ -59,8 +59,10 @@ static void conversion_rounds_to_nearest_and_adds_imaginary_zeros(void **state)
             const double value = i % out < in ? x[in * (i / out) + i % out] : 0;
             assert_true(y[i] == (exact ? value : (double)(float)value));
         }
-        dev->be->release(dev->ctx, dx), dev->be->release(dev->ctx, dy);
-        free(x), free(y);
+        dev->be->release(dev->ctx, dx);
+        dev->be->release(dev->ctx, dy);
+        free(x);
+        free(y);
     }
 }
 
@@ -103,8 +105,10 @@ static void whole_numbers_become_those_of_every_other_type(void **state)
         assert_ok(dev->be->fill(dev->ctx, n, LARMOR_I64, -12, x));
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, whole, x, (size_t)n * sizeof *whole));
         for (int64_t i = 0; i < n; i++) assert_int_equal(whole[i], -12);
-        dev->be->release(dev->ctx, x), dev->be->release(dev->ctx, y);
-        free(values), free(whole);
+        dev->be->release(dev->ctx, x);
+        dev->be->release(dev->ctx, y);
+        free(values);
+        free(whole);
     }
 }
 

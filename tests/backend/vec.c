@@ -17,7 +17,10 @@ static void axpby_is_a_x_plus_b_y(void **state)
             for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
             assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, a, dx, b, dy));
             assert_close(p, dy, y, n, 4);
-            release(dx), release(dy), free(x), free(y);
+            release(dx);
+            release(dy);
+            free(x);
+            free(y);
         }
 }
 
@@ -31,7 +34,8 @@ static void axpby_may_work_in_place(void **state)
         for (int64_t i = 0; i < n; i++) x[i] *= 0.5 - 2;
         assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, 0.5, dx, -2, dx));
         assert_close(p, dx, x, n, 4);
-        release(dx), free(x);
+        release(dx);
+        free(x);
     }
 }
 
@@ -43,7 +47,8 @@ static void axpby_with_b_zero_ignores_nan_in_y(void **state)
         void *dx = upload(p, x, 3), *dy = upload(p, y, 3);
         assert_ok(dev->be->vec[p]->axpby(dev->ctx, 3, 1, dx, 0, dy));
         assert_close(p, dy, x, 3, 0);
-        release(dx), release(dy);
+        release(dx);
+        release(dy);
     }
 }
 
@@ -59,7 +64,10 @@ static void mul_multiplies_by_d_or_its_conjugate_also_in_place(void **state)
             for (int64_t i = 0; i < n; i++) x[i] *= conjugate ? conj(d[i]) : d[i];
             assert_ok(dev->be->vec[p]->mul(dev->ctx, n, dd, dx, conjugate, dy));
             assert_close(p, dy, x, n, 4);
-            release(dd), release(dx), free(d), free(x);
+            release(dd);
+            release(dx);
+            free(d);
+            free(x);
             if (!in_place) release(dy);
         }
 }
@@ -83,10 +91,17 @@ static void expand_multiplies_each_channel_and_combine_is_its_adjoint(void **sta
                 d[i] = was; /* kept for the second half */
             }
             assert_close(p, dy, y, n * nc, 4);
-            release(dy), dy = upload(p, d, n * nc);
+            release(dy);
+            dy = upload(p, d, n * nc);
             assert_ok(dev->be->vec[p]->combine(dev->ctx, n, nc, dd, dy, dx));
             assert_close(p, dx, sum, n, 12);
-            release(dd), release(dx), release(dy), free(d), free(x), free(y), free(sum);
+            release(dd);
+            release(dx);
+            release(dy);
+            free(d);
+            free(x);
+            free(y);
+            free(sum);
         }
 }
 
@@ -101,12 +116,17 @@ static void dot_conjugates_its_first_vector_and_sums_in_double(void **state)
             long double re = 0, im = 0, size = 0;
             for (int64_t i = 0; i < n; i++) {
                 const cx v = conj(x[i]) * y[i];
-                re += creal(v), im += cimag(v), size += cabs(v);
+                re += creal(v);
+                im += cimag(v);
+                size += cabs(v);
             }
             double out[2] = {NAN, NAN};
             assert_ok(dev->be->vec[p]->dot(dev->ctx, n, dx, dy, out));
             assert_at_most(hypot(out[0] - (double)re, out[1] - (double)im), 1e-15 * (double)size);
-            release(dx), release(dy), free(x), free(y);
+            release(dx);
+            release(dy);
+            free(x);
+            free(y);
         }
 }
 
@@ -126,7 +146,10 @@ static void dot_does_not_depend_on_the_number_of_threads(void **state)
             if (threads > 1) assert_memory_equal(first, out, sizeof out);
             dev->be->close(ctx);
         }
-        release(dx), release(dy), free(x), free(y);
+        release(dx);
+        release(dy);
+        free(x);
+        free(y);
     }
 }
 
@@ -138,7 +161,10 @@ static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
         for (int s = 0; s < SIZES * 2; s++) {
             const int64_t n = sizes[s / 2];
             cx *x = random_values(n, 13);
-            if (n > 1) x[0] = 0, x[1] = 3 * t - 4 * t * I;
+            if (n > 1) {
+                x[0] = 0;
+                x[1] = 3 * t - 4 * t * I;
+            }
             void *dx = upload(p, x, n), *dy = s & 1 ? dx : upload(p, x, n);
             for (int64_t i = 0; i < n; i++) {
                 const double size = cabs(x[i]);
@@ -148,7 +174,8 @@ static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
             assert_ok(dev->be->vec[p]->shrink(dev->ctx, n, t, dx, dy));
             assert_close(p, dy, x, n, 4);
             if (!(s & 1)) release(dy);
-            release(dx), free(x);
+            release(dx);
+            free(x);
         }
 }
 
@@ -167,7 +194,8 @@ static void magnitude_and_real_part_have_no_imaginary_part_also_in_place(void **
             assert_ok((real_part ? vec->real_part : vec->magnitude)(dev->ctx, n, dx, dy));
             assert_close(p, dy, x, n, real_part ? 0 : 2);
             if (!in_place) release(dy);
-            release(dx), free(x);
+            release(dx);
+            free(x);
         }
 }
 
@@ -187,7 +215,10 @@ static void axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_
                 y[i] = (a[0] + a[1] * I) * x[i] + (ignores ? 0 : (b[0] + b[1] * I) * y[i]);
             assert_ok(dev->be->vec[p]->axpby_complex(dev->ctx, n, a, dx, b, dy));
             assert_close(p, dy, y, n, 8);
-            release(dx), release(dy), free(x), free(y);
+            release(dx);
+            release(dy);
+            free(x);
+            free(y);
         }
 }
 

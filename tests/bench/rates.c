@@ -104,7 +104,8 @@ static void time_points(larmor_nufft_opts opts, const larmor_array *points, int6
                (int)(one ? info.spread_method : info.interp_method), seconds);
     }
     larmor_nufft_free(plan);
-    larmor_array_free(values), larmor_array_free(grid);
+    larmor_array_free(values);
+    larmor_array_free(grid);
 }
 
 static void time_all_points(int ndim, int64_t side, larmor_dtype dtype)
@@ -116,10 +117,19 @@ static void time_all_points(int ndim, int64_t side, larmor_dtype dtype)
     for (int d = 0; d < ndim; d++) opts.modes[d] = side;
     double from = 0.3;
     for (int width = 2; width <= WIDEST; width++) {
-        opts.batch = 1, opts.type = 1, opts.upsample = 0, opts.method = LARMOR_NUFFT_AUTO;
+        opts.batch = 1;
+        opts.type = 1;
+        opts.upsample = 0;
+        opts.method = LARMOR_NUFFT_AUTO;
         double tol = tol_of_width(opts, width, from);
-        if (tol == 0) opts.upsample = 1.25, tol = tol_of_width(opts, width, 0.3);
-        if (tol == 0) opts.upsample = 1.15, tol = tol_of_width(opts, width, 0.3);
+        if (tol == 0) {
+            opts.upsample = 1.25;
+            tol = tol_of_width(opts, width, 0.3);
+        }
+        if (tol == 0) {
+            opts.upsample = 1.15;
+            tol = tol_of_width(opts, width, 0.3);
+        }
         if (tol == 0) continue;
         opts.tol = tol;
         if (opts.upsample == 0) from = tol;
@@ -157,7 +167,10 @@ static void time_grid(int ndim, int64_t cells, larmor_dtype dtype, int64_t batch
     larmor_nufft *plan;
     int64_t modes = 1;
     opts.upsample = factor;
-    for (int d = 0; d < ndim; d++) opts.modes[d] = (int64_t)((double)cells / factor), modes *= opts.modes[d];
+    for (int d = 0; d < ndim; d++) {
+        opts.modes[d] = (int64_t)((double)cells / factor);
+        modes *= opts.modes[d];
+    }
     larmor_array *points = ones(LARMOR_F32, LARMOR_SHAPE(ndim, 1)), *values = ones(dtype, LARMOR_SHAPE(1, batch)),
                  *image = ones(dtype, LARMOR_SHAPE(modes, batch));
     check(larmor_nufft_create(dev, &opts, &plan));
@@ -168,7 +181,9 @@ static void time_grid(int ndim, int64_t cells, larmor_dtype dtype, int64_t batch
                (long long)cells, (long long)opts.modes[0], (long long)batch, (long long)info.together,
                time_execute(plan, type == 1 ? values : image, type == 1 ? image : values));
     larmor_nufft_free(plan);
-    larmor_array_free(points), larmor_array_free(values), larmor_array_free(image);
+    larmor_array_free(points);
+    larmor_array_free(values);
+    larmor_array_free(image);
 }
 
 static void time_all_grids(int ndim, int64_t least, int64_t most, double step, larmor_dtype dtype)

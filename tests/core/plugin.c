@@ -43,7 +43,8 @@ static int threads_of(void *ctx)
 static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
 {
     (void)ctx;
-    *available = 3000, *total = 4000;
+    *available = 3000;
+    *total = 4000;
     return LARMOR_OK;
 }
 

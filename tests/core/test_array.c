@@ -79,7 +79,9 @@ static void new_arrays_are_zero_and_may_be_empty(void **state)
     double norm = 1;
     assert_ok(larmor_nrm2(none, &norm));
     assert_true(norm == 0);
-    larmor_array_free(none), larmor_array_free(x), larmor_array_free(NULL);
+    larmor_array_free(none);
+    larmor_array_free(x);
+    larmor_array_free(NULL);
 }
 
 static void impossible_arrays_are_refused(void **state)
@@ -122,7 +124,8 @@ static void a_slice_shares_storage_and_keeps_it_alive(void **state)
     assert_ok(larmor_array_slice(view, 1, 1, &inner));
     assert_ok(larmor_zero(inner));
     assert_values(x, (float[]){0, 1, 2, 3, 0, 0}, 24);
-    larmor_array_free(x), larmor_array_free(view);
+    larmor_array_free(x);
+    larmor_array_free(view);
     assert_values(inner, (float[]){0, 0}, 8);
     larmor_array_free(inner);
 }
@@ -139,7 +142,9 @@ static void a_slice_that_leaves_the_array_is_refused(void **state)
     assert_int_equal(larmor_array_slice(scalar, 0, 1, &view), LARMOR_ERR_SHAPE);
     assert_ok(larmor_array_slice(x, 3, 0, &view));
     assert_int_equal(larmor_array_count(view), 0);
-    larmor_array_free(view), larmor_array_free(scalar), larmor_array_free(x);
+    larmor_array_free(view);
+    larmor_array_free(scalar);
+    larmor_array_free(x);
 }
 
 static void a_reshape_keeps_the_order_and_the_count(void **state)
@@ -191,7 +196,9 @@ static void conversion_keeps_values_and_makes_real_parts(void **state)
     larmor_array_free(back);
     assert_refused(larmor_array_convert(complex_x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c128 [2] on");
     assert_null(back);
-    larmor_array_free(complex_x), larmor_array_free(wide), larmor_array_free(x);
+    larmor_array_free(complex_x);
+    larmor_array_free(wide);
+    larmor_array_free(x);
 }
 
 static void a_part_is_a_slice_in_another_shape(void **state)
@@ -223,11 +230,13 @@ static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(vo
     back = (double *)&back;
     assert_refused(larmor_array_download(x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c64 [3]");
     assert_null(back);
-    free(narrow), larmor_array_free(x);
+    free(narrow);
+    larmor_array_free(x);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_ok(larmor_array_download(x, LARMOR_F64, &back));
     assert_memory_equal(back, v, sizeof v);
-    free(back), larmor_array_free(x);
+    free(back);
+    larmor_array_free(x);
     assert_refused(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_C64, v, &x), LARMOR_ERR_ARG,
                    "to f32");
     assert_null(x);
@@ -240,7 +249,8 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
 {
     (void)state;
     const int64_t v[3] = {(INT64_C(1) << 53) + 1, -7, INT64_MIN};
-    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide, *none;
+    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide,
+                 *none;
     assert_ok(larmor_copy(x, y));
     assert_values(y, v, sizeof v);
     assert_ok(larmor_fill(y, -3));
@@ -251,7 +261,9 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
     assert_values(wide, (double[]){-3, -3, -3}, 24);
     assert_refused(larmor_array_convert(wide, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
     assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
-    larmor_array_free(wide), larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(wide);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 /* ---- memory of the caller's ---- */
@@ -264,7 +276,8 @@ typedef struct returned {
 static void give_back(void *data, void *user)
 {
     returned *r = user;
-    r->times++, r->data = data;
+    r->times++;
+    r->data = data;
 }
 
 static int on_a_processor(void)
@@ -350,7 +363,9 @@ static void the_algebra_computes_what_it_says(void **state)
     assert_values(y, (cx[]){4 + 6 * I, 1 + 8 * I}, 32);
     assert_ok(larmor_copy(x, y));
     assert_values(y, xv, 32);
-    larmor_array_free(d), larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(d);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 static void complex_factors_multiply_both_arrays(void **state)
@@ -362,7 +377,8 @@ static void complex_factors_multiply_both_arrays(void **state)
     assert_values(y, (cx[]){-1 + 3 * I, 2 - 7 * I}, 32);
     assert_ok(larmor_axpby_complex((double[]){0, 1}, x, (double[]){0, 0}, x));
     assert_values(x, (cx[]){-2 + I, -1 - 3 * I}, 32);
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 /* The proximal map of t |x|_1 among numbers >= 0 is max(0, Re x - t), written as a user of the library would. */
@@ -381,7 +397,8 @@ static void a_proximal_map_of_ones_own_runs_on_the_device(void **state)
     assert_values(x, (cx[]){2, 0, 0, 0.5}, 64);
     assert_refused(larmor_shrink(-1, x, x), LARMOR_ERR_ARG, "t is -1");
     assert_refused(larmor_shrink(NAN, x, x), LARMOR_ERR_ARG, "expected at least 0");
-    larmor_array_free(positive), larmor_array_free(x);
+    larmor_array_free(positive);
+    larmor_array_free(x);
 }
 
 static void mul_repeats_d_along_the_trailing_dimensions(void **state)
@@ -397,8 +414,11 @@ static void mul_repeats_d_along_the_trailing_dimensions(void **state)
     assert_int_equal(larmor_mul(wrong, 0, y), LARMOR_ERR_SHAPE);
     assert_int_equal(larmor_mul(y, 0, d), LARMOR_ERR_SHAPE);
     assert_ok(larmor_mul(empty, 0, none));
-    larmor_array_free(empty), larmor_array_free(none), larmor_array_free(wrong), larmor_array_free(y),
-        larmor_array_free(d);
+    larmor_array_free(empty);
+    larmor_array_free(none);
+    larmor_array_free(wrong);
+    larmor_array_free(y);
+    larmor_array_free(d);
 }
 
 static void mismatched_shapes_are_named_in_the_message(void **state)
@@ -410,7 +430,8 @@ static void mismatched_shapes_are_named_in_the_message(void **state)
     assert_refused(larmor_copy(x, y), LARMOR_ERR_SHAPE, "expected c64 [4, 4] on");
     assert_refused(larmor_dot(x, y, dot), LARMOR_ERR_SHAPE, "larmor_dot: y is c64 [4, 5]");
     assert_refused(larmor_axpby(1, x, 0, NULL), LARMOR_ERR_SHAPE, "y is NULL");
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
@@ -426,7 +447,10 @@ static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
     assert_refused(larmor_axpby(1, x, 1, far), LARMOR_ERR_SHAPE, "on cpu:2");
     assert_refused(larmor_axpby(1, real, 1, real), LARMOR_ERR_SHAPE, "expected a complex array");
     assert_refused(larmor_nrm2(real, &norm), LARMOR_ERR_SHAPE, "f32 [2]");
-    larmor_array_free(far), larmor_array_free(real), larmor_array_free(wide), larmor_array_free(x);
+    larmor_array_free(far);
+    larmor_array_free(real);
+    larmor_array_free(wide);
+    larmor_array_free(x);
     larmor_device_free(other);
 }
 

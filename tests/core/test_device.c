@@ -24,7 +24,8 @@ static void auto_and_null_resolve_to_a_name_that_opens_again(void **state)
         assert_ok(larmor_device_open(larmor_device_spec(d), &again));
         assert_string_equal(larmor_device_spec(d), larmor_device_spec(again));
         assert_true(lmr_device_threads(d) >= 1);
-        larmor_device_free(again), larmor_device_free(d);
+        larmor_device_free(again);
+        larmor_device_free(d);
     }
 }
 

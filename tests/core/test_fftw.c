@@ -22,8 +22,10 @@ static void *plan_of_ones_own(void *unused)
         fftwf_complex *y = fftwf_malloc(sizeof *y * (size_t)n);
         fftw_plan wide = fftw_plan_dft_1d(n, x, x, FFTW_FORWARD, FFTW_ESTIMATE);
         fftwf_plan narrow = fftwf_plan_dft_1d(n, y, y, FFTW_FORWARD, FFTW_ESTIMATE);
-        fftwf_destroy_plan(narrow), fftw_destroy_plan(wide);
-        fftwf_free(y), fftw_free(x);
+        fftwf_destroy_plan(narrow);
+        fftw_destroy_plan(wide);
+        fftwf_free(y);
+        fftw_free(x);
     }
     return unused;
 }
@@ -52,11 +54,13 @@ static void the_host_programs_threads_of_fftw_stay_as_they_are(void **state)
     (void)state;
     if (!fftw_planner_nthreads || !fftwf_planner_nthreads) skip();
     assert_true(fftw_init_threads() && fftwf_init_threads());
-    fftw_plan_with_nthreads(3), fftwf_plan_with_nthreads(5);
+    fftw_plan_with_nthreads(3);
+    fftwf_plan_with_nthreads(5);
     plan_and_destroy(12);
     assert_int_equal(fftw_planner_nthreads(), 3);
     assert_int_equal(fftwf_planner_nthreads(), 5);
-    fftw_plan_with_nthreads(1), fftwf_plan_with_nthreads(1);
+    fftw_plan_with_nthreads(1);
+    fftwf_plan_with_nthreads(1);
 }
 
 static int locked, times;
@@ -65,7 +69,8 @@ static void lock(void *user)
 {
     assert_ptr_equal(user, &times);
     assert_false(locked);
-    locked = 1, times++;
+    locked = 1;
+    times++;
 }
 
 static void unlock(void *user)

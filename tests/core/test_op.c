@@ -84,7 +84,8 @@ static void assert_is(larmor_op *op, map *f, int rows, int columns, cx a[8][8])
         for (int j = 0; j < columns; j++) sum += a[i][j] * in[j];
         assert_at_most(cabs(sum - out[i]), 1e-13);
     }
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 /* c = op(a) b with a n x k after op */
@@ -151,7 +152,9 @@ static void arrays_of_another_shape_never_reach_the_operator(void **state)
     assert_refused(larmor_op_adjoint(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [5] on");
     assert_refused(larmor_op_normal(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [3] on");
     assert_int_equal(m.forwards + m.adjoints, 0);
-    larmor_array_free(y), larmor_array_free(x), larmor_op_free(A);
+    larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_op_free(A);
 }
 
 static void every_map_refuses_arrays_that_share_memory(void **state)
@@ -175,9 +178,11 @@ static void every_map_refuses_arrays_that_share_memory(void **state)
             assert_ok(maps[m](all[i], part[0], part[2]));
         }
     for (int i = 0; i < 3; i++) larmor_array_free(part[i]);
-    larmor_array_free(room), larmor_array_free(d);
+    larmor_array_free(room);
+    larmor_array_free(d);
     for (int i = 5; i > 0; i--) larmor_op_free(all[i]);
-    larmor_op_free(B), larmor_op_free(A);
+    larmor_op_free(B);
+    larmor_op_free(A);
 }
 
 static larmor_status copy_map(void *self, const larmor_array *x, larmor_array *y)
@@ -188,7 +193,8 @@ static larmor_status copy_map(void *self, const larmor_array *x, larmor_array *y
 
 static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
 {
-    (void)ctx, (void)bytes;
+    (void)ctx;
+    (void)bytes;
     *ptr = NULL;
     return larmor_fail(LARMOR_ERR_MEMORY, "there is no memory left");
 }
@@ -215,7 +221,10 @@ static void maps_that_ran_once_need_no_more_memory(void **state)
             assert_ok(larmor_op_normal(all[i], x, z));
         }
         dev->be = real;
-        larmor_array_free(z), larmor_array_free(y), larmor_array_free(x), larmor_op_free(all[i]);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_op_free(all[i]);
     }
     larmor_op_free(A);
 }
@@ -246,7 +255,8 @@ static void a_chain_is_the_product(void **state)
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *AB;
     cx product[8][8], normal[8][8];
     assert_ok(larmor_op_chain(A, B, &AB));
-    larmor_op_free(B), larmor_op_free(A);
+    larmor_op_free(B);
+    larmor_op_free(A);
     multiply(5, 4, 3, a.a, 0, b.a, product);
     multiply(3, 5, 3, product, 1, product, normal);
     assert_is(AB, larmor_op_forward, 5, 3, product);
@@ -266,7 +276,10 @@ static void a_chain_uses_the_left_factors_own_normal(void **state)
     cx right[8][8], normal[8][8];
     assert_ok(larmor_op_with_normal(A, N, &A2)); /* deliberately not A^H A */
     assert_ok(larmor_op_chain(A2, B, &A2B));
-    larmor_op_free(A2), larmor_op_free(N), larmor_op_free(B), larmor_op_free(A);
+    larmor_op_free(A2);
+    larmor_op_free(N);
+    larmor_op_free(B);
+    larmor_op_free(A);
     multiply(4, 4, 3, n.a, 0, b.a, right);
     multiply(3, 4, 3, b.a, 1, right, normal);
     assert_is(A2B, larmor_op_normal, 3, 3, normal);
@@ -285,7 +298,8 @@ static void a_sum_is_the_sum(void **state)
         for (int j = 0; j < 3; j++) sum[i][j] = a.a[i][j] + b.a[i][j];
     multiply(3, 5, 3, sum, 1, sum, normal);
     assert_ok(larmor_op_sum(A, B, &S));
-    larmor_op_free(B), larmor_op_free(A);
+    larmor_op_free(B);
+    larmor_op_free(A);
     assert_is(S, larmor_op_forward, 5, 3, sum);
     assert_is(S, larmor_op_normal, 3, 3, normal);
     assert_adjoint(S);
@@ -304,7 +318,10 @@ static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **sta
     assert_ok(larmor_op_with_normal(B, N, &B2));
     assert_ok(larmor_op_stack((larmor_op *[]){A, B2}, 2, &S));
     assert_true(larmor_shape_equal(larmor_op_out_shape(S), LARMOR_SHAPE(7)));
-    larmor_op_free(A), larmor_op_free(B), larmor_op_free(N), larmor_op_free(B2);
+    larmor_op_free(A);
+    larmor_op_free(B);
+    larmor_op_free(N);
+    larmor_op_free(B2);
     assert_is(S, larmor_op_forward, 7, 3, tall);
     multiply(3, 5, 3, a.a, 1, a.a, normal);
     for (int i = 0; i < 3; i++)
@@ -321,7 +338,10 @@ static void a_diagonal_multiplies_and_its_adjoint_conjugates(void **state)
     larmor_op *D;
     cx v[8], diagonal[8][8] = {{0}}, normal[8][8] = {{0}};
     assert_ok(larmor_array_read(d, v, larmor_array_bytes(d)));
-    for (int i = 0; i < 4; i++) diagonal[i][i] = v[i], normal[i][i] = v[i] * conj(v[i]);
+    for (int i = 0; i < 4; i++) {
+        diagonal[i][i] = v[i];
+        normal[i][i] = v[i] * conj(v[i]);
+    }
     assert_ok(larmor_op_diag(d, &D));
     larmor_array_free(d);
     assert_is(D, larmor_op_forward, 4, 4, diagonal);
@@ -346,15 +366,19 @@ static void parts_that_do_not_fit_are_refused(void **state)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &narrow));
     assert_ok(larmor_op_diag(narrow, &D));
     assert_refused(larmor_op_chain(A, D, &out), LARMOR_ERR_SHAPE, "both must agree");
-    larmor_op_free(D), larmor_array_free(narrow);
+    larmor_op_free(D);
+    larmor_array_free(narrow);
     assert_int_equal(a.destroyed + b.destroyed, 0);
-    larmor_op_free(A), larmor_op_free(B);
+    larmor_op_free(A);
+    larmor_op_free(B);
     assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 
 static larmor_status failing(void *self, const larmor_array *x, larmor_array *y)
 {
-    (void)self, (void)x, (void)y;
+    (void)self;
+    (void)x;
+    (void)y;
     return larmor_fail(LARMOR_ERR_NUMERIC, "failing on purpose");
 }
 
@@ -373,9 +397,13 @@ static void a_failure_inside_comes_out_of_every_composition(void **state)
         assert_refused(larmor_op_forward(all[i], x, y), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_adjoint(all[i], y, x), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_normal(all[i], x, z), LARMOR_ERR_NUMERIC, "failing on purpose");
-        larmor_array_free(z), larmor_array_free(y), larmor_array_free(x), larmor_op_free(all[i]);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_op_free(all[i]);
     }
-    larmor_op_free(F), larmor_op_free(A);
+    larmor_op_free(F);
+    larmor_op_free(A);
 }
 
 int main(void)

@@ -37,7 +37,9 @@ static const outcome *look(surroundings s, const char *spec)
     assert_true(child >= 0);
     if (!child) {
         larmor_device *d;
-        set("LARMOR_PLUGIN_DIR", s.plugin_dir), set("FAKE_GPUS", s.gpus), set("LARMOR_DEBUG", NULL);
+        set("LARMOR_PLUGIN_DIR", s.plugin_dir);
+        set("FAKE_GPUS", s.gpus);
+        set("LARMOR_DEBUG", NULL);
         if (s.folder && chdir(s.folder)) _exit(1);
         seen->status = larmor_device_open(spec, &d);
         snprintf(seen->message, sizeof seen->message, "%s", larmor_last_error());
@@ -124,7 +126,8 @@ static void a_file_that_is_no_library_is_refused_in_the_loaders_words(void **sta
     fputs("not a library, though long enough to be looked at as if it were one ..................", f);
     fclose(f);
     const outcome *o = look((surroundings){.plugin_dir = folder}, "cuda:0");
-    unlink(path), rmdir(folder);
+    unlink(path);
+    rmdir(folder);
     char expected[128];
     snprintf(expected, sizeof expected, "device cuda:0: cuda unavailable: cannot load %s: ", path);
     assert_int_equal(o->status, LARMOR_ERR_UNSUPPORTED);

@@ -32,8 +32,11 @@ static void a_timer_measures_from_its_last_start_and_goes_on(void **state)
     work(x, y, 5);
     assert_ok(larmor_timer_stop(outer, &second));
     assert_true(inner_seconds > 0 && first > inner_seconds && second > first);
-    larmor_timer_free(timer), larmor_timer_free(outer), larmor_timer_free(NULL);
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_timer_free(timer);
+    larmor_timer_free(outer);
+    larmor_timer_free(NULL);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static void a_timer_keeps_its_device_alive(void **state)
@@ -108,7 +111,8 @@ static void graphs_used_wrongly_are_refused(void **state)
     assert_ok(larmor_graph_end(dev, &graph)); /* an empty one */
     assert_ok(larmor_graph_launch(graph));
     assert_ok(larmor_device_sync(dev));
-    larmor_graph_free(graph), larmor_timer_free(timer);
+    larmor_graph_free(graph);
+    larmor_timer_free(timer);
 }
 
 static float first_of(larmor_array *x)
@@ -147,7 +151,8 @@ static void what_cannot_be_recorded_is_told_and_leaves_the_device_usable(void **
         work(x, y, 1);
         assert_true(first_of(y) == (float)(what + 2));
     }
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static void arrays_freed_while_recording_are_given_back_after(void **state)
@@ -165,7 +170,9 @@ static void arrays_freed_while_recording_are_given_back_after(void **state)
     assert_ok(larmor_graph_end(dev, &graph));
     for (int i = 0; i < 3; i++) assert_ok(larmor_graph_launch(graph));
     assert_true(first_of(y) == 7);
-    larmor_graph_free(graph), larmor_array_free(x), larmor_array_free(y);
+    larmor_graph_free(graph);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static const struct CMUnitTest tests[] = {

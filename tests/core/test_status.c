@@ -40,7 +40,8 @@ static void a_message_is_one_line_and_never_overflows(void **state)
     (void)state;
     static char name[5000];
     memset(name, 'x', sizeof name - 1);
-    name[3] = '\n', name[4] = '\033';
+    name[3] = '\n';
+    name[4] = '\033';
     LMR_FAIL(LARMOR_ERR_IO, "%s", name);
     assert_in_range(strlen(larmor_last_error()), 500, 5000);
     assert_null(strpbrk(larmor_last_error(), "\n\033"));

@@ -50,7 +50,8 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     }
     if (type == 1)
         for (int64_t r = 0; r < count; r++) out[r] = (double _Complex)sum[r];
-    free(sum), free(e);
+    free(sum);
+    free(e);
 }
 
 /* s x, less whole turns if it is large. A product's rounding error is a double, too; fma hinders the compiler from
@@ -148,16 +149,22 @@ static inline sweep sweep_of(int ndim, const int64_t modes[3], larmor_dtype dtyp
     uint64_t state = 20240607 + (uint64_t)ndim;
     sweep s = {.dtype = dtype, .ndim = ndim, .m = 500, .mode_count = 1};
     s.points = malloc((size_t)(s.m * ndim) * sizeof *s.points);
-    for (int d = 0; d < 3; d++) s.modes[d] = modes[d], s.mode_count *= s.modes[d];
+    for (int d = 0; d < 3; d++) {
+        s.modes[d] = modes[d];
+        s.mode_count *= s.modes[d];
+    }
     for (int64_t i = 0; i < s.m * ndim; i++) s.points[i] = test_random(&state) * (double)s.modes[i % ndim] / 2;
-    s.values = random_values(s.m, dtype, &state), s.coefficients = random_values(s.mode_count, dtype, &state);
+    s.values = random_values(s.m, dtype, &state);
+    s.coefficients = random_values(s.mode_count, dtype, &state);
     s.truth[0] = malloc((size_t)s.mode_count * sizeof *s.truth[0]);
     s.truth[1] = malloc((size_t)s.m * sizeof *s.truth[1]);
     direct_nufft(1, 1, ndim, s.modes, s.m, s.points, s.values, s.truth[0]);
     direct_nufft(2, -1, ndim, s.modes, s.m, s.points, s.coefficients, s.truth[1]);
     s.on_device = points_on_device(ndim, s.m, s.points);
-    s.input[0] = to_device(dtype, s.m, s.values), s.input[1] = to_device(dtype, s.mode_count, s.coefficients);
-    s.output[0] = to_device(dtype, s.mode_count, s.coefficients), s.output[1] = to_device(dtype, s.m, s.values);
+    s.input[0] = to_device(dtype, s.m, s.values);
+    s.input[1] = to_device(dtype, s.mode_count, s.coefficients);
+    s.output[0] = to_device(dtype, s.mode_count, s.coefficients);
+    s.output[1] = to_device(dtype, s.m, s.values);
     return s;
 }
 
@@ -170,8 +177,15 @@ static inline sweep sweep_create(int ndim, larmor_dtype dtype)
 
 static inline void sweep_free(sweep *s)
 {
-    for (int i = 0; i < 2; i++) free(s->truth[i]), larmor_array_free(s->input[i]), larmor_array_free(s->output[i]);
-    free(s->points), free(s->values), free(s->coefficients), larmor_array_free(s->on_device);
+    for (int i = 0; i < 2; i++) {
+        free(s->truth[i]);
+        larmor_array_free(s->input[i]);
+        larmor_array_free(s->output[i]);
+    }
+    free(s->points);
+    free(s->values);
+    free(s->coefficients);
+    larmor_array_free(s->on_device);
 }
 
 /* Errors of both types from one plan; LARMOR_ERR_NUMERIC if tol is out of reach. */
@@ -222,7 +236,8 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
     for (int64_t i = 0; i < s.m * ndim; i++) s.points[i] = 0.3 + 0.5 * test_random(&state);
     for (int64_t i = 0; i < s.n * ndim; i++)
         s.targets[i] = 1.7 + 0.5 * (double)sizes[ndim - 1][i % ndim] * test_random(&state);
-    s.on_device[0] = points_on_device(ndim, s.m, s.points), s.on_device[1] = points_on_device(ndim, s.n, s.targets);
+    s.on_device[0] = points_on_device(ndim, s.m, s.points);
+    s.on_device[1] = points_on_device(ndim, s.n, s.targets);
     for (int i = 0; i < 2; i++) {
         const int64_t from = i ? s.n : s.m, to = i ? s.m : s.n;
         s.values[i] = random_values(from, dtype, &state);
@@ -236,10 +251,13 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
 static inline void sweep3_free(sweep3 *s)
 {
     for (int i = 0; i < 2; i++) {
-        free(s->values[i]), free(s->truth[i]);
-        larmor_array_free(s->on_device[i]), larmor_array_free(s->input[i]);
+        free(s->values[i]);
+        free(s->truth[i]);
+        larmor_array_free(s->on_device[i]);
+        larmor_array_free(s->input[i]);
     }
-    free(s->points), free(s->targets);
+    free(s->points);
+    free(s->targets);
 }
 
 /* Errors of execute and of its adjoint; LARMOR_ERR_NUMERIC if tol is out of reach. */
@@ -258,7 +276,8 @@ static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsam
         assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s->input[i], y));
         to_host(y, out);
         error[i] = relative_l2(to, out, s->truth[i]);
-        larmor_array_free(y), free(out);
+        larmor_array_free(y);
+        free(out);
     }
     if (!st) *info = larmor_nufft_describe(plan);
     larmor_nufft_free(plan);

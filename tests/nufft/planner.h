@@ -35,7 +35,8 @@ static inline problem problem_of(larmor_nufft_opts opts, int64_t m)
 static inline void problem_free(problem *p)
 {
     larmor_array_free(p->points);
-    free(p->host), free(p->in);
+    free(p->host);
+    free(p->in);
 }
 
 static inline larmor_nufft *plan_of(const problem *p)
@@ -57,7 +58,8 @@ static inline double _Complex *execute(larmor_nufft *plan, const problem *p, int
     assert_ok(larmor_nufft_execute(plan, x, y));
     double _Complex *out = malloc((size_t)*n * sizeof *out);
     to_host(y, out);
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
     return out;
 }
 
@@ -71,7 +73,8 @@ static inline void expect_tolerance(larmor_nufft *plan, const problem *p)
     direct_nufft(p->opts.type, p->opts.type == 1 ? 1 : -1, p->opts.ndim, modes, p->m, p->host, p->in, truth);
     assert_at_most(relative_l2(n, out, truth), p->opts.tol);
     assert_at_most(larmor_nufft_describe(plan).error, p->opts.tol);
-    free(out), free(truth);
+    free(out);
+    free(truth);
 }
 
 /* Of the measurement that a plan for p would look up. */

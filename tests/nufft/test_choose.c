@@ -116,7 +116,8 @@ static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **stat
     r.width = 9;
     assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 9, &choice), 1);
     assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 10, &choice), 0);
-    r.cells[0] = 80, r.cells[1] = 60;
+    r.cells[0] = 80;
+    r.cells[1] = 60;
     assert_int_equal(lmr_nufft_choose_at(&r, modes, cells, 9, &choice), 1);
     assert_int_equal(lmr_nufft_choose_at(&r, modes, other, 9, &choice), 0);
 }

@@ -33,9 +33,11 @@ static void both(const larmor_nufft_opts *o, int64_t m, const double *points, co
         assert_ok(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to_modes ? n : m), &y));
         assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
         to_host(y, out[adjoint]);
-        larmor_array_free(x), larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_array_free(y);
     }
-    larmor_array_free(k), larmor_nufft_free(plan);
+    larmor_array_free(k);
+    larmor_nufft_free(plan);
 }
 
 static double _Complex in[MOST], out[2][MOST];
@@ -134,7 +136,9 @@ static void a_huge_batch_of_a_tiny_transform_is_right(void **state)
     enum { BATCH = 70000 }; /* more than a GPU's grid of blocks has rows */
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 1, 2);
-        o.batch = BATCH, o.tol = 1e-4, o.dtype = LARMOR_C64;
+        o.batch = BATCH;
+        o.tol = 1e-4;
+        o.dtype = LARMOR_C64;
         larmor_nufft *plan;
         larmor_array *x, *y, *k;
         const double points[2] = {0, 0.5};
@@ -149,7 +153,11 @@ static void a_huge_batch_of_a_tiny_transform_is_right(void **state)
         to_host(y, all);
         /* types 1 and 3: a point at 0 gives its value everywhere; type 2: mode -1 gives its value at 0 */
         for (int b = 0; b < BATCH; b++) assert_at_most(cabs(all[2 * b] - b % 100), 1e-4 * 200);
-        larmor_array_free(k), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan), free(all);
+        larmor_array_free(k);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_nufft_free(plan);
+        free(all);
     }
 }
 
@@ -172,7 +180,9 @@ static void points_that_are_not_finite_are_named(void **state)
                 if (type == 3)
                     assert_refused(larmor_nufft_set_points(plan, good, k), LARMOR_ERR_NUMERIC,
                                    "nufft: target 4 is not finite");
-                larmor_array_free(k), larmor_array_free(good), larmor_nufft_free(plan);
+                larmor_array_free(k);
+                larmor_array_free(good);
+                larmor_nufft_free(plan);
             }
 }
 
@@ -289,7 +299,9 @@ static void nulls_are_refused_and_freed(void **state)
     assert_ok(larmor_nufft_set_points(plan, x, NULL));
     assert_refused(larmor_nufft_execute(plan, NULL, x), LARMOR_ERR_SHAPE, "nufft: values are NULL");
     assert_refused(larmor_nufft_execute(plan, x, NULL), LARMOR_ERR_SHAPE, "nufft: values are f64");
-    larmor_nufft_free(plan), larmor_nufft_free(NULL), larmor_array_free(x);
+    larmor_nufft_free(plan);
+    larmor_nufft_free(NULL);
+    larmor_array_free(x);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -32,21 +32,28 @@ static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_
     o.precompute = form;
     transform t = {.dtype = dtype};
     int64_t modes = 1;
-    for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d], modes *= o.modes[d];
-    t.n_in = batch * (type == 2 ? modes : m), t.n_out = batch * (type == 2 ? m : modes);
+    for (int d = 0; d < ndim; d++) {
+        o.modes[d] = sizes[ndim - 1][d];
+        modes *= o.modes[d];
+    }
+    t.n_in = batch * (type == 2 ? modes : m);
+    t.n_out = batch * (type == 2 ? m : modes);
     larmor_array *k = random_points_on_device(ndim, o.modes, m, state), *targets = NULL;
     if (type == 3) targets = random_points_on_device(ndim, (int64_t[]){1, 1, 1}, modes, state);
     assert_ok(larmor_nufft_create(dev, &o, &t.plan));
     assert_ok(larmor_nufft_set_points(t.plan, k, targets));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_in), &t.in));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_out), &t.out));
-    larmor_array_free(k), larmor_array_free(targets);
+    larmor_array_free(k);
+    larmor_array_free(targets);
     return t;
 }
 
 static void transform_free(transform *t)
 {
-    larmor_array_free(t->in), larmor_array_free(t->out), larmor_nufft_free(t->plan);
+    larmor_array_free(t->in);
+    larmor_array_free(t->out);
+    larmor_nufft_free(t->plan);
 }
 
 /* New contents for the input, in place. */
@@ -56,7 +63,8 @@ static void fill(const transform *t, uint64_t *state)
     larmor_array *fresh = to_device(t->dtype, t->n_in, x);
     assert_ok(larmor_copy(fresh, t->in));
     assert_ok(larmor_device_sync(dev));
-    larmor_array_free(fresh), free(x);
+    larmor_array_free(fresh);
+    free(x);
 }
 
 static double _Complex *result(const transform *t)
@@ -90,7 +98,8 @@ static void check_replay(transform *t, uint64_t *state)
         assert_ok(larmor_nufft_execute(t->plan, t->in, t->out));
         double _Complex *plain = result(t);
         assert_at_most(relative_l2(t->n_out, replayed, plain), rounding);
-        free(replayed), free(plain);
+        free(replayed);
+        free(plain);
     }
     larmor_graph_free(graph);
 }
@@ -167,7 +176,11 @@ static void a_pair_and_algebra_between_are_recorded_together(void **state)
     assert_ok(larmor_axpby(0.5, t.in, 1, back));
     to_host(back, plain);
     assert_at_most(relative_l2(t.n_in, recorded, plain), 5e-6);
-    larmor_graph_free(graph), larmor_array_free(back), transform_free(&t), free(recorded), free(plain);
+    larmor_graph_free(graph);
+    larmor_array_free(back);
+    transform_free(&t);
+    free(recorded);
+    free(plain);
 }
 
 static void points_cannot_be_set_while_recording_and_the_plan_keeps_its_own(void **state)
@@ -190,7 +203,10 @@ static void points_cannot_be_set_while_recording_and_the_plan_keeps_its_own(void
     double _Complex *after = result(&t);
     assert_at_most(relative_l2(t.n_out, after, before), 1e-6);
     check_replay(&t, &seed);
-    larmor_array_free(k), transform_free(&t), free(before), free(after);
+    larmor_array_free(k);
+    transform_free(&t);
+    free(before);
+    free(after);
 }
 
 static const struct CMUnitTest tests[] = {

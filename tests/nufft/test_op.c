@@ -33,7 +33,8 @@ static void forward_and_adjoint_are_adjoint_to_rounding(void **state)
                 assert_ok(larmor_op_nufft(dev, &o, traj, &A));
                 assert_ok(larmor_op_adjoint_error(A, 17 + (uint64_t)i, &error));
                 assert_at_most(error, precision ? 1e-14 : 1e-6);
-                larmor_op_free(A), larmor_array_free(traj);
+                larmor_op_free(A);
+                larmor_array_free(traj);
             }
 }
 
@@ -57,7 +58,8 @@ static void wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_l
                     assert_ok(larmor_op_nufft(dev, &o, traj, &A));
                     assert_ok(larmor_op_adjoint_error(A, 17, &error));
                     assert_at_most(error, limits[k]);
-                    larmor_op_free(A), larmor_array_free(traj);
+                    larmor_op_free(A);
+                    larmor_array_free(traj);
                 }
 }
 
@@ -72,13 +74,16 @@ static void the_shapes_are_those_of_the_image_and_of_the_trajectory(void **state
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(7, 5)));
     assert_int_equal(larmor_op_dtype(A), LARMOR_C64);
     larmor_op_free(A);
-    o.batch = 3, o.dtype = LARMOR_F64;
+    o.batch = 3;
+    o.dtype = LARMOR_F64;
     assert_ok(larmor_array_reshape(traj, LARMOR_SHAPE(2, 35), &flat));
     assert_ok(larmor_op_nufft(dev, &o, flat, &A));
     assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(12, 10, 3)));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(35, 3)));
     assert_int_equal(larmor_op_dtype(A), LARMOR_C128);
-    larmor_op_free(A), larmor_array_free(flat), larmor_array_free(traj);
+    larmor_op_free(A);
+    larmor_array_free(flat);
+    larmor_array_free(traj);
 }
 
 static void forward_is_the_direct_sum_with_a_minus_sign(void **state)
@@ -99,8 +104,12 @@ static void forward_is_the_direct_sum_with_a_minus_sign(void **state)
     assert_ok(larmor_op_forward(A, image, y));
     to_host(y, got);
     assert_at_most(relative_l2(33, got, truth), 1e-10);
-    larmor_array_free(in), larmor_array_free(image), larmor_array_free(y), larmor_array_free(traj);
-    larmor_op_free(A), free(x);
+    larmor_array_free(in);
+    larmor_array_free(image);
+    larmor_array_free(y);
+    larmor_array_free(traj);
+    larmor_op_free(A);
+    free(x);
 }
 
 static void trajectories_that_do_not_fit_are_refused(void **state)

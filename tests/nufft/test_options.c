@@ -46,7 +46,10 @@ static larmor_nufft_info apply(larmor_nufft_opts o, const double *points, int ad
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
     const larmor_nufft_info info = larmor_nufft_describe(plan);
-    larmor_array_free(k), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
+    larmor_array_free(k);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_nufft_free(plan);
     return info;
 }
 
@@ -89,7 +92,8 @@ static void fft_order_is_the_centred_one_turned_round(void **state)
                 apply(o, points, adjoint, turned, b);
                 for (int64_t i = 0; i < (to_modes ? count : M); i++)
                     assert_at_most(cabs(a[i] - b[to_modes ? to[i] : i]), 1e-12);
-                free(points), free(in);
+                free(points);
+                free(in);
             }
 }
 
@@ -101,9 +105,12 @@ static void spreading_sums_the_window_around_each_point(void **state)
     for (int order = 0; order < 2; order++)
         for (int64_t n = 40; n <= 41; n++) {
             larmor_nufft_opts o = options(1, 1, 1e-6);
-            o.spread_only = 1, o.modes[0] = n, o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED;
+            o.spread_only = 1;
+            o.modes[0] = n;
+            o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED;
             double *points = calloc(M, sizeof *points);
-            points[0] = 7, points[1] = 3.25 + 10 * (double)n;
+            points[0] = 7;
+            points[1] = 3.25 + 10 * (double)n;
             double _Complex in[M] = {1}, out[41];
             const larmor_nufft_info info = apply(o, points, 0, in, out);
             assert_int_equal(info.grid[0], n);
@@ -115,7 +122,8 @@ static void spreading_sums_the_window_around_each_point(void **state)
                 if (2 * i > info.width) assert_true(right == 0);
                 if (2 * i < info.width) assert_true(creal(right) > 0);
             }
-            in[0] = 0, in[1] = 1;
+            in[0] = 0;
+            in[1] = 1;
             apply(o, points, 0, in, out);
             assert_at_most(cabs(out[(order ? 3 : 3 + n / 2)]), 1);
             assert_true(cabs(out[(order ? 3 : 3 + n / 2)]) > cabs(out[(order ? 4 : 4 + n / 2)]));
@@ -131,7 +139,9 @@ static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state
         for (int order = 0; order < 2; order++) {
             larmor_nufft_opts o = options(1, ndim, 1e-4);
             memcpy(o.modes, grids[ndim - 1], sizeof o.modes);
-            o.spread_only = 1, o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED, o.batch = 3;
+            o.spread_only = 1;
+            o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED;
+            o.batch = 3;
             const int64_t count = 3 * count_of(o.modes);
             uint64_t seed = 5;
             double *points = random_points(&o);
@@ -140,14 +150,20 @@ static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state
             double _Complex *sx = random_values(count, LARMOR_C128, &seed), left = 0, right = 0;
             double _Complex *sy = random_values(3 * M, LARMOR_C128, &seed),
                             *again = random_values(3 * M, LARMOR_C128, &seed);
-            apply(o, points, 0, x, sx), apply(o, points, 1, y, sy);
+            apply(o, points, 0, x, sx);
+            apply(o, points, 1, y, sy);
             for (int64_t i = 0; i < count; i++) left += conj(sx[i]) * y[i];
             for (int64_t i = 0; i < 3 * M; i++) right += conj(x[i]) * sy[i];
             assert_at_most(cabs(left - right), 1e-12 * cabs(left) + 1e-10);
             o.type = 2;
             apply(o, points, 0, y, again);
             assert_memory_equal(sy, again, 3 * M * sizeof *sy);
-            free(points), free(x), free(y), free(sx), free(sy), free(again);
+            free(points);
+            free(x);
+            free(y);
+            free(sx);
+            free(sy);
+            free(again);
         }
 }
 
@@ -155,7 +171,8 @@ static void a_grid_for_spreading_must_hold_two_windows(void **state)
 {
     (void)state;
     larmor_nufft_opts o = options(1, 2, 1e-6);
-    o.spread_only = 1, o.modes[1] = 9;
+    o.spread_only = 1;
+    o.modes[1] = 9;
     expect_refusal(o, LARMOR_ERR_ARG, "nufft: modes[1]: got 9 with spread_only, expected at least ");
 }
 
@@ -171,15 +188,19 @@ static void the_sign_conjugates(void **state)
         double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), plus[18 * 15], minus[18 * 15],
                         usual[18 * 15];
         const int64_t n = type == 1 ? 18 * 15 : M;
-        o.sign = 1, apply(o, points, 0, in, plus);
-        o.sign = 0, apply(o, points, 0, in, usual);
+        o.sign = 1;
+        apply(o, points, 0, in, plus);
+        o.sign = 0;
+        apply(o, points, 0, in, usual);
         for (int i = 0; i < 18 * 15; i++) in[i] = conj(in[i]);
-        o.sign = -1, apply(o, points, 0, in, minus);
+        o.sign = -1;
+        apply(o, points, 0, in, minus);
         for (int64_t i = 0; i < n; i++) assert_at_most(cabs(plus[i] - conj(minus[i])), 1e-10);
         for (int i = 0; i < 18 * 15; i++) in[i] = conj(in[i]);
         apply(o, points, 0, in, minus);
         assert_memory_equal(usual, type == 2 ? minus : plus, (size_t)n * sizeof *usual);
-        free(points), free(in);
+        free(points);
+        free(in);
     }
 }
 
@@ -203,7 +224,10 @@ static void any_number_of_transforms_may_share_a_pass(void **state)
             assert_true(together <= o.max_batch && together <= BATCH && together > 1);
             assert_at_most(relative_l2(n_out, several, one), 1e-14);
         }
-        free(points), free(in), free(one), free(several);
+        free(points);
+        free(in);
+        free(one);
+        free(several);
     }
 }
 
@@ -223,7 +247,8 @@ static void threads_change_nothing_but_their_number(void **state)
             assert_int_equal(apply(o, points, 0, in, few).threads, o.threads);
             assert_memory_equal(all, few, (size_t)(type == 1 ? 18 * 15 : M) * sizeof *all);
         }
-        free(points), free(in);
+        free(points);
+        free(in);
     }
     larmor_nufft_opts o = options(1, 2, 1e-9);
     o.threads = 4;
@@ -256,12 +281,14 @@ static void every_method_gives_the_same_on_a_gpu(void **state)
                 if (i < 2) assert_true(info.spread_method == methods[i] && info.interp_method == methods[i]);
                 if (i == 3) assert_int_equal(info.spread_method, LARMOR_NUFFT_OWNER);
             }
-            o.method = LARMOR_NUFFT_AUTO, o.sort = LARMOR_NUFFT_SORT_OFF;
+            o.method = LARMOR_NUFFT_AUTO;
+            o.sort = LARMOR_NUFFT_SORT_OFF;
             assert_int_equal(apply(o, points, 0, in, out).spread_method, LARMOR_NUFFT_GM);
             assert_at_most(relative_l2(n, out, usual), 1e-13);
             o.sort = LARMOR_NUFFT_SORT_ON;
             assert_true(apply(o, points, 0, in, out).spread_method != LARMOR_NUFFT_GM);
-            free(points), free(in);
+            free(points);
+            free(in);
         }
 }
 
@@ -278,9 +305,11 @@ static void a_processor_has_one_method_and_orders_points_by_itself(void **state)
     assert_true(info.spread_method == LARMOR_NUFFT_AUTO && info.interp_method == LARMOR_NUFFT_AUTO);
     o.sort = LARMOR_NUFFT_SORT_OFF;
     expect_refusal(o, LARMOR_ERR_UNSUPPORTED, "nufft: sort: got off, but cpu:");
-    o.sort = 0, o.method = LARMOR_NUFFT_SM;
+    o.sort = 0;
+    o.method = LARMOR_NUFFT_SM;
     expect_refusal(o, LARMOR_ERR_UNSUPPORTED, "nufft: method: got SM, but cpu:");
-    free(points), free(in);
+    free(points);
+    free(in);
 }
 
 static void a_caller_s_stream_gives_the_same(void **state)
@@ -314,8 +343,12 @@ static void a_caller_s_stream_gives_the_same(void **state)
             assert_memory_equal(own, other, bytes);
         }
         assert_ok(larmor_device_set_stream(dev, NULL));
-        larmor_array_free(k), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
-        free(points), free(in);
+        larmor_array_free(k);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_nufft_free(plan);
+        free(points);
+        free(in);
     }
 }
 
@@ -331,7 +364,8 @@ explicit;
 static larmor_nufft_opts with(larmor_nufft_opts o, explicit asked)
 {
     for (int d = 0; d < 3; d++) o.grid[d] = asked.grid[d];
-    o.width = asked.width, o.tiles = asked.tiles;
+    o.width = asked.width;
+    o.tiles = asked.tiles;
     return o;
 }
 
@@ -373,7 +407,8 @@ static void grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance(void
                 direct_nufft(type, type == 1 ? 1 : -1, ndim, o.modes, M, points, in, truth);
                 assert_at_most(relative_l2(n, out, truth), o.tol);
                 assert_at_most(info.error, o.tol);
-                free(points), free(in);
+                free(points);
+                free(in);
             }
 }
 
@@ -398,7 +433,10 @@ static void shapes_of_tiles_differ_in_rounding_only(void **state)
                 assert_int_equal(apply(o, points, 0, in, out).tiles, o.tiles);
                 assert_at_most(relative_l2(n, out, usual), 1e-13);
             }
-            free(points), free(in), free(usual), free(out);
+            free(points);
+            free(in);
+            free(usual);
+            free(out);
         }
 }
 
@@ -406,7 +444,8 @@ static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
 {
     (void)state;
     larmor_nufft_opts o = options(1, 1, 1e-4);
-    o.spread_only = 1, o.modes[0] = 64;
+    o.spread_only = 1;
+    o.modes[0] = 64;
     double *points = calloc(M, sizeof *points);
     double _Complex in[M] = {1}, out[64];
     for (o.width = 8; o.width <= 16; o.width++) {
@@ -418,7 +457,8 @@ static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
     o.width = 3;
     expect_refusal(o, LARMOR_ERR_NUMERIC,
                    "nufft: width: got 3, which keeps 4e-03 at best, and tol is 0.0001; use 5, or leave it 0");
-    o.width = 16, o.modes[0] = 30;
+    o.width = 16;
+    o.modes[0] = 30;
     expect_refusal(
         o, LARMOR_ERR_ARG,
         "nufft: modes[0]: got 30 with spread_only, expected at least 32, twice the window; use a smaller width");
@@ -459,7 +499,9 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_nufft_opts o = cases[i].opts;
         int64_t bytes;
-        o.ndim = 2, o.modes[0] = 40, o.modes[1] = 30;
+        o.ndim = 2;
+        o.modes[0] = 40;
+        o.modes[1] = 30;
         expect_refusal(o, LARMOR_ERR_NUMERIC, cases[i].text);
         assert_refused(larmor_nufft_memory(dev, &o, M, &bytes), LARMOR_ERR_NUMERIC, cases[i].text);
     }
@@ -522,7 +564,9 @@ static void options_of_other_versions_are_understood(void **state)
     o.known.size = offsetof(larmor_nufft_opts, effort);
     assert_ok(larmor_nufft_create(dev, &o.known, &plan)); /* what comes after is not looked at */
     larmor_nufft_free(plan);
-    o.known.both_directions = 0, o.known.effort = LARMOR_PLAN_ESTIMATE, o.known.size = sizeof o;
+    o.known.both_directions = 0;
+    o.known.effort = LARMOR_PLAN_ESTIMATE;
+    o.known.size = sizeof o;
     assert_ok(larmor_nufft_create(dev, &o.known, &plan));
     larmor_nufft_free(plan);
     o.more[5] = 1;
@@ -539,7 +583,10 @@ static void what_a_message_offers_is_taken(void **state)
     for (int i = 0; i < 3; i++) {
         int width = 0;
         long long grid[2] = {0};
-        o.width = i != 1 ? 3 : 0, o.grid[0] = i ? 48 : 0, o.grid[1] = i ? 36 : 0, o.tol = i == 1 ? 1e-12 : 1e-6;
+        o.width = i != 1 ? 3 : 0;
+        o.grid[0] = i ? 48 : 0;
+        o.grid[1] = i ? 36 : 0;
+        o.tol = i == 1 ? 1e-12 : 1e-6;
         assert_int_equal(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC);
         const char *use = strstr(larmor_last_error(), "; use ");
         assert_non_null(use);
@@ -600,7 +647,8 @@ static void options_out_of_range_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         larmor_nufft_opts o = cases[i].opts;
-        o.ndim = 1, o.modes[0] = 64;
+        o.ndim = 1;
+        o.modes[0] = 64;
         expect_refusal(o, LARMOR_ERR_ARG, cases[i].text);
     }
     larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {64, 5}, .grid = {128, 0, 0}};

@@ -37,7 +37,9 @@ static void apply(larmor_device *device, larmor_nufft_opts o, int64_t m, const d
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
-    larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_nufft_free(plan);
     dev = before;
 }
 
@@ -47,7 +49,10 @@ static void check_against_direct(int ndim, const int64_t sizes[3], int64_t m, co
 {
     uint64_t state = 99;
     int64_t modes[3] = {1, 1, 1}, count = 1;
-    for (int d = 0; d < ndim; d++) modes[d] = sizes[d], count *= sizes[d];
+    for (int d = 0; d < ndim; d++) {
+        modes[d] = sizes[d];
+        count *= sizes[d];
+    }
     const int64_t most = m > count ? m : count;
     double _Complex *in = random_values(most, dtype, &state), *truth = random_values(most, dtype, &state);
     double _Complex *out = random_values(most, dtype, &state);
@@ -58,11 +63,14 @@ static void check_against_direct(int ndim, const int64_t sizes[3], int64_t m, co
             o.sign = sign;
             apply(dev, o, m, points, 0, in, out);
             assert_at_most(relative_l2(type == 1 ? count : m, out, truth), limit);
-            o.type = 3 - type, o.sign = -sign;
+            o.type = 3 - type;
+            o.sign = -sign;
             apply(dev, o, m, points, 1, in, out);
             assert_at_most(relative_l2(type == 1 ? count : m, out, truth), limit);
         }
-    free(in), free(truth), free(out);
+    free(in);
+    free(truth);
+    free(out);
 }
 
 /* ---- accuracy ---- */
@@ -165,7 +173,10 @@ static void points_on_the_borders_of_cells_are_right_by_every_method_and_tile(vo
                     assert_at_most(relative_l2(type == 1 ? modes : M, out, truth),
                                    3e-8); /* where aliases are largest */
                 }
-            free(points), free(in), free(truth), free(out);
+            free(points);
+            free(in);
+            free(truth);
+            free(out);
         }
 }
 
@@ -179,7 +190,8 @@ static void points_are_folded_to_the_period(void **state)
         points[i] = rint(points[i] * 0x1p20) * 0x1p-20; /* so that the shift below is exact */
         far[i] = points[i] + (double)modes[i % 2] * (double)(i % 9 - 4) * 1000;
     }
-    points[0] = -12, far[0] = 12; /* the two ends of the period */
+    points[0] = -12;
+    far[0] = 12; /* the two ends of the period */
     double _Complex *in = random_values(m, LARMOR_C128, &seed), near_out[360], far_out[360];
     apply(dev, options(1, 2, modes, 1e-8, LARMOR_C128), m, points, 0, in, near_out);
     apply(dev, options(1, 2, modes, 1e-8, LARMOR_C128), m, far, 0, in, far_out);
@@ -187,7 +199,9 @@ static void points_are_folded_to_the_period(void **state)
     double _Complex truth[360];
     direct_nufft(1, 1, 2, modes, m, far, in, truth);
     assert_at_most(relative_l2(360, far_out, truth), 1e-8);
-    free(points), free(far), free(in);
+    free(points);
+    free(far);
+    free(in);
 }
 
 static void points_may_be_single_or_double_in_plans_of_either_precision(void **state)
@@ -212,7 +226,10 @@ static void points_may_be_single_or_double_in_plans_of_either_precision(void **s
             assert_ok(larmor_nufft_set_points(plan, points, NULL));
             assert_ok(larmor_nufft_execute(plan, x, y));
             to_host(y, out[k]);
-            larmor_array_free(points), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
+            larmor_array_free(points);
+            larmor_array_free(x);
+            larmor_array_free(y);
+            larmor_nufft_free(plan);
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         free(in);
@@ -241,7 +258,8 @@ static void points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was(vo
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {8, 8}}, &plan));
     larmor_array *good = points_on_device(2, 3, points), *values, *out;
     assert_ok(larmor_nufft_set_points(plan, good, NULL));
-    points[2 * 15000 + 1] = NAN, points[2 * 19000] = INFINITY;
+    points[2 * 15000 + 1] = NAN;
+    points[2 * 19000] = INFINITY;
     larmor_array *bad = points_on_device(2, M, points);
     assert_refused(larmor_nufft_set_points(plan, bad, NULL), LARMOR_ERR_NUMERIC, "point 15000 is not finite");
     points[0] = -INFINITY;
@@ -250,8 +268,12 @@ static void points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was(vo
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &values));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &out));
     assert_ok(larmor_nufft_execute(plan, values, out));
-    larmor_array_free(good), larmor_array_free(bad), larmor_array_free(values), larmor_array_free(out);
-    larmor_nufft_free(plan), free(points);
+    larmor_array_free(good);
+    larmor_array_free(bad);
+    larmor_array_free(values);
+    larmor_array_free(out);
+    larmor_nufft_free(plan);
+    free(points);
 }
 
 /* ---- batches and threads ---- */
@@ -276,7 +298,9 @@ static void a_batch_is_the_single_transforms(void **state)
             apply(dev, o, M, points, 0, in + b * n_in, single);
             assert_at_most(relative_l2(n_out, out + b * n_out, single), 1e-14);
         }
-        free(in), free(out), free(single);
+        free(in);
+        free(out);
+        free(single);
     }
     free(points);
 }
@@ -305,9 +329,13 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
                     apply(cpu1, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, one);
                     apply(cpus, options(type, ndim, modes, 1e-4, LARMOR_C64), M, points, 0, in, several);
                     assert_memory_equal(one, several, (size_t)(type == 1 ? n : M) * sizeof *one);
-                    larmor_device_free(cpu1), larmor_device_free(cpus);
+                    larmor_device_free(cpu1);
+                    larmor_device_free(cpus);
                 }
-            free(points), free(in), free(one), free(several);
+            free(points);
+            free(in);
+            free(one);
+            free(several);
         }
 }
 
@@ -333,7 +361,10 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
                     assert_at_most(relative_l2(n, out, truth), tol);
                 }
             }
-            free(points), free(in), free(out), free(truth);
+            free(points);
+            free(in);
+            free(out);
+            free(truth);
         }
 }
 
@@ -365,8 +396,12 @@ static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
     assert_ok(larmor_nufft_execute(plan, x, y));
     to_host(y, out);
     assert_at_most(relative_l2(M, out, truth), o.tol);
-    larmor_array_free(k), larmor_array_free(x), larmor_array_free(y), larmor_nufft_free(plan);
-    free(points), free(in);
+    larmor_array_free(k);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_nufft_free(plan);
+    free(points);
+    free(in);
 }
 
 /* ---- refusals ---- */
@@ -380,9 +415,11 @@ static void tolerances_out_of_reach_are_refused_with_the_least_one(void **state)
                    "nufft: tolerance 1e-09 is out of reach in single precision; ");
     assert_non_null(strstr(larmor_last_error(), "e-07 is the least, or use c128"));
     assert_null(plan);
-    o.dtype = LARMOR_C128, o.tol = 1e-16;
+    o.dtype = LARMOR_C128;
+    o.tol = 1e-16;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC, " is the least");
-    o.upsample = 1.25, o.tol = 1e-12;
+    o.upsample = 1.25;
+    o.tol = 1e-12;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC, "is out of reach in double precision");
 }
 
@@ -434,8 +471,13 @@ static void arrays_that_do_not_fit_are_refused(void **state)
     assert_refused(larmor_nufft_execute(plan, modes, wide), LARMOR_ERR_SHAPE, "values are c128 [5]");
     assert_refused(larmor_nufft_execute_adjoint(plan, values, values), LARMOR_ERR_SHAPE, "modes are c64 [5]");
     assert_ok(larmor_nufft_execute(plan, modes, values));
-    larmor_array_free(points), larmor_array_free(flat), larmor_array_free(values), larmor_array_free(wide);
-    larmor_array_free(modes), larmor_nufft_free(plan), larmor_nufft_free(NULL);
+    larmor_array_free(points);
+    larmor_array_free(flat);
+    larmor_array_free(values);
+    larmor_array_free(wide);
+    larmor_array_free(modes);
+    larmor_nufft_free(plan);
+    larmor_nufft_free(NULL);
 }
 
 static void the_grid_is_even_smooth_and_as_large_as_asked(void **state)

@@ -33,7 +33,8 @@ static void a_grid_that_is_chosen_for_the_points_keeps_the_tolerance(void **stat
                 problem p = problem_of(o, m);
                 larmor_nufft *plan = plan_of(&p);
                 expect_tolerance(plan, &p);
-                larmor_nufft_free(plan), problem_free(&p);
+                larmor_nufft_free(plan);
+                problem_free(&p);
             }
 }
 
@@ -45,8 +46,10 @@ static void few_points_take_a_smaller_grid_than_many(void **state)
     larmor_nufft *a = plan_of(&few), *b = plan_of(&many);
     assert_true(cells_of(a) < cells_of(b));
     assert_true(larmor_nufft_describe(a).width > larmor_nufft_describe(b).width);
-    larmor_nufft_free(a), larmor_nufft_free(b);
-    problem_free(&few), problem_free(&many);
+    larmor_nufft_free(a);
+    larmor_nufft_free(b);
+    problem_free(&few);
+    problem_free(&many);
 }
 
 static void the_same_points_give_the_same_plan_whatever_there_was_before(void **state)
@@ -59,8 +62,12 @@ static void the_same_points_give_the_same_plan_whatever_there_was_before(void **
     expect_same_grid(c, d);
     assert_ok(larmor_nufft_set_points(c, many.points, NULL)); /* much better with another grid */
     expect_same_grid(a, c);
-    larmor_nufft_free(a), larmor_nufft_free(b), larmor_nufft_free(c), larmor_nufft_free(d);
-    problem_free(&few), problem_free(&many);
+    larmor_nufft_free(a);
+    larmor_nufft_free(b);
+    larmor_nufft_free(c);
+    larmor_nufft_free(d);
+    problem_free(&few);
+    problem_free(&many);
 }
 
 static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **state)
@@ -78,8 +85,11 @@ static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **st
             expect_same_grid(chosen, asked);
             /* on a GPU they agree far better than the tolerance, and not to rounding */
             assert_at_most(relative_l2(n, a, b), dev->be->threads(dev->ctx) ? 1e-14 : 1e-11);
-            free(a), free(b);
-            larmor_nufft_free(chosen), larmor_nufft_free(asked), problem_free(&p);
+            free(a);
+            free(b);
+            larmor_nufft_free(chosen);
+            larmor_nufft_free(asked);
+            problem_free(&p);
         }
 }
 
@@ -97,7 +107,8 @@ static void points_that_are_refused_leave_grid_and_points_as_they_were(void **st
         expect_tolerance(plan, &p);
         larmor_nufft_free(plan);
     }
-    problem_free(&p), problem_free(&bad);
+    problem_free(&p);
+    problem_free(&bad);
 }
 
 /* ---- explicit options ---- */
@@ -124,7 +135,8 @@ static void what_is_asked_for_is_kept_whatever_the_effort(void **state)
         assert_int_equal(info.grid[1], lmr_nufft_good_size(170));
         assert_int_equal(info.together, 2);
         assert_int_equal(info.spread_method, gpu ? LARMOR_NUFFT_GM_SORT : LARMOR_NUFFT_AUTO);
-        larmor_nufft_free(plan), problem_free(&p);
+        larmor_nufft_free(plan);
+        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
@@ -157,7 +169,9 @@ static void grid_width_and_tiles_are_kept_whatever_the_effort(void **state)
             assert_int_equal(second.tiles, info.tiles);
             expect_same_grid(plan, again);
             expect_tolerance(plan, &p);
-            larmor_nufft_free(plan), larmor_nufft_free(again), problem_free(&p);
+            larmor_nufft_free(plan);
+            larmor_nufft_free(again);
+            problem_free(&p);
         }
     larmor_wisdom_forget(dev);
 }
@@ -173,7 +187,9 @@ static void a_width_that_is_asked_for_leaves_the_grid_to_be_timed(void **state)
         assert_true(count > 1);
         for (int i = 0; i < count; i++) assert_int_equal(grids[i].width, 10);
     }
-    r.width = 0, r.cells[0] = 80, r.cells[1] = 64;
+    r.width = 0;
+    r.cells[0] = 80;
+    r.cells[1] = 64;
     assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_MEASURE, grids), 1);
     assert_int_equal(lmr_tune_grids(&r, modes, LARMOR_PLAN_EXHAUSTIVE, grids), 2); /* and a window that is wider */
     for (int i = 0; i < 2; i++) assert_true(grids[i].cells[0] == 80 && grids[i].cells[1] == 64);
@@ -192,7 +208,9 @@ static void the_estimate_of_memory_is_that_of_what_is_asked_for(void **state)
     o.grid[0] = o.grid[1] = 800;
     assert_ok(larmor_nufft_memory(dev, &o, 1000, &large));
     assert_in_range(large - small, (800 * 800 - 480 * 480) * 8, 3 * (800 * 800 - 480 * 480) * 8);
-    o.spread_only = 1, o.grid[0] = o.grid[1] = 0, o.width = 16;
+    o.spread_only = 1;
+    o.grid[0] = o.grid[1] = 0;
+    o.width = 16;
     assert_ok(larmor_nufft_memory(dev, &o, 1000, &large));
     o.width = 0;
     assert_ok(larmor_nufft_memory(dev, &o, 1000, &bytes));
@@ -205,7 +223,8 @@ static void values_out_of_range_are_refused(void **state)
     larmor_nufft *plan;
     larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {8}, .effort = (larmor_plan_effort)3};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG, "effort: got 3");
-    o.effort = LARMOR_PLAN_ESTIMATE, o.both_directions = 2;
+    o.effort = LARMOR_PLAN_ESTIMATE;
+    o.both_directions = 2;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG, "both_directions: got 2");
 }
 
@@ -229,7 +248,9 @@ static void measured_plans_keep_the_tolerance_and_are_remembered(void **state)
         expect_same_grid(first, second);
         expect_tolerance(first, &p);
         expect_tolerance(second, &p);
-        larmor_nufft_free(first), larmor_nufft_free(second), problem_free(&p);
+        larmor_nufft_free(first);
+        larmor_nufft_free(second);
+        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
@@ -246,8 +267,11 @@ static void a_batch_is_tuned_and_its_results_are_those_of_the_estimate(void **st
     int64_t n;
     double _Complex *a = execute(estimate, &p, &n), *b = execute(tuned, &p, &n);
     assert_at_most(relative_l2(n, b, a), 2e-10);
-    free(a), free(b);
-    larmor_nufft_free(estimate), larmor_nufft_free(tuned), problem_free(&p);
+    free(a);
+    free(b);
+    larmor_nufft_free(estimate);
+    larmor_nufft_free(tuned);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -270,7 +294,8 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         if (wrong[i].method && !dev->be->threads(dev->ctx)) continue; /* of this kind */
         larmor_wisdom_forget(dev);
         lmr_wisdom_plan told = wrong[i];
-        told.effort = LARMOR_PLAN_MEASURE, told.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
+        told.effort = LARMOR_PLAN_MEASURE;
+        told.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
         lmr_wisdom_add(dev, &key, &told);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
@@ -286,7 +311,8 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
     assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_WISDOM);
     assert_int_equal(larmor_nufft_describe(plan).width, 12);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -303,7 +329,8 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
                                                .effort = LARMOR_PLAN_MEASURE},
                            1500);
     lmr_wisdom_key key = key_of(&p);
-    key.upsample = 1.5, key.max_batch = 1;
+    key.upsample = 1.5;
+    key.max_batch = 1;
     lmr_wisdom_plan told[6];
     for (int i = 0; i < 6; i++)
         told[i] = (lmr_wisdom_plan){.effort = LARMOR_PLAN_MEASURE,
@@ -311,13 +338,22 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
                                     .width = 9,
                                     .max_batch = 1,
                                     .precompute = LARMOR_PRECOMPUTE_NONE};
-    told[0].cells[0] = told[0].cells[1] = 64, told[0].width = 12, told[1].max_batch = 4;
-    told[2].width = 11, told[3].tiles = 1, told[4].cells[0] = 64, told[5].cells[1] = 64;
+    told[0].cells[0] = told[0].cells[1] = 64;
+    told[0].width = 12;
+    told[1].max_batch = 4;
+    told[2].width = 11;
+    told[3].tiles = 1;
+    told[4].cells[0] = 64;
+    told[5].cells[1] = 64;
     for (int i = 0; i < 6; i++) {
         larmor_wisdom_forget(dev);
-        p.opts.width = i == 2 ? 10 : 0, p.opts.tiles = i == 3 ? 3 : 0;
-        p.opts.upsample = i < 4 ? 1.5 : 0, p.opts.grid[0] = p.opts.grid[1] = i < 4 ? 0 : 48;
-        key.upsample = p.opts.upsample, key.width = p.opts.width, key.tiles = p.opts.tiles;
+        p.opts.width = i == 2 ? 10 : 0;
+        p.opts.tiles = i == 3 ? 3 : 0;
+        p.opts.upsample = i < 4 ? 1.5 : 0;
+        p.opts.grid[0] = p.opts.grid[1] = i < 4 ? 0 : 48;
+        key.upsample = p.opts.upsample;
+        key.width = p.opts.width;
+        key.tiles = p.opts.tiles;
         key.grid[0] = key.grid[1] = p.opts.grid[0];
         lmr_wisdom_add(dev, &key, &told[i]);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
@@ -349,7 +385,10 @@ static void a_search_that_was_less_thorough_is_not_enough(void **state)
     assert_int_equal(larmor_nufft_describe(searched).source, LARMOR_PLAN_BY_MEASUREMENT);
     assert_int_equal(larmor_nufft_describe(again).source, LARMOR_PLAN_BY_WISDOM);
     expect_same_grid(searched, again);
-    larmor_nufft_free(measured), larmor_nufft_free(searched), larmor_nufft_free(again), problem_free(&p);
+    larmor_nufft_free(measured);
+    larmor_nufft_free(searched);
+    larmor_nufft_free(again);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -372,7 +411,8 @@ static void points_set_again_are_planned_as_the_first_time(void **state)
     assert_int_equal(first.together, second.together);
     assert_int_equal(first.spread_method, second.spread_method);
     assert_int_equal(first.interp_method, second.interp_method);
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -389,7 +429,9 @@ static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
     larmor_nufft *crowded = plan_of(&p);
     assert_int_equal(larmor_nufft_describe(crowded).source, LARMOR_PLAN_BY_MEASUREMENT);
     expect_tolerance(crowded, &p);
-    larmor_nufft_free(uniform), larmor_nufft_free(crowded), problem_free(&p);
+    larmor_nufft_free(uniform);
+    larmor_nufft_free(crowded);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -408,7 +450,8 @@ static void a_calibrated_device_still_keeps_the_tolerance(void **state)
     problem p = problem_of((larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {24, 31}, .tol = 1e-7}, 3000);
     larmor_nufft *plan = plan_of(&p);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
@@ -423,7 +466,9 @@ static void a_calibration_moves_the_balance_between_points_and_grid(void **state
     assert_ok(lmr_wisdom_set_scales(dev, LMR_F64, &slow_grid));
     larmor_nufft *b = plan_of(&p);
     assert_true(cells_of(a) > cells_of(b));
-    larmor_nufft_free(a), larmor_nufft_free(b), problem_free(&p);
+    larmor_nufft_free(a);
+    larmor_nufft_free(b);
+    problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 

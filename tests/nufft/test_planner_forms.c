@@ -25,7 +25,8 @@ static larmor_nufft_info info_with(int64_t memory)
     larmor_nufft *plan = plan_of(&p);
     const larmor_nufft_info info = larmor_nufft_describe(plan);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
     return info;
 }
 
@@ -53,7 +54,9 @@ static void a_form_that_is_asked_for_is_kept_whatever_the_effort(void **state)
         assert_int_equal(larmor_nufft_describe(plan).precompute, form);
         assert_int_equal(larmor_nufft_describe(again).precompute, form);
         expect_tolerance(plan, &p);
-        larmor_nufft_free(plan), larmor_nufft_free(again), problem_free(&p);
+        larmor_nufft_free(plan);
+        larmor_nufft_free(again);
+        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
@@ -76,8 +79,11 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     larmor_wisdom_forget(dev);
     few.opts.precompute_memory = many.opts.precompute_memory = all.precompute_bytes - 1;
     lmr_wisdom_key key = key_of(&few);
-    key.upsample = 1.5, key.precompute = LARMOR_PRECOMPUTE_AUTO, key.precompute_memory = few.opts.precompute_memory;
-    key.method = (int)few.opts.method, key.tiles = few.opts.tiles;
+    key.upsample = 1.5;
+    key.precompute = LARMOR_PRECOMPUTE_AUTO;
+    key.precompute_memory = few.opts.precompute_memory;
+    key.method = (int)few.opts.method;
+    key.tiles = few.opts.tiles;
     lmr_wisdom_add(dev, &key, &known);
     larmor_nufft *fits = plan_of(&few);
     const larmor_nufft_info info = larmor_nufft_describe(fits);
@@ -89,7 +95,10 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     assert_int_equal(larmor_nufft_describe(too_many).source, LARMOR_PLAN_BY_MEASUREMENT);
     assert_true(larmor_nufft_describe(too_many).precompute != LARMOR_PRECOMPUTE_FULL);
     expect_tolerance(too_many, &many);
-    larmor_nufft_free(fits), larmor_nufft_free(too_many), problem_free(&many), problem_free(&few);
+    larmor_nufft_free(fits);
+    larmor_nufft_free(too_many);
+    problem_free(&many);
+    problem_free(&few);
     larmor_wisdom_forget(dev);
 }
 
@@ -104,12 +113,14 @@ static void the_estimate_of_memory_counts_forms_that_may_be_chosen(void **state)
     p.opts.precompute_memory = INT64_C(1) << 30;
     assert_ok(larmor_nufft_memory(dev, &p.opts, p.m, &full));
     larmor_nufft_opts plain = p.opts;
-    plain.effort = LARMOR_PLAN_ESTIMATE, plain.precompute = LARMOR_PRECOMPUTE_FULL;
+    plain.effort = LARMOR_PLAN_ESTIMATE;
+    plain.precompute = LARMOR_PRECOMPUTE_FULL;
     problem q = {.opts = plain, .points = p.points};
     larmor_nufft *plan = plan_of(&q);
     assert_int_equal(little, none);
     assert_true(full - none >= 2 * larmor_nufft_describe(plan).precompute_bytes); /* two plans at a time */
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
 }
 
 static const struct CMUnitTest tests[] = {

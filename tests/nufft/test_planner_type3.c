@@ -30,7 +30,8 @@ static void type_3_is_timed_and_keeps_the_tolerance(void **state)
                     assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s.input[i], y[i]));
                     to_host(y[i], out);
                     assert_at_most(relative_l2(n, out, s.truth[i]), opts.tol);
-                    larmor_array_free(y[i]), free(out);
+                    larmor_array_free(y[i]);
+                    free(out);
                 }
                 larmor_nufft_free(plan);
             }
@@ -50,7 +51,8 @@ static void type_3_without_points_or_targets_is_legal_whatever_the_effort(void *
     assert_ok(larmor_nufft_set_points(plan, none, some));
     assert_ok(larmor_nufft_set_points(plan, some, some));
     larmor_nufft_free(plan);
-    larmor_array_free(some), larmor_array_free(none);
+    larmor_array_free(some);
+    larmor_array_free(none);
 }
 
 static const struct CMUnitTest tests[] = {

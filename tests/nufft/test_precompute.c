@@ -89,7 +89,9 @@ static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o
     larmor_array *from = to_device(o->dtype, in, x), *to = to_device(o->dtype, out, y); /* not zero before */
     assert_ok(larmor_nufft_execute(plan, from, to));
     to_host(to, y);
-    larmor_array_free(from), larmor_array_free(to), free(x);
+    larmor_array_free(from);
+    larmor_array_free(to);
+    free(x);
     *count = out;
     return y;
 }
@@ -106,7 +108,8 @@ static void compare_forms(larmor_nufft_opts o, int64_t m, const larmor_array *k,
         assert_int_equal(larmor_nufft_describe(plan).precompute, forms[i]);
         double _Complex *y = result_of(plan, &o, m, &count);
         assert_at_most(relative_l2(count, y, truth), rounding);
-        larmor_nufft_free(plan), free(y);
+        larmor_nufft_free(plan);
+        free(y);
     }
     free(truth);
 }
@@ -131,7 +134,8 @@ static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **st
             for (int wide = 0; wide < 2; wide++)
                 for (int b = 0; b < (ndim < 3 ? 5 : 3); b++) {
                     larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
-                    o.batch = batches[b][0], o.max_batch = batches[b][1];
+                    o.batch = batches[b][0];
+                    o.max_batch = batches[b][1];
                     check_forms(o, POINTS);
                 }
 }
@@ -154,7 +158,8 @@ static void check_every_method(int ndim)
             for (int64_t batch = 1; batch <= 5; batch += 4)
                 for (int type = 1; type <= 2; type++) {
                     larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
-                    o.method = methods[i], o.batch = batch;
+                    o.method = methods[i];
+                    o.batch = batch;
                     compare_forms(o, m, k, wide ? 1e-13 : 2e-5);
                 }
     larmor_array_free(k);
@@ -189,7 +194,9 @@ static void forms_agree_for_windows_of_2_to_16_cells(void **state)
                 larmor_nufft_opts o = options(1, ndim, LARMOR_C128);
                 larmor_nufft *plan;
                 for (int d = 0; d < ndim; d++) o.modes[d] = 32 + 2 * (d % 2);
-                o.tol = tol, o.upsample = fine ? 2 : 1.25, o.spread_only = 1;
+                o.tol = tol;
+                o.upsample = fine ? 2 : 1.25;
+                o.spread_only = 1;
                 if (larmor_nufft_create(dev, &o, &plan)) continue;
                 const int width = larmor_nufft_describe(plan).width;
                 larmor_nufft_free(plan);
@@ -209,9 +216,11 @@ static void forms_agree_without_fft_and_in_fft_order(void **state)
 {
     (void)state;
     larmor_nufft_opts o = options(1, 2, LARMOR_C128);
-    o.spread_only = 1, o.batch = 3;
+    o.spread_only = 1;
+    o.batch = 3;
     check_forms(o, POINTS);
-    o.type = 2, o.mode_order = LARMOR_MODES_FFT;
+    o.type = 2;
+    o.mode_order = LARMOR_MODES_FFT;
     check_forms(o, POINTS);
     o.spread_only = 0;
     check_forms(o, POINTS);
@@ -222,7 +231,8 @@ static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
     (void)state;
     if (is_processor()) skip(); /* which orders points by itself */
     larmor_nufft_opts o = options(1, 3, LARMOR_C64);
-    o.sort = LARMOR_NUFFT_SORT_OFF, o.batch = 2;
+    o.sort = LARMOR_NUFFT_SORT_OFF;
+    o.batch = 2;
     check_forms(o, POINTS);
     o.type = 2;
     check_forms(o, POINTS);
@@ -236,13 +246,16 @@ static void forward_and_adjoint_are_a_pair(void **state)
         for (int ndim = 1; ndim <= 3; ndim++) {
             larmor_nufft_opts o = options(2, ndim, LARMOR_C128);
             double error;
-            o.precompute = forms[i], o.batch = 2, o.tol = 1e-2;
+            o.precompute = forms[i];
+            o.batch = 2;
+            o.tol = 1e-2;
             larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
             larmor_op *A;
             assert_ok(larmor_op_nufft(dev, &o, k, &A));
             assert_ok(larmor_op_adjoint_error(A, 4, &error));
             assert_at_most(error, 1e-14);
-            larmor_op_free(A), larmor_array_free(k);
+            larmor_op_free(A);
+            larmor_array_free(k);
         }
 }
 
@@ -268,9 +281,15 @@ static void check_least(larmor_nufft_opts o, int64_t m)
         assert_ok((type == 1 ? larmor_nufft_execute : larmor_nufft_execute_adjoint)(plan, x, y));
         to_host(y, out);
         assert_at_most(relative_l2(to, out, truth), o.tol);
-        larmor_array_free(x), larmor_array_free(y), free(in), free(out), free(truth);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        free(in);
+        free(out);
+        free(truth);
     }
-    larmor_nufft_free(plan), larmor_array_free(k), free(points);
+    larmor_nufft_free(plan);
+    larmor_array_free(k);
+    free(points);
 }
 
 static void the_full_form_keeps_the_least_tolerance_that_it_promises(void **state)
@@ -282,7 +301,8 @@ static void the_full_form_keeps_the_least_tolerance_that_it_promises(void **stat
             larmor_nufft_opts o = {.type = 1, .ndim = i < 3 ? i + 1 : 3, .precompute = LARMOR_PRECOMPUTE_FULL};
             o.dtype = precision ? LARMOR_C128 : LARMOR_C64;
             memcpy(o.modes, modes[i], sizeof o.modes);
-            check_least(o, 60), check_least(o, 500);
+            check_least(o, 60);
+            check_least(o, 500);
         }
 }
 
@@ -306,7 +326,9 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
         assert_memory_equal(first, again, (size_t)count * sizeof *again);
         free(again);
     }
-    larmor_nufft_free(plan), larmor_array_free(k), free(first);
+    larmor_nufft_free(plan);
+    larmor_array_free(k);
+    free(first);
 }
 
 /* A plan from below, whose parts can be seen. */
@@ -345,7 +367,9 @@ static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *cou
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(*count), &y));
     assert_ok(lmr_nufft_plan_execute(p->plan, type == 2, x, y));
     to_host(y, out);
-    larmor_array_free(x), larmor_array_free(y), free(in);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    free(in);
     return out;
 }
 
@@ -372,9 +396,11 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     for (int type = 1; type <= 2; type++) {
         wide[type - 1] = run_open_plan(&plan, type, &count);
         assert_at_most(relative_l2(count, wide[type - 1], narrow[type - 1]), is_processor() ? 0 : 1e-6);
-        free(narrow[type - 1]), free(wide[type - 1]);
+        free(narrow[type - 1]);
+        free(wide[type - 1]);
     }
-    free_open_plan(&plan), larmor_array_free(k);
+    free_open_plan(&plan);
+    larmor_array_free(k);
 }
 
 static void no_points_are_no_trouble(void **state)
@@ -389,7 +415,9 @@ static void no_points_are_no_trouble(void **state)
             larmor_nufft *plan = make_plan(o, forms[i], k);
             double _Complex *y = result_of(plan, &o, 0, &count);
             for (int64_t c = 0; c < count; c++) assert_true(y[c] == 0);
-            larmor_nufft_free(plan), larmor_array_free(k), free(y);
+            larmor_nufft_free(plan);
+            larmor_array_free(k);
+            free(y);
         }
 }
 
@@ -409,8 +437,13 @@ static void points_can_be_set_again_and_a_failure_changes_nothing(void **state)
         double _Complex *expected = result_of(fresh, &o, 200, &count), *got = result_of(plan, &o, 200, &count);
         assert_at_most(relative_l2(count, got, expected), 1e-15);
         assert_int_equal(larmor_nufft_describe(plan).precompute_bytes, larmor_nufft_describe(fresh).precompute_bytes);
-        larmor_nufft_free(plan), larmor_nufft_free(fresh), free(expected), free(got);
-        larmor_array_free(few), larmor_array_free(k), larmor_array_free(many);
+        larmor_nufft_free(plan);
+        larmor_nufft_free(fresh);
+        free(expected);
+        free(got);
+        larmor_array_free(few);
+        larmor_array_free(k);
+        larmor_array_free(many);
     }
 }
 
@@ -421,7 +454,10 @@ static int64_t least_bytes(const larmor_nufft_info *info, const larmor_nufft_opt
 {
     const int64_t real = o->dtype == LARMOR_C64 ? 4 : 8;
     int64_t entries = POINTS, cells = 1;
-    for (int d = 0; d < o->ndim; d++) entries *= info->width, cells *= info->grid[d];
+    for (int d = 0; d < o->ndim; d++) {
+        entries *= info->width;
+        cells *= info->grid[d];
+    }
     if (form == LARMOR_PRECOMPUTE_PARTIAL) /* a GPU stores whole groups of 32 points */
         return (is_processor() ? POINTS : (POINTS + 31) / 32 * 32) * o->ndim * info->width * real +
                (is_processor() ? 64 : 0);
@@ -438,7 +474,8 @@ static void described_bytes_are_those_of_the_forms(void **state)
             for (int wide = 0; wide < 2; wide++)
                 for (int64_t batch = 1; batch < 5; batch += 3) {
                     larmor_nufft_opts o = options(1, ndim, wide ? LARMOR_C128 : LARMOR_C64);
-                    o.batch = batch, o.tol = 1e-3;
+                    o.batch = batch;
+                    o.tol = 1e-3;
                     larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
                     larmor_nufft *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
                     assert_int_equal(larmor_nufft_describe(none).precompute_bytes, 0);
@@ -449,7 +486,8 @@ static void described_bytes_are_those_of_the_forms(void **state)
                     assert_true(info.precompute_bytes >= least);
                     if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
                         assert_true(info.precompute_bytes <= least + 16);
-                    larmor_nufft_free(plan), larmor_array_free(k);
+                    larmor_nufft_free(plan);
+                    larmor_array_free(k);
                 }
 }
 
@@ -488,7 +526,8 @@ static void the_estimate_of_memory_counts_them(void **state)
     for (int i = 0; i < 2; i++) {
         larmor_nufft_opts o = options(2, 3, LARMOR_C64);
         int64_t without, with;
-        o.batch = 4, o.tol = 1e-3;
+        o.batch = 4;
+        o.tol = 1e-3;
         larmor_array *k = make_points(3, o.modes, 4000, &seed);
         assert_ok(larmor_nufft_memory(dev, &o, 4000, &without));
         o.precompute = forms[i];
@@ -501,7 +540,8 @@ static void the_estimate_of_memory_counts_them(void **state)
         assert_true(with - without >= bytes);
         if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
             assert_at_most((double)(with - without), most + 64);
-        larmor_nufft_free(plan), larmor_array_free(k);
+        larmor_nufft_free(plan);
+        larmor_array_free(k);
     }
 }
 
@@ -514,7 +554,8 @@ static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
         larmor_nufft_opts o = options(1, 2, LARMOR_C64);
         larmor_nufft *plan;
         larmor_array *k = make_points(2, o.modes, POINTS, &seed);
-        o.precompute = forms[i], o.precompute_memory = 5000;
+        o.precompute = forms[i];
+        o.precompute_memory = 5000;
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         const larmor_status st = larmor_nufft_set_points(plan, k, NULL);
@@ -566,10 +607,13 @@ static void options_that_make_no_sense_are_refused(void **state)
     o.precompute = (larmor_precompute)4;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
                    "nufft: precompute: got 4, expected LARMOR_PRECOMPUTE_AUTO, _NONE, _PARTIAL or _FULL");
-    o.precompute = LARMOR_PRECOMPUTE_AUTO, o.precompute_memory = -1;
+    o.precompute = LARMOR_PRECOMPUTE_AUTO;
+    o.precompute_memory = -1;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
                    "nufft: precompute_memory: got -1 bytes, expected >= 1, or 0 for automatic");
-    o.precompute_memory = 0, o.type = 3, o.precompute = LARMOR_PRECOMPUTE_FULL;
+    o.precompute_memory = 0;
+    o.type = 3;
+    o.precompute = LARMOR_PRECOMPUTE_FULL;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
                    "nufft: precompute: got full with type 3, which has none; leave it 0");
     o.precompute = LARMOR_PRECOMPUTE_PARTIAL;

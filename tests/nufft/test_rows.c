@@ -89,7 +89,10 @@ static void plain_rows(const problem *p, int interp, double *values, double *cel
                             else
                                 *cell += k * value[part];
                         }
-            if (interp) value[0] = sum[0], value[1] = sum[1];
+            if (interp) {
+                value[0] = sum[0];
+                value[1] = sum[1];
+            }
         }
 }
 
@@ -110,7 +113,9 @@ static void check_rows(const lmr_rows *rows, int interp, int in_order)
                 assert_at_most(fabs(values[i] - p->values[i]), limit * (1 + fabs(values[i])));
             for (size_t i = 0; i < cell_count; i++)
                 assert_at_most(fabs(cells[i] - p->cells[i]), limit * (1 + fabs(cells[i])));
-            free(values), free(cells), free(p);
+            free(values);
+            free(cells);
+            free(p);
         }
 }
 
@@ -131,7 +136,8 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
     uint64_t state = 3;
     lmr_place_job *job = calloc(1, sizeof *job);
     const long double scale = (long double)cells / (long double)modes, half = 0.5L * width;
-    job->ndim = 1, job->count = PLACE_BLOCK;
+    job->ndim = 1;
+    job->count = PLACE_BLOCK;
     job->axis[0] = (lmr_axis){.scale = (double)scale,
                               .scale_rest = (double)(scale - (long double)(double)scale),
                               .half_modes = 0.5 * (double)modes,
@@ -141,7 +147,8 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
                               .stride = 1,
                               .tile_stride = 1};
     double k[PLACE_BLOCK];
-    job->wide = 1, job->points = k;
+    job->wide = 1;
+    job->points = k;
     for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, cells, modes, width, &state);
     assert_int_equal(rows->place(job), -1);
     for (int i = 0; i < PLACE_BLOCK; i++) {

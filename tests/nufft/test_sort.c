@@ -13,7 +13,10 @@ static const double no_window[DEGREES * 16];
 static lmr_nufft_geometry geometry(int ndim, int width, const int64_t cells[3])
 {
     lmr_nufft_geometry g = {.ndim = ndim, .width = width, .degree = 3, .batch = 1, .window = no_window};
-    for (int d = 0; d < 3; d++) g.cells[d] = d < ndim ? cells[d] : 1, g.modes[d] = d < ndim ? cells[d] / 2 : 1;
+    for (int d = 0; d < 3; d++) {
+        g.cells[d] = d < ndim ? cells[d] : 1;
+        g.modes[d] = d < ndim ? cells[d] / 2 : 1;
+    }
     return g;
 }
 
@@ -81,7 +84,9 @@ static void tiles_of_one_colour_touch_no_cell_twice(void **state)
         for (int c = 0; c < COLOURS; c++)
             for (int64_t k = p->light_first[c]; k < p->light_first[c + 1]; k++)
                 assert_int_equal(mark_box(&g, p, p->light[k], c + 1, cells), 0);
-        free(cells), free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
+        free(cells);
+        free(points);
+        lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
 
@@ -113,7 +118,9 @@ static void every_point_is_in_its_tile_and_at_its_place(void **state)
                 }
             }
         for (int64_t j = 0; j < m; j++) assert_int_equal(seen[j], 1);
-        free(seen), free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
+        free(seen);
+        free(points);
+        lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
 
@@ -142,7 +149,8 @@ static void the_points_of_a_tile_are_by_bins_and_else_in_their_old_order(void **
                 if (p->binned && (k - p->first[tile]) % BIN_POINTS == 0) continue;
                 assert_true(before < bin || (before == bin && lmr_index_of(p, k - 1) < lmr_index_of(p, k)));
             }
-        free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
+        free(points);
+        lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
     assert_true(binned > 0 && binned < CASES);
 }
@@ -156,7 +164,9 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
     static double window[4 * 7];
     for (int k = 0; k < 4 * 7; k++) window[k] = sin(k + 1);
     lmr_nufft_geometry g = geometry(1, 7, cells);
-    g.window = window, g.batch = BATCH, g.tiles = shape;
+    g.window = window;
+    g.batch = BATCH;
+    g.tiles = shape;
     larmor_device *on;
     assert_ok(larmor_device_open(spec, &on));
     void *sorted;
@@ -169,7 +179,9 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
     else
         assert_ok(lmr_cpu_nufft_f64.interp(on->ctx, &g, sorted, BATCH, from, to));
     *in_order = ((lmr_points *)sorted)->in_order;
-    lmr_cpu_nufft_f64.release(on->ctx, sorted), larmor_device_free(on), free(from);
+    lmr_cpu_nufft_f64.release(on->ctx, sorted);
+    larmor_device_free(on);
+    free(from);
     return to;
 }
 
@@ -188,7 +200,9 @@ static void a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number
         assert_true(in_order && !sorted);
         assert_memory_equal(one, three, count * sizeof *one);
         for (size_t i = 0; i < count; i++) assert_at_most(fabs(one[i] - tiled[i]), 1e-12 * (1 + fabs(tiled[i])) * 30);
-        free(one), free(three), free(tiled);
+        free(one);
+        free(three);
+        free(tiled);
     }
     free(points);
 }
@@ -201,7 +215,8 @@ static void the_first_point_that_is_not_finite_is_found_without_sorting(void **s
     double *points = make_points(&g, m, 0);
     void *sorted;
     int64_t bad;
-    points[17001] = NAN, points[12345] = INFINITY;
+    points[17001] = NAN;
+    points[12345] = INFINITY;
     assert_ok(lmr_cpu_nufft_f64.sort(dev->ctx, &g, m, 1, points, &bad, &sorted));
     assert_int_equal(bad, 12345);
     assert_null(sorted);
@@ -225,7 +240,10 @@ static void the_work_covers_every_point_once(void **state)
             for (int64_t j = 0; j < p->chunks[k].count; j++) interp[p->chunks[k].first + j]++;
         for (int64_t j = 0; j < m; j++) assert_int_equal(spread[j] + 2 * interp[j], p->in_order ? 2 : 3);
         assert_true(p->in_order || p->heavies > 0);
-        free(spread), free(interp), free(points), lmr_cpu_nufft_f64.release(dev->ctx, p);
+        free(spread);
+        free(interp);
+        free(points);
+        lmr_cpu_nufft_f64.release(dev->ctx, p);
     }
 }
 

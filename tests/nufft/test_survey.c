@@ -17,7 +17,8 @@ static lmr_survey survey_of(int ndim, int64_t m, const double *k)
     assert_ok(lmr_survey_points(ndim, modes, singles, m, &narrow));
     assert_int_equal(wide.crowding, narrow.crowding);
     assert_int_equal(wide.ordered, narrow.ordered);
-    larmor_array_free(points), larmor_array_free(singles);
+    larmor_array_free(points);
+    larmor_array_free(singles);
     free(copy);
     return wide;
 }
@@ -71,7 +72,8 @@ static void points_along_a_line_are_ordered_until_they_are_shuffled(void **state
         const int64_t j = (int64_t)(0.5 * (1 + test_random(&seed)) * (double)i);
         for (int d = 0; d < 2; d++) {
             const double kept = k[2 * i + d];
-            k[2 * i + d] = k[2 * j + d], k[2 * j + d] = kept;
+            k[2 * i + d] = k[2 * j + d];
+            k[2 * j + d] = kept;
         }
     }
     const lmr_survey s = survey_of(2, m, k);
@@ -88,7 +90,9 @@ static void check_ends(int64_t m, int at_ends, int sorted, double expected)
     double *x = malloc((size_t)(2 * m) * sizeof *x), share[3];
     for (int64_t i = 0; i < m; i++) {
         const double u = sorted ? 2 * (double)i / (double)(m - 1) - 1 : test_random(&state);
-        x[2 * i] = i % 10 < at_ends ? (i % 2 ? -1 : 1) : u, x[2 * i + 1] = test_random(&state);
+        const double end = i % 2 ? -1 : 1;
+        x[2 * i] = i % 10 < at_ends ? end : u;
+        x[2 * i + 1] = test_random(&state);
     }
     larmor_array *points = points_on_device(2, m, x), *singles;
     assert_ok(larmor_array_convert(points, LARMOR_F32, &singles));
@@ -97,15 +101,19 @@ static void check_ends(int64_t m, int at_ends, int sorted, double expected)
         assert_at_most(fabs(share[0] - expected), expected > 0 ? 0.08 : 0);
         assert_true(share[1] == 0 && share[2] == 0);
     }
-    larmor_array_free(points), larmor_array_free(singles), free(x);
+    larmor_array_free(points);
+    larmor_array_free(singles);
+    free(x);
 }
 
 static void points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not(void **state)
 {
     (void)state;
     for (int64_t m = 300; m <= 30000; m *= 10) {
-        check_ends(m, 0, 0, 0), check_ends(m, 0, 1, 0);
-        check_ends(m, 10, 0, 0.875), check_ends(m, 5, 0, 0.4);
+        check_ends(m, 0, 0, 0);
+        check_ends(m, 0, 1, 0);
+        check_ends(m, 10, 0, 0.875);
+        check_ends(m, 5, 0, 0.4);
     }
 }
 
@@ -119,7 +127,10 @@ static void few_equal_and_infinite_points_do_no_harm(void **state)
         assert_int_equal(s.crowding, ndim < 3 ? 8 : LMR_CROWDING_MOST);
         assert_int_equal(s.ordered, 1);
     }
-    k[7] = NAN, k[8] = INFINITY, k[9] = -1e300, k[10] = -1e-300;
+    k[7] = NAN;
+    k[8] = INFINITY;
+    k[9] = -1e300;
+    k[10] = -1e-300;
     survey_of(1, 200, k);
 }
 

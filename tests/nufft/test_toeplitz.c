@@ -21,14 +21,16 @@ typedef struct scan {
 static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
 {
     scan s = {.opts = o, .count = o.batch ? o.batch : 1, .m = samples * readouts, .seed = 77};
-    s.points = malloc((size_t)(o.ndim * s.m) * sizeof *s.points), s.weight = malloc((size_t)s.m * sizeof *s.weight);
+    s.points = malloc((size_t)(o.ndim * s.m) * sizeof *s.points);
+    s.weight = malloc((size_t)s.m * sizeof *s.weight);
     for (int d = 0; d < o.ndim; d++) s.count *= o.modes[d];
     for (int64_t j = 0; j < s.m; j++) {
         const double radius = test_random(&s.seed);
         s.weight[j] = 0;
         for (int d = 0; d < o.ndim; d++) {
             const double k = 0.55 * radius * test_random(&s.seed);
-            s.points[j * o.ndim + d] = k * (double)o.modes[d], s.weight[j] += k * k;
+            s.points[j * o.ndim + d] = k * (double)o.modes[d];
+            s.weight[j] += k * k;
         }
         s.weight[j] = j == 5 ? 0 : sqrt(s.weight[j]);
     }
@@ -41,8 +43,10 @@ static scan make_scan(larmor_nufft_opts o, int64_t samples, int64_t readouts)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj), larmor_array_free(s->weights);
-    free(s->points), free(s->weight);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->weights);
+    free(s->points);
+    free(s->weight);
 }
 
 static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
@@ -66,7 +70,8 @@ static void apply(larmor_op *A, const cplx *x, cplx *out)
     larmor_array *in = shaped(A, x), *z = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, z));
     to_host(z, out);
-    larmor_array_free(in), larmor_array_free(z);
+    larmor_array_free(in);
+    larmor_array_free(z);
 }
 
 /* out <- F^H W F x on the host, of the operator larmor_op_nufft. */
@@ -88,11 +93,16 @@ static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx 
         assert_ok(larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
         assert_ok(larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
         assert_ok(larmor_mul(flat_w, 0, flat));
-        larmor_array_free(flat), larmor_array_free(flat_w), larmor_array_free(coil);
+        larmor_array_free(flat);
+        larmor_array_free(flat_w);
+        larmor_array_free(coil);
     }
     assert_ok(larmor_op_adjoint(F, y, in));
     to_host(in, out);
-    larmor_array_free(w), larmor_array_free(in), larmor_array_free(y), larmor_op_free(F);
+    larmor_array_free(w);
+    larmor_array_free(in);
+    larmor_array_free(y);
+    larmor_op_free(F);
 }
 
 static const int64_t sizes[][3] = {{16, 1, 1},  {17, 1, 1}, {1, 1, 1},  {200, 1, 1}, {15, 15, 1}, {16, 16, 1},
@@ -101,7 +111,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static larmor_nufft_opts opts_of(int i, int batch, double tol, larmor_dtype dtype)
 {
-    larmor_nufft_opts o = {.ndim = i < 4 ? 1 : i < 9 ? 2 : 3, .batch = batch, .tol = tol, .dtype = dtype};
+    larmor_nufft_opts o = {.ndim = 1 + (i >= 4) + (i >= 9), .batch = batch, .tol = tol, .dtype = dtype};
     memcpy(o.modes, sizes[i], sizeof o.modes);
     return o;
 }
@@ -125,7 +135,10 @@ static void it_is_adjoint_of_forward_within_twice_the_tolerance(void **state)
             if (!(error <= 2 * tol))
                 fail_msg("%lld x %lld x %lld, tolerance %g, weighted %d: %.2e", (long long)sizes[i][0],
                          (long long)sizes[i][1], (long long)sizes[i][2], tol, weighted, error);
-            larmor_op_free(N), free(x), free(expected), free(got);
+            larmor_op_free(N);
+            free(x);
+            free(expected);
+            free(got);
             free_scan(&s);
         }
 }
@@ -156,7 +169,10 @@ static void it_is_the_direct_sum_to_near_rounding_for_either_sign(void **state)
             direct_normal(&s, x, expected);
             apply(N, x, got);
             assert_at_most(relative_l2(s.count, got, expected), 1e-12);
-            larmor_op_free(N), free(x), free(expected), free(got);
+            larmor_op_free(N);
+            free(x);
+            free(expected);
+            free(got);
             free_scan(&s);
         }
 }
@@ -199,7 +215,9 @@ static void it_is_positive_semidefinite_to_the_tolerance(void **state)
     assert_ok(larmor_array_read(values, value, sizeof value));
     assert_true(value[VOXELS - 1] > 0);
     assert_at_most(-value[0], 1e-12 * value[VOXELS - 1]);
-    larmor_array_free(matrix), larmor_array_free(values), larmor_op_free(N);
+    larmor_array_free(matrix);
+    larmor_array_free(values);
+    larmor_op_free(N);
     free_scan(&s);
 }
 
@@ -221,7 +239,11 @@ static void a_batch_is_a_loop_of_single_ones(void **state)
                 apply(N1, x + b * each, single);
                 assert_at_most(relative_l2(each, all + b * each, single), 1e-6);
             }
-            larmor_op_free(N), larmor_op_free(N1), free(x), free(all), free(single);
+            larmor_op_free(N);
+            larmor_op_free(N1);
+            free(x);
+            free(all);
+            free(single);
             free_scan(&s);
         }
 }
@@ -255,16 +277,19 @@ static void inputs_that_do_not_fit_are_refused(void **state)
                    "toeplitz: weight array is f32 [7, 4] on ");
     assert_null(N);
     assert_refused(larmor_op_toeplitz(dev, &o, s.traj, pairs, &N), LARMOR_ERR_ARG, "expected real ones");
-    o.ndim = 3, o.modes[2] = 4;
+    o.ndim = 3;
+    o.modes[2] = 4;
     assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_SHAPE,
                    "toeplitz: traj is f64 [2, 7, 5] on ");
     o.modes[2] = 0;
     assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_ARG, "toeplitz: modes[2]: got 0");
     o.ndim = 4;
     assert_refused(larmor_op_toeplitz(dev, &o, s.traj, NULL, &N), LARMOR_ERR_ARG, "toeplitz: ndim: got 4");
-    o = s.opts, o.tol = 1e-9;
+    o = s.opts;
+    o.tol = 1e-9;
     assert_refused(larmor_op_toeplitz(dev, &o, NULL, NULL, &N), LARMOR_ERR_ARG, "a device, options and traj");
-    larmor_array_free(few), larmor_array_free(pairs);
+    larmor_array_free(few);
+    larmor_array_free(pairs);
     free_scan(&s);
 }
 
@@ -296,8 +321,10 @@ static void the_race_is_won_by_what_takes_no_time(void **state)
     assert_int_equal(quicker, 1);
     assert_ok(lmr_toeplitz_race(slow, quick, x, y, &quicker));
     assert_int_equal(quicker, 0);
-    larmor_op_free(quick), larmor_op_free(slow);
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_op_free(quick);
+    larmor_op_free(slow);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -18,30 +18,34 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
     p.points = malloc((size_t)(m * ndim + 1) * sizeof *p.points);
     p.targets = malloc((size_t)(n * ndim + 1) * sizeof *p.targets);
     for (int64_t i = 0; i < m * ndim; i++) {
-        const double u = test_random(&state);
-        p.points[i] = at + points * (i < ndim ? -1 : i < 2 * ndim ? 1 : u);
+        const double u = test_random(&state), end = i < ndim ? -1 : 1;
+        p.points[i] = at + points * (i < 2 * ndim ? end : u);
     }
     for (int64_t i = 0; i < n * ndim; i++) {
-        const double u = test_random(&state);
-        p.targets[i] = to + targets * (i < ndim ? 1 : i < 2 * ndim ? -1 : u);
+        const double u = test_random(&state), end = i < ndim ? 1 : -1;
+        p.targets[i] = to + targets * (i < 2 * ndim ? end : u);
     }
     return p;
 }
 
 static void problem_free(problem *p)
 {
-    free(p->points), free(p->targets);
+    free(p->points);
+    free(p->targets);
 }
 
 static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
 {
     larmor_nufft *plan;
-    o.type = 3, o.ndim = p->ndim, o.batch = p->batch;
+    o.type = 3;
+    o.ndim = p->ndim;
+    o.batch = p->batch;
     assert_ok(larmor_nufft_create(dev, &o, &plan));
     larmor_array *points = points_on_device(p->ndim, p->m, p->points),
                  *targets = points_on_device(p->ndim, p->n, p->targets);
     assert_ok(larmor_nufft_set_points(plan, points, targets));
-    larmor_array_free(points), larmor_array_free(targets);
+    larmor_array_free(points);
+    larmor_array_free(targets);
     return plan;
 }
 
@@ -53,7 +57,8 @@ static void apply(larmor_nufft *plan, const problem *p, larmor_dtype dtype, int 
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(to, p->batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 /* Both directions, both signs, against the direct sum, relative to what random values give: few of them may cancel.
@@ -77,7 +82,9 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
         }
         larmor_nufft_free(plan);
     }
-    free(in), free(out), free(truth);
+    free(in);
+    free(out);
+    free(truth);
 }
 
 /* ---- accuracy ---- */
@@ -175,8 +182,15 @@ static void long_and_thin_boxes_are_right(void **state)
     check(&p, 1e-11, LARMOR_C128, 2e-11);
     problem_free(&p);
     p = problem_create(3, 200, 0, 1, 150, 0, 1);
-    for (int64_t i = 0; i < p.m; i++) p.points[3 * i] *= 40, p.points[3 * i + 1] *= 1e-3, p.points[3 * i + 2] = 7;
-    for (int64_t i = 0; i < p.n; i++) p.targets[3 * i + 1] *= 20, p.targets[3 * i + 2] *= 50;
+    for (int64_t i = 0; i < p.m; i++) {
+        p.points[3 * i] *= 40;
+        p.points[3 * i + 1] *= 1e-3;
+        p.points[3 * i + 2] = 7;
+    }
+    for (int64_t i = 0; i < p.n; i++) {
+        p.targets[3 * i + 1] *= 20;
+        p.targets[3 * i + 2] *= 50;
+    }
     check(&p, 1e-5, LARMOR_C64, 2e-5);
     check(&p, 1e-11, LARMOR_C128, 2e-11);
     problem_free(&p);
@@ -196,7 +210,10 @@ static void boxes_far_from_the_origin_cost_neither_accuracy_nor_grid(void **stat
                      *near_plan = plan_for(&near, (larmor_nufft_opts){.tol = 1e-6});
         const larmor_nufft_info a = larmor_nufft_describe(far_plan), b = larmor_nufft_describe(near_plan);
         assert_memory_equal(a.grid, b.grid, sizeof a.grid);
-        larmor_nufft_free(far_plan), larmor_nufft_free(near_plan), problem_free(&p), problem_free(&near);
+        larmor_nufft_free(far_plan);
+        larmor_nufft_free(near_plan);
+        problem_free(&p);
+        problem_free(&near);
     }
 }
 
@@ -216,7 +233,10 @@ static void type_1_and_2_problems_give_the_same_as_type_1_and_2(void **state)
     direct_nufft(2, -1, 1, (int64_t[]){N, 1, 1}, M, p.points, in, truth);
     apply(plan, &p, LARMOR_C128, 1, in, out);
     assert_at_most(relative_l2(M, out, truth), 1e-11);
-    larmor_nufft_free(plan), problem_free(&p), free(in), free(out);
+    larmor_nufft_free(plan);
+    problem_free(&p);
+    free(in);
+    free(out);
 }
 
 /* ---- degenerate extents ---- */
@@ -249,14 +269,16 @@ static void no_points_give_zeros_and_no_targets_give_nothing(void **state)
         apply(plan, &p, LARMOR_C64, 0, in, out);
         for (int i = 0; i < 12; i++) assert_true(out[i] == 0);
         apply(plan, &p, LARMOR_C64, 1, in, out);
-        larmor_nufft_free(plan), problem_free(&p);
+        larmor_nufft_free(plan);
+        problem_free(&p);
         p = problem_create(ndim, 12, 0, 1, 0, 0, 1);
         plan = plan_for(&p, (larmor_nufft_opts){0});
         apply(plan, &p, LARMOR_C64, 0, in, out);
         for (int i = 0; i < 12; i++) out[i] = 7;
         apply(plan, &p, LARMOR_C64, 1, in, out);
         for (int i = 0; i < 12; i++) assert_true(out[i] == 0);
-        larmor_nufft_free(plan), problem_free(&p);
+        larmor_nufft_free(plan);
+        problem_free(&p);
     }
 }
 
@@ -274,16 +296,23 @@ static void the_adjoint_is_the_conjugate_transpose_to_rounding(void **state)
             double _Complex *ax = random_values(250, dtype, &seed), *ay = random_values(300, dtype, &seed);
             /* a tolerance far above rounding: the pair must be exact all the same */
             larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-2, .dtype = dtype});
-            apply(plan, &p, dtype, 0, x, ax), apply(plan, &p, dtype, 1, y, ay);
+            apply(plan, &p, dtype, 0, x, ax);
+            apply(plan, &p, dtype, 1, y, ay);
             double _Complex left = 0, right = 0;
             double norm_ax = 0, norm_y = 0;
             for (int i = 0; i < 250; i++) {
                 left += conj(ax[i]) * y[i];
-                norm_ax += creal(ax[i] * conj(ax[i])), norm_y += creal(y[i] * conj(y[i]));
+                norm_ax += creal(ax[i] * conj(ax[i]));
+                norm_y += creal(y[i] * conj(y[i]));
             }
             for (int i = 0; i < 300; i++) right += conj(x[i]) * ay[i];
             assert_at_most(cabs(left - right), (precision ? 1e-15 : 5e-7) * sqrt(norm_ax * norm_y));
-            larmor_nufft_free(plan), problem_free(&p), free(x), free(y), free(ax), free(ay);
+            larmor_nufft_free(plan);
+            problem_free(&p);
+            free(x);
+            free(y);
+            free(ax);
+            free(ay);
         }
 }
 
@@ -303,14 +332,18 @@ static void a_batch_is_the_single_transforms(void **state)
                 plan_for(&p, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128, .max_batch = most});
             apply(plan, &p, LARMOR_C128, adjoint, in, out);
             const int64_t together = larmor_nufft_describe(plan).together;
-            assert_int_equal(together, most == 0 ? 6 : most == 4 ? 4 : most == 8 ? 6 : BATCH);
+            const int64_t halves = most == 4 ? 4 : 6; /* of 11, as even as max_batch allows */
+            assert_int_equal(together, most < BATCH ? halves : BATCH);
             larmor_nufft_free(plan);
-            p.batch = 1, plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
+            p.batch = 1;
+            plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
             for (int b = 0; b < BATCH; b++) {
                 apply(plan, &p, LARMOR_C128, adjoint, in + b * from, single);
                 assert_at_most(relative_l2(to, out + b * to, single), dev->be->threads(dev->ctx) ? 2e-15 : 1e-13);
             }
-            larmor_nufft_free(plan), free(in), free(out);
+            larmor_nufft_free(plan);
+            free(in);
+            free(out);
         }
     problem_free(&p);
 }
@@ -336,9 +369,13 @@ static void points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was(void
         direct_type3(0, 1, 2, p->m, p->points, p->n, p->targets, in, truth);
         apply(plan, p, LARMOR_C128, 0, in, out);
         assert_at_most(relative_l2(p->n, out, truth), 1e-9);
-        larmor_array_free(points), larmor_array_free(targets);
+        larmor_array_free(points);
+        larmor_array_free(targets);
     }
-    larmor_nufft_free(plan), problem_free(&first), problem_free(&second), free(in);
+    larmor_nufft_free(plan);
+    problem_free(&first);
+    problem_free(&second);
+    free(in);
 }
 
 static void single_points_and_targets_serve_plans_of_either_precision(void **state)
@@ -366,7 +403,10 @@ static void single_points_and_targets_serve_plans_of_either_precision(void **sta
             assert_ok(larmor_nufft_set_points(plan, x, s));
             assert_ok(larmor_nufft_execute(plan, c, f));
             to_host(f, out[k]);
-            larmor_array_free(x), larmor_array_free(s), larmor_array_free(c), larmor_array_free(f);
+            larmor_array_free(x);
+            larmor_array_free(s);
+            larmor_array_free(c);
+            larmor_array_free(f);
             larmor_nufft_free(plan);
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
@@ -389,12 +429,16 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
             assert_ok(larmor_device_open(threads == 1 ? "cpu:1" : "cpu:5", &dev));
             larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-4});
             apply(plan, &p, LARMOR_C64, adjoint, in, threads == 1 ? one : several);
-            larmor_nufft_free(plan), larmor_device_free(dev);
+            larmor_nufft_free(plan);
+            larmor_device_free(dev);
         }
         assert_memory_equal(one, several, (adjoint ? M : N) * sizeof *one);
     }
     dev = before;
-    problem_free(&p), free(in), free(one), free(several);
+    problem_free(&p);
+    free(in);
+    free(one);
+    free(several);
 }
 
 /* ---- refusals ---- */
@@ -418,18 +462,27 @@ static void grids_without_room_are_refused_with_their_sizes(void **state)
         problem p = problem_create(3, 5, 0, cases[i].points, 6, 0, cases[i].targets);
         larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
         assert_refused(larmor_nufft_set_points(plan, x, s), cases[i].status, cases[i].text);
-        larmor_array_free(x), larmor_array_free(s), problem_free(&p);
+        larmor_array_free(x);
+        larmor_array_free(s);
+        problem_free(&p);
     }
     problem p = problem_create(3, 5, 1e200, 1, 6, 1e200, 1);
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_ARG, "their product overflows");
-    larmor_array_free(x), larmor_array_free(s), problem_free(&p), larmor_nufft_free(plan);
+    larmor_array_free(x);
+    larmor_array_free(s);
+    problem_free(&p);
+    larmor_nufft_free(plan);
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1}, &plan));
     p = problem_create(1, 5, 0, 1e7, 6, 0, 1e7);
-    x = points_on_device(1, p.m, p.points), s = points_on_device(1, p.n, p.targets);
+    x = points_on_device(1, p.m, p.points);
+    s = points_on_device(1, p.n, p.targets);
     assert_refused(larmor_nufft_set_points(plan, x, s), LARMOR_ERR_MEMORY,
                    "points and targets are too far apart: type 3 needs a grid of ");
-    larmor_array_free(x), larmor_array_free(s), problem_free(&p), larmor_nufft_free(plan);
+    larmor_array_free(x);
+    larmor_array_free(s);
+    problem_free(&p);
+    larmor_nufft_free(plan);
 }
 
 static void what_does_not_fit_is_refused(void **state)
@@ -454,8 +507,12 @@ static void what_does_not_fit_is_refused(void **state)
     assert_ok(larmor_nufft_execute(plan, values, out));
     assert_refused(larmor_nufft_execute_adjoint(plan, values, out), LARMOR_ERR_SHAPE,
                    "values at the targets are c64 [5]");
-    larmor_array_free(points), larmor_array_free(targets), larmor_array_free(flat), larmor_array_free(values);
-    larmor_array_free(out), larmor_nufft_free(plan);
+    larmor_array_free(points);
+    larmor_array_free(targets);
+    larmor_array_free(flat);
+    larmor_array_free(values);
+    larmor_array_free(out);
+    larmor_nufft_free(plan);
     const larmor_nufft_opts o = {.type = 3, .ndim = 2, .tol = 1e-9};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC,
                    "nufft: tolerance 1e-09 is out of reach in single precision; ");
@@ -475,7 +532,8 @@ static void the_memory_that_is_foretold_covers_the_grids(void **state)
     o.modes[1] = 0;
     assert_refused(larmor_nufft_memory(dev, &o, p.m, &bytes), LARMOR_ERR_ARG,
                    "nufft memory: modes[1]: got 0, expected the widths of points and targets multiplied");
-    larmor_nufft_free(plan), problem_free(&p);
+    larmor_nufft_free(plan);
+    problem_free(&p);
 }
 
 static const struct CMUnitTest tests[] = {

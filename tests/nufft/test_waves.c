@@ -21,7 +21,9 @@ static problem make_problem(int ndim, int terms, double from, double by)
     problem p = {.waves = {.ndim = ndim, .terms = terms}};
     for (int k = 0; k < terms; k++) p.waves.series[k] = 2 * pow(-0.4, k);
     for (int d = 0; d < ndim; d++) {
-        p.waves.from[d] = from * (d + 1), p.waves.by[d] = by / (d + 1), p.waves.scale[d] = 0.25;
+        p.waves.from[d] = from * (d + 1);
+        p.waves.by[d] = by / (d + 1);
+        p.waves.scale[d] = 0.25;
         for (int i = 0; i < WAVE_BLOCK; i++) p.x[d][i] = p.waves.from[d] + 4 * test_random(&state);
     }
     return p;
@@ -36,7 +38,8 @@ static void expect_wave(const problem *p, int i, long double out[2])
         turns += whole - rintl(whole);
         for (int k = 0; k < p->waves.terms; k++) log_size += p->waves.series[k] * cosl(k * acosl(2 * v * v - 1));
     }
-    out[0] = expl(log_size) * cosl(turn * turns), out[1] = expl(log_size) * sinl(turn * turns);
+    out[0] = expl(log_size) * cosl(turn * turns);
+    out[1] = expl(log_size) * sinl(turn * turns);
 }
 
 static void check(lmr_waves waves, const problem *given)

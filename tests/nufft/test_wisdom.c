@@ -117,12 +117,25 @@ static void every_part_of_the_key_tells_plans_apart(void **state)
     enum { PARTS = 19 };
     lmr_wisdom_key other[PARTS];
     for (int i = 0; i < PARTS; i++) other[i] = key;
-    other[0].types = 3, other[1].ndim = 3, other[2].precision = LMR_F32, other[3].threads = 2, other[4].modes[1] = 34;
-    other[5].batch = 1, other[6].max_batch = 0, other[7].tol = 1.235e-7, other[8].upsample = 1.75,
+    other[0].types = 3;
+    other[1].ndim = 3;
+    other[2].precision = LMR_F32;
+    other[3].threads = 2;
+    other[4].modes[1] = 34;
+    other[5].batch = 1;
+    other[6].max_batch = 0;
+    other[7].tol = 1.235e-7;
+    other[8].upsample = 1.75;
     other[9].method = 2;
-    other[10].points_log2 = 18, other[11].sort = 0, other[12].precompute = LARMOR_PRECOMPUTE_FULL;
-    other[13].precompute_memory = 1, other[14].crowding = 2, other[15].ordered = 0, other[16].grid[1] = 0;
-    other[17].width = 12, other[18].tiles = 0;
+    other[10].points_log2 = 18;
+    other[11].sort = 0;
+    other[12].precompute = LARMOR_PRECOMPUTE_FULL;
+    other[13].precompute_memory = 1;
+    other[14].crowding = 2;
+    other[15].ordered = 0;
+    other[16].grid[1] = 0;
+    other[17].width = 12;
+    other[18].tiles = 0;
     assert_non_null(lmr_wisdom_find(dev, &key, 1));
     for (int i = 0; i < PARTS; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
 }
@@ -160,7 +173,9 @@ static void a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way(v
     (void)state;
     const lmr_wisdom_key key = key_of(5);
     lmr_wisdom_plan thorough = found, later = found;
-    thorough.effort = 2, thorough.width = 11, later.width = 7;
+    thorough.effort = 2;
+    thorough.width = 11;
+    later.width = 7;
     lmr_wisdom_add(dev, &key, &found);
     lmr_wisdom_add(dev, &key, &thorough);
     lmr_wisdom_add(dev, &key, &later);

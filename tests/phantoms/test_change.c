@@ -22,7 +22,8 @@ static double complex *kspace_at(larmor_phantom *p, const double *k, int coils)
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
-    larmor_array_free(y), larmor_array_free(traj);
+    larmor_array_free(y);
+    larmor_array_free(traj);
     larmor_phantom_free(p);
     return v;
 }
@@ -46,7 +47,9 @@ static void a_larger_object_has_a_narrower_and_higher_kspace(void **state)
         double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.size = size}), k, 0);
         double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), wide, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
-        free(b), free(a), free(k);
+        free(b);
+        free(a);
+        free(k);
     }
 }
 
@@ -65,7 +68,9 @@ static void a_turned_object_has_a_turned_kspace(void **state)
         double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.degrees = degrees}), k, 0);
         double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), back, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - b[j]), 1e-14);
-        free(b), free(a), free(k);
+        free(b);
+        free(a);
+        free(k);
     }
 }
 
@@ -83,7 +88,9 @@ static void a_moved_object_has_a_linear_phase(void **state)
             for (int d = 0; d < ndim; d++) turns += k[ndim * j + d] * moved.shift[d];
             assert_at_most(cabs(a[j] - b[j] * cexp(-2 * M_PI * I * turns)), 1e-14);
         }
-        free(b), free(a), free(k);
+        free(b);
+        free(a);
+        free(k);
     }
 }
 
@@ -96,7 +103,8 @@ static void contrast_is_density_that_one_part_gains(void **state)
         double complex *a = kspace_at(changed(names[i], 2, (larmor_phantom_state){.contrast = 0.7}), k, 0);
         double complex *b = kspace_at(changed(names[i], 2, (larmor_phantom_state){0}), k, 0);
         assert_at_most(cabs(a[0] - b[0] - 0.7 * areas[i]), 1e-15);
-        free(b), free(a);
+        free(b);
+        free(a);
     }
 }
 
@@ -113,7 +121,9 @@ static void coils_stand_around_a_larger_object(void **state)
         double complex *a = kspace_at(changed("shepp-logan", ndim, large), k, COILS);
         double complex *b = kspace_at(changed("shepp-logan", ndim, (larmor_phantom_state){0}), wide, COILS);
         for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
-        free(b), free(a), free(k);
+        free(b);
+        free(a);
+        free(k);
 
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(12, 9) : LARMOR_SHAPE(6, 5, 7);
         larmor_phantom *p = changed("shepp-logan", ndim, large);
@@ -122,8 +132,10 @@ static void coils_stand_around_a_larger_object(void **state)
         assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &plain));
         double complex *u = values_of(around), *v = values_of(plain);
         for (int64_t j = 0; j < larmor_array_count(plain); j++) assert_at_most(cabs(u[j] - v[j]), 1e-14);
-        free(v), free(u);
-        larmor_array_free(plain), larmor_array_free(around);
+        free(v);
+        free(u);
+        larmor_array_free(plain);
+        larmor_array_free(around);
         larmor_phantom_free(p);
     }
 }
@@ -138,7 +150,8 @@ static void maps_of_more_voxels_reach_further(void **state)
     double complex *u = values_of(around), *v = values_of(plain);
     for (int line = 0; line < 24; line++)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);
-    free(v), free(u);
+    free(v);
+    free(u);
     larmor_array_free(around);
     assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &around),
                    LARMOR_ERR_ARG, "phantom coils: got an extent of 0, expected more than 0, at most 100");

@@ -68,7 +68,9 @@ static double worst_g_factor(const double complex *s, const unsigned char *insid
         double complex cross = 0;
         for (int c = 0; c < coils; c++) {
             const double complex u = s[r + n * c], v = s[alias + n * c];
-            a += creal(u * conj(u)), b += creal(v * conj(v)), cross += conj(u) * v;
+            a += creal(u * conj(u));
+            b += creal(v * conj(v));
+            cross += conj(u) * v;
         }
         worst = fmax(worst, sqrt(a * b / (a * b - creal(cross * conj(cross)))));
     }
@@ -82,7 +84,8 @@ static void eight_coils_tell_apart_what_folds_onto_itself(void **state)
     unsigned char *inside = support_of("shepp-logan", shape);
     double complex *s = maps_of(shape, 8);
     for (int axis = 0; axis < 2; axis++) assert_at_most(worst_g_factor(s, inside, 64, 8, axis), 1.2);
-    free(s), free(inside);
+    free(s);
+    free(inside);
 }
 
 static void each_coil_of_a_ring_is_its_neighbour_turned(void **state)
@@ -120,9 +123,12 @@ static void maps_do_not_depend_on_threads(void **state)
     assert_ok(larmor_phantom_coils(three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &b));
     double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
-    free(v), free(u);
-    larmor_array_free(b), larmor_array_free(a);
-    larmor_device_free(three), larmor_device_free(one);
+    free(v);
+    free(u);
+    larmor_array_free(b);
+    larmor_array_free(a);
+    larmor_device_free(three);
+    larmor_device_free(one);
 }
 
 static void coils_that_make_no_sense_are_refused(void **state)

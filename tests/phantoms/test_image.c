@@ -40,8 +40,11 @@ static void the_mean_of_the_picture_is_the_integral(void **state)
         const int64_t n = larmor_array_count(image);
         for (int64_t i = 0; i < n; i++) mean += v[i] / (double)n;
         assert_at_most(cabs(mean - k[0]), 3e-5);
-        free(k), free(v);
-        larmor_array_free(y), larmor_array_free(traj), larmor_array_free(image);
+        free(k);
+        free(v);
+        larmor_array_free(y);
+        larmor_array_free(traj);
+        larmor_array_free(image);
         larmor_phantom_free(p);
     }
 }
@@ -73,8 +76,12 @@ static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double l
         }
         assert_at_most(cabs(sum / (double)count - expected[j]), limit);
     }
-    free(expected), free(x), free(k);
-    larmor_array_free(y), larmor_array_free(traj), larmor_array_free(image);
+    free(expected);
+    free(x);
+    free(k);
+    larmor_array_free(y);
+    larmor_array_free(traj);
+    larmor_array_free(image);
     larmor_phantom_free(p);
 }
 
@@ -106,12 +113,15 @@ static void the_bandlimited_picture_looks_like_the_averaged_one(void **state)
         lmr_ellipsoid_point(&p->part[0], 2, r, q);
         if (fabs(hypot(q[0], q[1]) - 1) * 0.22 * N < 16) continue;
         assert_at_most(cabs(a[i] - b[i]), 0.03);
-        square += pow(cabs(a[i] - b[i]), 2), smooth++;
+        square += pow(cabs(a[i] - b[i]), 2);
+        smooth++;
     }
     assert_true(smooth > N * N / 2);
     assert_at_most(sqrt(square / smooth), 0.005);
-    free(b), free(a);
-    larmor_array_free(limited), larmor_array_free(averaged);
+    free(b);
+    free(a);
+    larmor_array_free(limited);
+    larmor_array_free(averaged);
     larmor_phantom_free(p);
 }
 
@@ -134,9 +144,12 @@ static void what_is_beyond_the_field_of_view_does_not_fold(void **state)
         double square = 0;
         for (int64_t j = 0; j < count; j++) square += pow(cabs(a[j] - b[j]), 2) / (double)count;
         assert_at_most(sqrt(square), 0.08); /* ringing; what folds would be 1 where it lies */
-        free(b), free(a);
-        larmor_array_free(limited), larmor_array_free(averaged);
-        larmor_phantom_free(p), larmor_phantom_free(plain);
+        free(b);
+        free(a);
+        larmor_array_free(limited);
+        larmor_array_free(averaged);
+        larmor_phantom_free(p);
+        larmor_phantom_free(plain);
     }
 }
 
@@ -153,9 +166,12 @@ static void pictures_do_not_depend_on_threads(void **state)
     assert_ok(larmor_phantom_image(p, three, LARMOR_C64, LARMOR_SHAPE(20, 21, 22), &b));
     double complex *u = values_of(a), *v = values_of(b);
     for (int i = 0; i < 20 * 21 * 22; i++) assert_true(u[i] == v[i]);
-    free(v), free(u);
-    larmor_array_free(b), larmor_array_free(a);
-    larmor_device_free(three), larmor_device_free(one);
+    free(v);
+    free(u);
+    larmor_array_free(b);
+    larmor_array_free(a);
+    larmor_device_free(three);
+    larmor_device_free(one);
     larmor_phantom_free(p);
 }
 

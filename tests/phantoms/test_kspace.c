@@ -72,8 +72,13 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
             const double complex expected = integral(shape, v, s ? s + voxels * c : NULL, k + ndim * j);
             worst = fmax(worst, cabs(y[j + POINTS * c] - expected));
         }
-    free(k), free(y), free(s), free(v);
-    larmor_array_free(maps), larmor_array_free(picture), larmor_array_free(traj);
+    free(k);
+    free(y);
+    free(s);
+    free(v);
+    larmor_array_free(maps);
+    larmor_array_free(picture);
+    larmor_array_free(traj);
     larmor_phantom_free(p);
     return worst;
 }
@@ -155,7 +160,9 @@ static void blobs_have_the_transform_of_gaussians(void **state)
             }
             assert_at_most(cabs(all[j] - parts[j] - sum), 1e-16);
         }
-        free(k), free(parts), free(all);
+        free(k);
+        free(parts);
+        free(all);
         larmor_array_free(traj);
         larmor_phantom_free(p);
     }
@@ -191,9 +198,18 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
                 const double complex expected = integral(shape, turned, s + voxels * c, k + shape.ndim * j);
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 2e-4);
             }
-        free(k), free(turned), free(v), free(f), free(s), free(rho);
-        larmor_array_free(map), larmor_array_free(maps), larmor_array_free(picture), larmor_array_free(y);
-        larmor_array_free(times), larmor_array_free(traj);
+        free(k);
+        free(turned);
+        free(v);
+        free(f);
+        free(s);
+        free(rho);
+        larmor_array_free(map);
+        larmor_array_free(maps);
+        larmor_array_free(picture);
+        larmor_array_free(y);
+        larmor_array_free(times);
+        larmor_array_free(traj);
         larmor_phantom_free(p);
     }
 }
@@ -222,8 +238,12 @@ static void times_are_those_of_samples_or_of_all_readouts(void **state)
                    "phantom kspace: times are f64 [2]");
     assert_refused(larmor_phantom_field_map(&field, dev, LARMOR_C64, LARMOR_SHAPE(4, 4), &b), LARMOR_ERR_ARG,
                    "phantom field: got c64, expected f32 or f64");
-    free(v), free(u);
-    larmor_array_free(a), larmor_array_free(wrong), larmor_array_free(all), larmor_array_free(each);
+    free(v);
+    free(u);
+    larmor_array_free(a);
+    larmor_array_free(wrong);
+    larmor_array_free(all);
+    larmor_array_free(each);
     larmor_array_free(traj);
     larmor_phantom_free(p);
 }
@@ -240,7 +260,9 @@ static void a_real_density_has_a_conjugate_symmetric_kspace(void **state)
         assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
         double complex *opposite = kspace_of(p, traj, 0);
         for (int j = 0; j < 100; j++) assert_at_most(cabs(opposite[j] - conj(y[j])), 1e-16);
-        free(opposite), free(k), free(y);
+        free(opposite);
+        free(k);
+        free(y);
         larmor_array_free(traj);
         larmor_phantom_free(p);
     }
@@ -263,7 +285,9 @@ static void a_shifted_phantom_has_a_linear_phase(void **state)
             for (int d = 0; d < ndim; d++) turns += k[ndim * j + d] * shift[d];
             assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * turns)), 1e-14);
         }
-        free(k), free(moved), free(y);
+        free(k);
+        free(moved);
+        free(y);
         larmor_array_free(traj);
         larmor_phantom_free(p);
     }
@@ -289,9 +313,13 @@ static void precision_and_threads_do_not_change_the_answer(void **state)
     assert_memory_equal(a, b, larmor_array_bytes(y[0]));
     assert_memory_equal(a, c, larmor_array_bytes(y[0]));
     for (int j = 0; j < 4000; j++) assert_at_most(cabs(s[j] - a[j]), 1e-7 * cabs(a[j]) + 1e-30);
-    free(s), free(c), free(b), free(a);
+    free(s);
+    free(c);
+    free(b);
+    free(a);
     for (int i = 0; i < 3; i++) larmor_array_free(y[i]);
-    larmor_array_free(single), larmor_array_free(traj);
+    larmor_array_free(single);
+    larmor_array_free(traj);
     larmor_phantom_free(p);
 }
 
@@ -333,7 +361,8 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused(larmor_phantom_kspace(p, flat, -1, LARMOR_C64, &y), LARMOR_ERR_ARG, "got -1 coils");
     assert_refused(larmor_phantom_kspace(p, flat, 0, LARMOR_F64, &y), LARMOR_ERR_ARG,
                    "phantom kspace: got f64, expected c64 or c128");
-    larmor_array_free(solid), larmor_array_free(flat);
+    larmor_array_free(solid);
+    larmor_array_free(flat);
     larmor_phantom_free(p);
 }
 

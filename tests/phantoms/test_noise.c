@@ -21,7 +21,10 @@ static void noise_has_the_moments_of_a_gaussian(void **state)
     double mean = 0, square = 0, fourth = 0, cross = 0, next = 0, radius = 0;
     for (int i = 0; i < COUNT; i++) {
         const double re = creal(v[i]) / 3, im = cimag(v[i]) / 3;
-        mean += re + im, square += re * re + im * im, fourth += pow(re, 4) + pow(im, 4), cross += re * im;
+        mean += re + im;
+        square += re * re + im * im;
+        fourth += pow(re, 4) + pow(im, 4);
+        cross += re * im;
         if (!i) continue;
         next += re * creal(v[i - 1]) / 3;
         radius += (re * re + im * im - 2) * creal(v[i - 1]) / cabs(v[i - 1]); /* one's size, the other's direction */
@@ -51,7 +54,8 @@ static void the_same_seed_gives_the_same_noise_for_any_number_of_threads(void **
     }
     double complex *single = noise(dev, LARMOR_C64, 1, 42);
     for (int i = 0; i < COUNT; i++) assert_at_most(cabs(single[i] - first[i]), 1e-7 * cabs(first[i]) + 1e-30);
-    free(single), free(first);
+    free(single);
+    free(first);
 }
 
 static void different_seeds_give_unrelated_noise(void **state)
@@ -84,7 +88,8 @@ static void noise_is_added_in_proportion_to_sigma(void **state)
     assert_ok(larmor_phantom_noise(x, 0, 5));
     v = values_of(x);
     assert_memory_equal(v, some, sizeof some);
-    free(v), free(unit);
+    free(v);
+    free(unit);
     larmor_array_free(x);
 }
 
@@ -98,7 +103,8 @@ static void noise_that_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_phantom_noise(x, -1, 0), LARMOR_ERR_ARG,
                    "phantom noise: got sigma -1, expected a number >= 0");
     assert_refused(larmor_phantom_noise(x, NAN, 0), LARMOR_ERR_ARG, "expected a number >= 0");
-    larmor_array_free(x), larmor_array_free(real);
+    larmor_array_free(x);
+    larmor_array_free(real);
 }
 
 /* x <- the image of Cartesian k-space y [n, n], by a direct sum */
@@ -150,7 +156,10 @@ static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **sta
     }
     double variance =
         0; /* of the combined image's real part, times sum_c |s_c|^2, which makes it the same everywhere */
-    for (int i = 0; i < N * N; i++) variance += square[i] / (N * N), largest = fmax(largest, creal(rho[i]));
+    for (int i = 0; i < N * N; i++) {
+        variance += square[i] / (N * N);
+        largest = fmax(largest, creal(rho[i]));
+    }
     for (int i = 0; i < N * N; i++) {
         if (creal(rho[i]) <= 0.05 * largest) continue;
         double energy = 0;
@@ -159,8 +168,10 @@ static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **sta
         inside++;
     }
     assert_at_most(fabs(ratio / inside / snr - 1), 0.05);
-    free(s), free(rho);
-    larmor_array_free(maps), larmor_array_free(picture);
+    free(s);
+    free(rho);
+    larmor_array_free(maps);
+    larmor_array_free(picture);
     larmor_phantom_free(p);
 }
 

@@ -31,9 +31,13 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
     cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
-    if (m->nan_after > 0 && --m->nan_after == 0) m->nan_after = 1, out[0] = NAN;
+    if (m->nan_after > 0 && --m->nan_after == 0) {
+        m->nan_after = 1;
+        out[0] = NAN;
+    }
     const larmor_status st = write_values(y, out);
-    free(out), free(in);
+    free(out);
+    free(in);
     return st;
 }
 
@@ -45,7 +49,8 @@ static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, la
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
     const larmor_status st = write_values(x, out);
-    free(out), free(in);
+    free(out);
+    free(in);
     return st;
 }
 
@@ -76,7 +81,8 @@ static inline void solve_directly(const matrix *m, const cplx *b, double lambda,
             if (cabs(g[i * (n + 1) + c]) > cabs(g[pivot * (n + 1) + c])) pivot = i;
         for (int j = 0; j <= n; j++) {
             const cplx swap = g[c * (n + 1) + j];
-            g[c * (n + 1) + j] = g[pivot * (n + 1) + j], g[pivot * (n + 1) + j] = swap;
+            g[c * (n + 1) + j] = g[pivot * (n + 1) + j];
+            g[pivot * (n + 1) + j] = swap;
         }
         for (int i = 0; i < n; i++) {
             const cplx factor = i == c ? 0 : g[i * (n + 1) + c] / g[c * (n + 1) + c];
@@ -107,8 +113,10 @@ static inline problem random_problem(int rows, int columns)
 static inline void free_problem(problem *p)
 {
     larmor_op_free(p->A);
-    larmor_array_free(p->b), larmor_array_free(p->x);
-    free(p->values), free(p->rhs);
+    larmor_array_free(p->b);
+    larmor_array_free(p->x);
+    free(p->values);
+    free(p->rhs);
 }
 
 /* The same matrix with a normal map, which counts. */
@@ -118,7 +126,9 @@ static inline larmor_status matrix_normal(void *self, const larmor_array *x, lar
     larmor_array *y = zeros(larmor_array_dtype(x), LARMOR_SHAPE(m->rows));
     assert_ok(matrix_forward(m, x, y));
     assert_ok(matrix_adjoint(m, y, z));
-    m->forwards--, m->adjoints--, m->normals++;
+    m->forwards--;
+    m->adjoints--;
+    m->normals++;
     larmor_array_free(y);
     return LARMOR_OK;
 }

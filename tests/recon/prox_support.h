@@ -40,8 +40,10 @@ static inline cplx *expect_minimum(larmor_prox *p, larmor_dtype dtype, larmor_sh
         free(step);
     }
     assert_ok(larmor_prox_apply(p, t, from, from)); /* in place, from another start if p is one that moves */
-    larmor_array_free(from), larmor_array_free(to);
-    free(other), free(x);
+    larmor_array_free(from);
+    larmor_array_free(to);
+    free(other);
+    free(x);
     return z;
 }
 

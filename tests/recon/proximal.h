@@ -18,7 +18,8 @@ static void begin(proximal *t, int single)
     t->p = random_problem(ROWS, COLUMNS);
     t->p.m.single = single;
     if (single) {
-        larmor_array_free(t->p.b), larmor_array_free(t->p.x);
+        larmor_array_free(t->p.b);
+        larmor_array_free(t->p.x);
         t->p.b = complex_array(LARMOR_C64, LARMOR_SHAPE(ROWS), t->p.rhs);
         t->p.x = zeros(LARMOR_C64, LARMOR_SHAPE(COLUMNS));
     }
@@ -121,7 +122,8 @@ static void a_start_at_the_solution_stays_there(void **state)
     assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &again));
     cplx *after = values_of(t.p.x);
     assert_at_most(difference(after, before, COLUMNS), 1e-6);
-    free(before), free(after);
+    free(before);
+    free(after);
     end(&t);
 }
 
@@ -146,7 +148,8 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
 {
     (void)state;
     proximal stopped, four;
-    begin(&stopped, 0), begin(&four, 0);
+    begin(&stopped, 0);
+    begin(&four, 0);
     watch w = {.stop_at = 4};
     larmor_solve_opts opts = {.max_iter = 9, .tol = -1, .monitor = watching, .user = &w};
     larmor_report report;
@@ -159,8 +162,10 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
     cplx *got = values_of(stopped.p.x), *expected = values_of(four.p.x);
     assert_at_most(difference(got, expected, COLUMNS), 0);
     assert_at_most(fabs(report.objective - objective_of(&stopped, got, 0)), 1e-10 * report.objective);
-    free(expected), free(got);
-    end(&stopped), end(&four);
+    free(expected);
+    free(got);
+    end(&stopped);
+    end(&four);
 }
 
 static void a_tolerance_stops_it(void **state)
@@ -194,7 +199,8 @@ static void a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back(void 
         cplx *got = values_of(t.p.x);
         for (int i = 0; i < COLUMNS; i++) assert_true(isfinite(cabs(got[i])));
         assert_true(isfinite(report.objective) && report.iters < 5000);
-        free(got), free(wrong);
+        free(got);
+        free(wrong);
         end(&t);
     }
 }
@@ -203,7 +209,9 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
 {
     (void)state;
     proximal data, late, penalty;
-    begin(&data, 0), begin(&late, 0), begin(&penalty, 0);
+    begin(&data, 0);
+    begin(&late, 0);
+    begin(&penalty, 0);
     data.p.rhs[5] = NAN;
     assert_ok(larmor_array_write(data.p.b, data.p.rhs, ROWS * sizeof *data.p.rhs));
     assert_refused(SOLVE(data.p.A, data.p.b, data.g, data.p.x, NULL, NULL), LARMOR_ERR_NUMERIC, NAME ": |b| is nan");
@@ -223,7 +231,9 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     assert_true(isfinite(norm));
     assert_ok(larmor_nrm2(penalty.p.x, &norm));
     assert_true(isfinite(norm));
-    end(&data), end(&late), end(&penalty);
+    end(&data);
+    end(&late);
+    end(&penalty);
 }
 
 static void options_that_make_no_sense_are_refused(void **state)

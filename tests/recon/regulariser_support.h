@@ -25,7 +25,9 @@ static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opt
     assert_ok(larmor_regularised(A, data, r, x, &solve, NULL));
     cplx *values = values_of(x);
     larmor_regulariser_free(r);
-    larmor_array_free(data), larmor_array_free(x), larmor_op_free(A);
+    larmor_array_free(data);
+    larmor_array_free(x);
+    larmor_op_free(A);
     return values;
 }
 
@@ -40,7 +42,9 @@ static inline double penalty_of(const char *name, const larmor_regulariser_opts 
     double g;
     assert_ok(larmor_op_forward(p.K, in, y));
     assert_ok(larmor_prox_value(p.g, y, &g));
-    larmor_array_free(in), larmor_array_free(y), larmor_regulariser_free(r);
+    larmor_array_free(in);
+    larmor_array_free(y);
+    larmor_regulariser_free(r);
     return g;
 }
 

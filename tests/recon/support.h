@@ -141,7 +141,8 @@ static inline double *radial_points(double extent, int64_t n, int64_t spokes)
     for (int64_t j = 0; j < n * spokes; j++) {
         const double angle = M_PI * (double)(j / n) / (double)spokes;
         const double t = extent * ((double)(j % n) / (double)n - 0.5);
-        k[2 * j] = t * cos(angle), k[2 * j + 1] = t * sin(angle);
+        k[2 * j] = t * cos(angle);
+        k[2 * j + 1] = t * sin(angle);
     }
     return k;
 }

@@ -32,8 +32,12 @@ static void admm_and_pdhg_agree_on_a_map_before_the_penalty(void **state)
     assert_true(squares(a, COLUMNS) > 1e-4);
     assert_at_most(difference(a, p, COLUMNS), 1e-5);
     assert_at_most(fabs(admm.objective / pdhg.objective - 1), 1e-8);
-    free(a), free(p), free(values);
-    larmor_op_free(K), larmor_prox_free(g), larmor_array_free(y);
+    free(a);
+    free(p);
+    free(values);
+    larmor_op_free(K);
+    larmor_prox_free(g);
+    larmor_array_free(y);
     end(&t);
 }
 

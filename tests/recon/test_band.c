@@ -29,8 +29,10 @@ static void waves_inside_the_ellipse_stay_and_others_go(void **state)
                 changed = fmax(changed, cabs(is[i] - was[i]));
             }
             assert_at_most(inside ? changed : left, 1e-13);
-            free(was), free(is);
-            larmor_array_free(before), larmor_array_free(after);
+            free(was);
+            free(is);
+            larmor_array_free(before);
+            larmor_array_free(after);
         }
 }
 
@@ -48,7 +50,8 @@ static void corners_go_and_ends_of_one_axis_stay(void **state)
     assert_ok(larmor_band_limit(along, 3));
     assert_ok(larmor_nrm2(along, &norm));
     assert_at_most(fabs(norm - sqrt(NX * NY)), 1e-12);
-    larmor_array_free(corner), larmor_array_free(along);
+    larmor_array_free(corner);
+    larmor_array_free(along);
 }
 
 static void axes_that_are_not_there_are_refused(void **state)

@@ -33,7 +33,10 @@ static cplx object_kspace(const double *k, int nd)
     cplx sum = 0;
     for (int b = 0; b < BLOBS; b++) {
         double square = 0, turn = 0;
-        for (int d = 0; d < nd; d++) square += pow(blob[b][3] * k[d], 2), turn += k[d] * blob[b][d];
+        for (int d = 0; d < nd; d++) {
+            square += pow(blob[b][3] * k[d], 2);
+            turn += k[d] * blob[b][d];
+        }
         sum += blob[b][4] * pow(blob[b][3], nd) * exp(-M_PI * square) * cexp(-2 * M_PI * I * turn);
     }
     return sum;
@@ -88,8 +91,10 @@ static scan radial_scan(void)
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj), larmor_array_free(s->kspace);
-    free(s->k), free(s->y);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->kspace);
+    free(s->k);
+    free(s->y);
 }
 
 /* Root mean square of the angle between estimated and true vectors of sensitivities, where the object is brighter
@@ -135,7 +140,8 @@ static void maps_of_smooth_coils_are_found_in_2d(void **state)
     cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
     assert_at_most(map_error(&s, own, 0.2), 0.04);
     assert_at_most(map_error(&s, given, 0.2), 0.04);
-    free(given), free(own);
+    free(given);
+    free(own);
     larmor_array_free(ramp);
     free_scan(&s);
 }
@@ -158,8 +164,9 @@ static void maps_of_smooth_coils_are_found_in_3d(void **state)
     double *k = malloc(3 * RAYS * N * sizeof *k);
     for (int j = 0; j < RAYS * N; j++) { /* directions by the golden angle and even heights */
         const double z = 1 - (2 * (j / N) + 1.) / RAYS, angle = 2.399963 * (j / N), t = 12. * (j % N) / (N - 1);
-        k[3 * j] = t * sqrt(1 - z * z) * cos(angle), k[3 * j + 1] = t * sqrt(1 - z * z) * sin(angle),
-              k[3 * j + 2] = t * z;
+        k[3 * j] = t * sqrt(1 - z * z) * cos(angle);
+        k[3 * j + 1] = t * sqrt(1 - z * z) * sin(angle);
+        k[3 * j + 2] = t * z;
     }
     scan s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
     cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
@@ -214,7 +221,8 @@ static void the_phase_of_the_object_is_not_in_the_maps(void **state)
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
     cplx *turned = estimate(&s, NULL, NULL);
     assert_at_most(difference(turned, maps, larmor_shape_count(s.image) * COILS), 3e-4);
-    free(turned), free(maps);
+    free(turned);
+    free(maps);
     free_scan(&s);
 }
 
@@ -231,7 +239,8 @@ static void only_the_centre_of_k_space_matters(void **state)
     cplx *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     /* a GPU's sums round differently every time */
     assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 1e-4);
-    free(same), free(maps);
+    free(same);
+    free(maps);
     free_scan(&s);
 }
 
@@ -250,7 +259,8 @@ static void the_number_of_threads_does_not_change_a_bit(void **state)
     }
     dev = usual;
     assert_at_most(difference(maps[1], maps[0], 64 * 50 * COILS), 0);
-    free(maps[0]), free(maps[1]);
+    free(maps[0]);
+    free(maps[1]);
 }
 
 static void data_without_a_centre_or_signal_are_refused(void **state)
@@ -272,7 +282,9 @@ static void data_without_a_centre_or_signal_are_refused(void **state)
     assert_refused(
         larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps, NULL),
         LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
-    larmor_array_free(far), larmor_array_free(few), larmor_array_free(zero);
+    larmor_array_free(far);
+    larmor_array_free(few);
+    larmor_array_free(zero);
     free_scan(&s);
 }
 

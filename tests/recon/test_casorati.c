@@ -34,7 +34,8 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
     const int nd = c->shape.ndim - 1;
     int64_t n[3] = {1, 1, 1}, block[3] = {1, 1, 1}, count[3] = {1, 1, 1}, frames = c->shape.dim[nd];
     for (int d = 0; d < nd; d++) {
-        n[d] = c->shape.dim[d], block[d] = c->opts.block[d] ? c->opts.block[d] : 8;
+        n[d] = c->shape.dim[d];
+        block[d] = c->opts.block[d] ? c->opts.block[d] : 8;
         if (block[d] > n[d]) block[d] = n[d];
         while (count[d] * block[d] < n[d]) count[d]++;
     }
@@ -46,8 +47,11 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
             int64_t rest = i, v = 0, b = 0, vs = 1, bs = 1;
             for (int d = 0; d < 3; d++) {
                 const int64_t at = modulo(rest % n[d] - (d < nd ? shift[d] : 0), n[d]);
-                v += vs * (at % block[d]), b += bs * (at / block[d]);
-                vs *= block[d], bs *= count[d], rest /= n[d];
+                v += vs * (at % block[d]);
+                b += bs * (at / block[d]);
+                vs *= block[d];
+                bs *= count[d];
+                rest /= n[d];
             }
             y[v + inside * (t + frames * b)] = x[i + voxels * t];
         }
@@ -66,8 +70,13 @@ static void expect_blocks(const cut *c, larmor_dtype dtype, double most, larmor_
     assert_ok(larmor_op_adjoint(C, out, z));
     cplx *back = values_of(z);
     assert_at_most(difference(back, x, count), most);
-    free(back), free(got), free(expected), free(x);
-    larmor_array_free(z), larmor_array_free(out), larmor_array_free(in);
+    free(back);
+    free(got);
+    free(expected);
+    free(x);
+    larmor_array_free(z);
+    larmor_array_free(out);
+    larmor_array_free(in);
 }
 
 static void voxels_go_to_the_blocks_of_the_shifted_tiling_and_back(void **state)
@@ -103,8 +112,12 @@ static void it_is_an_isometry_with_an_exact_adjoint(void **state)
             assert_ok(larmor_op_normal(C, in, z));
             cplx *got = values_of(z);
             assert_at_most(difference(got, x, larmor_shape_count(cuts[i].shape)), limit[p]);
-            free(got), free(x);
-            larmor_array_free(out), larmor_array_free(z), larmor_array_free(in), larmor_op_free(C);
+            free(got);
+            free(x);
+            larmor_array_free(out);
+            larmor_array_free(z);
+            larmor_array_free(in);
+            larmor_op_free(C);
         }
 }
 
@@ -172,7 +185,8 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
         }
         add_factors(m, n, u, value, 0, v, x + m * n * b);
         add_factors(m, n, u, value, t, v, expected + m * n * b);
-        free(u), free(v);
+        free(u);
+        free(v);
     }
     larmor_array *in = complex_array(type[p], LARMOR_SHAPE(m, n, MATRICES), x);
     larmor_array *out = zeros(type[p], LARMOR_SHAPE(m, n, MATRICES));
@@ -184,8 +198,11 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
     double alone;
     assert_ok(lmr_shrink_singular(t, in, NULL, &alone));
     assert_true(alone == got_sum);
-    free(got), free(expected), free(x);
-    larmor_array_free(out), larmor_array_free(in);
+    free(got);
+    free(expected);
+    free(x);
+    larmor_array_free(out);
+    larmor_array_free(in);
 }
 
 static void singular_values_shrink_by_the_threshold(void **state)
@@ -213,7 +230,8 @@ static void rounding_is_not_a_singular_value(void **state)
     assert_ok(lmr_shrink_singular(0, in, NULL, &sum));
     assert_at_most(fabs(sum / sqrt(square_u * square_v) - 1), 1e-14);
     larmor_array_free(in);
-    free(u), free(v);
+    free(u);
+    free(v);
 }
 
 static void a_threshold_above_the_largest_leaves_exact_zeros(void **state)
@@ -227,7 +245,8 @@ static void a_threshold_above_the_largest_leaves_exact_zeros(void **state)
         assert_ok(lmr_shrink_singular(1e3, in, out, NULL));
         assert_ok(larmor_nrm2(out, &size));
         assert_true(size == 0);
-        larmor_array_free(out), larmor_array_free(in);
+        larmor_array_free(out);
+        larmor_array_free(in);
         free(x);
     }
 }
@@ -244,7 +263,10 @@ static void unusable_matrices_are_named(void **state)
     assert_refused(lmr_shrink_singular(-1, z, z, NULL), LARMOR_ERR_ARG,
                    "singular values: threshold is -1, expected at least 0");
     assert_refused(lmr_shrink_singular(1, x, z, NULL), LARMOR_ERR_NUMERIC, "non-finite matrix");
-    larmor_array_free(flat), larmor_array_free(z), larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(flat);
+    larmor_array_free(z);
+    larmor_array_free(y);
+    larmor_array_free(x);
 }
 
 static const struct CMUnitTest tests[] = {

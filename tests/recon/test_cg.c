@@ -39,7 +39,9 @@ static void as_many_iterations_as_distinct_eigenvalues_are_enough(void **state)
     assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
     assert_int_equal(report.iters, DISTINCT);
     larmor_op_free(D);
-    larmor_array_free(b), larmor_array_free(x), larmor_array_free(diagonal);
+    larmor_array_free(b);
+    larmor_array_free(x);
+    larmor_array_free(diagonal);
     free(rhs);
 }
 
@@ -55,7 +57,8 @@ static void a_heavy_lambda_leaves_the_adjoint_over_lambda(void **state)
     cplx *expected = values_of(y), *got = values_of(p.x);
     for (int i = 0; i < 8; i++) got[i] *= lambda;
     assert_at_most(difference(got, expected, 8), 1e-7);
-    free(got), free(expected);
+    free(got);
+    free(expected);
     larmor_array_free(y);
     free_problem(&p);
 }
@@ -125,7 +128,9 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
 {
     (void)state;
     problem all = random_problem(20, 8), stopped = random_problem(20, 8), three = random_problem(20, 8);
-    all.A = matrix_op(&all.m), stopped.A = matrix_op(&stopped.m), three.A = matrix_op(&three.m);
+    all.A = matrix_op(&all.m);
+    stopped.A = matrix_op(&stopped.m);
+    three.A = matrix_op(&three.m);
     watch w = {0}, s = {.stop_at = 3};
     larmor_report report;
     larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .monitor = watching, .user = &w};
@@ -138,8 +143,11 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
     assert_ok(larmor_cg(three.A, three.b, three.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1}, NULL));
     cplx *got = values_of(stopped.x), *expected = values_of(three.x);
     assert_at_most(difference(got, expected, 8), 0);
-    free(expected), free(got);
-    free_problem(&all), free_problem(&stopped), free_problem(&three);
+    free(expected);
+    free(got);
+    free_problem(&all);
+    free_problem(&stopped);
+    free_problem(&three);
 }
 
 typedef struct record {
@@ -182,7 +190,8 @@ static void a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back(void **s
     assert_true(best.best < 1 && report.residual == best.best);
     cplx *got = values_of(p.x);
     assert_at_most(difference(got, best.x, 8), 0);
-    free(got), free(p.m.back);
+    free(got);
+    free(p.m.back);
     free_problem(&p);
 }
 
@@ -225,9 +234,13 @@ static void at_the_floor_of_its_rounding_it_ends_well(void **state)
         assert_at_most(report.residual, 1e-3);
         free(got);
         larmor_op_free(D);
-        larmor_array_free(b), larmor_array_free(x), larmor_array_free(diagonal);
+        larmor_array_free(b);
+        larmor_array_free(x);
+        larmor_array_free(diagonal);
     }
-    free(d), free(x0), free(rhs);
+    free(d);
+    free(x0);
+    free(rhs);
 }
 
 static void the_end_says_why(void **state)
@@ -260,7 +273,8 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
 {
     (void)state;
     problem data = random_problem(20, 8), late = random_problem(20, 8);
-    data.A = matrix_op(&data.m), late.A = matrix_op(&late.m);
+    data.A = matrix_op(&data.m);
+    late.A = matrix_op(&late.m);
     data.rhs[5] = NAN;
     assert_ok(larmor_array_write(data.b, data.rhs, 20 * sizeof *data.rhs));
     assert_refused(larmor_cg(data.A, data.b, data.x, NULL, NULL), LARMOR_ERR_NUMERIC, "cg: |A^H b| is nan");
@@ -274,7 +288,8 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     assert_true(norm == 0);
     assert_ok(larmor_nrm2(late.x, &norm));
     assert_true(isfinite(norm) && norm > 0);
-    free_problem(&data), free_problem(&late);
+    free_problem(&data);
+    free_problem(&late);
 }
 
 static void options_that_make_no_sense_are_refused(void **state)
@@ -296,7 +311,10 @@ static void the_inverse_as_preconditioner_needs_one_iteration(void **state)
     (void)state;
     enum { N = 24 };
     cplx d[N], inverse[N], *rhs = random_values(N, 3);
-    for (int i = 0; i < N; i++) d[i] = 1 + i, inverse[i] = 1 / ((1. + i) * (1 + i) + 0.5);
+    for (int i = 0; i < N; i++) {
+        d[i] = 1 + i;
+        inverse[i] = 1 / ((1. + i) * (1 + i) + 0.5);
+    }
     larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
     larmor_array *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
     larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
@@ -312,8 +330,12 @@ static void the_inverse_as_preconditioner_needs_one_iteration(void **state)
     assert_ok(larmor_cg(D, b, x, &opts, &report));
     assert_int_equal(report.iters, 1);
     assert_at_most(fabs(report.objective / plain.objective - 1), 1e-12);
-    larmor_op_free(D), larmor_op_free(M);
-    larmor_array_free(b), larmor_array_free(x), larmor_array_free(m), larmor_array_free(diagonal);
+    larmor_op_free(D);
+    larmor_op_free(M);
+    larmor_array_free(b);
+    larmor_array_free(x);
+    larmor_array_free(m);
+    larmor_array_free(diagonal);
     free(rhs);
 }
 
@@ -328,7 +350,8 @@ static void a_preconditioner_that_is_not_positive_is_refused(void **state)
     assert_ok(larmor_op_diag(diagonal, &M));
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.precondition = M}, NULL), LARMOR_ERR_NUMERIC,
                    "must be positive definite");
-    larmor_op_free(M), larmor_array_free(diagonal);
+    larmor_op_free(M);
+    larmor_array_free(diagonal);
     free_problem(&p);
 }
 

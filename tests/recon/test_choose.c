@@ -52,8 +52,10 @@ static void hold_out(scan *s)
     s->factors = zeros(LARMOR_C64, s->b->shape);
     assert_ok(larmor_fill(s->factors, 1));
     assert_ok(larmor_sense_weigh(factors, s->factors));
-    s->held.factors = s->factors, s->held.noise = s->noise;
-    larmor_array_free(kept), larmor_array_free(factors);
+    s->held.factors = s->factors;
+    s->held.noise = s->noise;
+    larmor_array_free(kept);
+    larmor_array_free(factors);
 }
 
 /* Data of two discs, with noise of this deviation relative to the mean sample; `noise` is another sample of it. */
@@ -87,15 +89,21 @@ static scan noisy_scan(double relative)
     assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.image, LARMOR_C64, &s.C));
     hold_out(&s);
     larmor_array_free(x);
-    free(k), free(maps);
+    free(k);
+    free(maps);
     return s;
 }
 
 static void free_scan(scan *s)
 {
-    larmor_op_free(s->held.A), larmor_array_free(s->factors);
-    larmor_array_free(s->traj), larmor_array_free(s->maps), larmor_array_free(s->b), larmor_array_free(s->noise);
-    larmor_op_free(s->A), larmor_circulant_free(s->C);
+    larmor_op_free(s->held.A);
+    larmor_array_free(s->factors);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->maps);
+    larmor_array_free(s->b);
+    larmor_array_free(s->noise);
+    larmor_op_free(s->A);
+    larmor_circulant_free(s->C);
     free(s->truth);
 }
 
@@ -177,7 +185,8 @@ static void data_ten_times_as_large_have_the_same_image_ten_times_as_large(void 
         larmor_choice one, ten;
         scan s = noisy_scan(0.3);
         chosen(&s, penalties[p], &one);
-        scale(s.b, 10), scale(s.noise, 10);
+        scale(s.b, 10);
+        scale(s.noise, 10);
         chosen(&s, penalties[p], &ten);
         /* |x|^2 beside |A x - b|^2 has no unit of the data, |x| has */
         assert_at_most(fabs(ten.weight / one.weight / (p ? 10 : 1) - 1), 1e-2);
@@ -216,7 +225,8 @@ static void without_noise_the_weight_is_smaller_and_the_image_right(void **state
         chosen(&s, penalties[p], &noisy);
         assert_at_most(chosen(&t, penalties[p], &still), 0.1);
         assert_true(still.weight > 0 && still.weight < noisy.weight);
-        free_scan(&s), free_scan(&t);
+        free_scan(&s);
+        free_scan(&t);
     }
 }
 
@@ -244,8 +254,12 @@ static void check_held(const double *points, int64_t samples, int64_t readouts, 
         assert_true(w[i] == (f[i] > 0 ? 0 : 0.5));
         assert_true((w[i] == 0) == (w[i - i % step] == 0));
     }
-    larmor_array_free(traj), larmor_array_free(weights), larmor_array_free(kept), larmor_array_free(factors);
-    free(w), free(f);
+    larmor_array_free(traj);
+    larmor_array_free(weights);
+    larmor_array_free(kept);
+    larmor_array_free(factors);
+    free(w);
+    free(f);
     free_scan(&s);
 }
 
@@ -253,7 +267,10 @@ static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of
 {
     (void)state;
     double *spokes = radial_points(N, 2 * N, 40), grid[2 * 24 * 24];
-    for (int i = 0; i < 24 * 24; i++) grid[2 * i] = i % 24 - 12, grid[2 * i + 1] = i / 24 - 12;
+    for (int i = 0; i < 24 * 24; i++) {
+        grid[2 * i] = i % 24 - 12;
+        grid[2 * i + 1] = i / 24 - 12;
+    }
     check_held(spokes, 2 * N, 40, 2 * N);
     check_held(spokes, 2 * N, 12, 2); /* half of 1 / FOV apart */
     check_held(grid, 24, 24, 1);
@@ -277,11 +294,13 @@ static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state
     (void)state;
     scan s = noisy_scan(0.1), t = noisy_scan(0.3);
     double one[2], three[2], scaled[2];
-    expected(&s, one), expected(&t, three);
+    expected(&s, one);
+    expected(&t, three);
     assert_at_most(fabs(three[0] / one[0] / 9 - 1), 0.3); /* the image's power is known but for the noise in it */
     assert_at_most(fabs(three[1] / one[1] / 3 - 1), 0.1);
     /* for data and noise of another unit: none of it, and that of the data */
-    scale(s.noise, 10), scale(s.b, 10);
+    scale(s.noise, 10);
+    scale(s.b, 10);
     expected(&s, scaled);
     assert_at_most(fabs(scaled[0] / one[0] - 1), 1e-2);
     assert_at_most(fabs(scaled[1] / one[1] / 10 - 1), 1e-2);
@@ -290,7 +309,8 @@ static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state
     expected(&t, scaled);
     assert_at_most(fabs(scaled[0] / three[0] - 1), 0.2);
     assert_at_most(fabs(scaled[1] / three[1] - 1), 0.1);
-    free_scan(&s), free_scan(&t);
+    free_scan(&s);
+    free_scan(&t);
 }
 
 /* 1.5 here, for so few voxels; docs/choosing.md has the ratios of images. */
@@ -321,16 +341,20 @@ static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **
     assert_at_most(difference(a, b, MANY), 1e-6);
     double re = 0, im = 0, both = 0, mean = 0;
     for (int i = 0; i < MANY; i++) {
-        re += pow(creal(a[i]), 2), im += pow(cimag(a[i]), 2);
-        both += creal(a[i]) * cimag(a[i]), mean += creal(a[i]);
+        re += pow(creal(a[i]), 2);
+        im += pow(cimag(a[i]), 2);
+        both += creal(a[i]) * cimag(a[i]);
+        mean += creal(a[i]);
     }
     assert_at_most(fabs(sqrt(re / MANY) / 0.3 - 1), 0.02);
     assert_at_most(fabs(sqrt(im / MANY) / 0.3 - 1), 0.02);
     assert_at_most(fabs(both / MANY) / 0.09, 0.03);
     assert_at_most(fabs(mean / MANY) / 0.3, 0.03);
     assert_refused(larmor_noise_fill(x, -1, 1), LARMOR_ERR_ARG, "noise: the deviation is -1");
-    free(a), free(b);
-    larmor_array_free(x), larmor_array_free(y);
+    free(a);
+    free(b);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -24,8 +24,11 @@ static void every_coil_sees_the_image_times_its_map(void **state)
     for (int i = 0; i < 60; i++) expected[i] = maps[i] * x[i % 15];
     cplx *got = values_of(out);
     assert_at_most(difference(got, expected, 60), 1e-15);
-    free(got), free(x), free(maps);
-    larmor_array_free(out), larmor_array_free(in);
+    free(got);
+    free(x);
+    free(maps);
+    larmor_array_free(out);
+    larmor_array_free(in);
     larmor_op_free(S);
 }
 
@@ -56,8 +59,11 @@ static void the_normal_map_multiplies_by_the_sum_of_squares(void **state)
     }
     cplx *got = values_of(out);
     assert_at_most(difference(got, expected, 15), 1e-15);
-    free(got), free(x), free(maps);
-    larmor_array_free(out), larmor_array_free(in);
+    free(got);
+    free(x);
+    free(maps);
+    larmor_array_free(out);
+    larmor_array_free(in);
     larmor_op_free(S);
 }
 

@@ -86,7 +86,8 @@ static larmor_array *arm_of(double turns, double last, double reach)
     double k[2 * SAMPLES];
     for (int i = 0; i < SAMPLES; i++) {
         const double u = i / (SAMPLES - 1.), angle = 2 * M_PI * turns * (u - 1) + last;
-        k[2 * i] = reach * u * cos(angle), k[2 * i + 1] = reach * u * sin(angle);
+        k[2 * i] = reach * u * cos(angle);
+        k[2 * i + 1] = reach * u * sin(angle);
     }
     return real_array(LARMOR_SHAPE(2, SAMPLES, 1), k);
 }
@@ -110,7 +111,8 @@ static larmor_array *asymmetric_spokes(double before, double span)
     for (int j = 0; j < SPOKES; j++)
         for (int i = 0; i < SAMPLES; i++) {
             const double r = 32 * (i / (SAMPLES - 1.) * (1 + before) - before), angle = 2 * M_PI * span * j / SPOKES;
-            k[2 * (i + SAMPLES * j)] = r * cos(angle), k[2 * (i + SAMPLES * j) + 1] = r * sin(angle);
+            k[2 * (i + SAMPLES * j)] = r * cos(angle);
+            k[2 * (i + SAMPLES * j) + 1] = r * sin(angle);
         }
     return real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), k);
 }
@@ -121,10 +123,14 @@ static void half_echoes_are_partial_fourier_where_a_side_of_the_plane_is_missing
     larmor_array *all_round = asymmetric_spokes(0.2, 1), *half = asymmetric_spokes(0.2, 0.5);
     assert_int_equal(missing(all_round), 0);
     assert_int_equal(missing(half), 10);
-    larmor_array_free(half), larmor_array_free(all_round);
+    larmor_array_free(half);
+    larmor_array_free(all_round);
     double k[3 * 40 * 16];
-    for (int i = 0; i < 40 * 16; i++)
-        k[3 * i] = i % 40 - 8, k[3 * i + 1] = i / 40 % 4 - 2, k[3 * i + 2] = i / 160 - 2;
+    for (int i = 0; i < 40 * 16; i++) {
+        k[3 * i] = i % 40 - 8;
+        k[3 * i + 1] = i / 40 % 4 - 2;
+        k[3 * i + 2] = i / 160 - 2;
+    }
     larmor_array *lines = real_array(LARMOR_SHAPE(3, 40, 16), k);
     assert_int_equal(missing(lines), 1);
     larmor_array_free(lines);

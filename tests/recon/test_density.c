@@ -32,8 +32,10 @@ static void ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc(void
         assert_at_most(fabs(creal(values[j]) / (outermost ? 2 : 1) - area), 1e-12);
     }
     assert_at_most(fabs(sum_of(w) / (M_PI * 16 * 16) - 1), 0.04);
-    free(values), free(k);
-    larmor_array_free(w), larmor_array_free(traj);
+    free(values);
+    free(k);
+    larmor_array_free(w);
+    larmor_array_free(traj);
 }
 
 /* Rays in random directions, samples at radius (start + i) step: [nd, n, rays] */
@@ -64,7 +66,8 @@ static void ramp_weights_of_rays_from_the_centre_sum_to_the_disc_and_the_ball(vo
             const double edge = (start[i] + N - 0.5) * step;
             const double size = nd == 2 ? M_PI * edge * edge : 4 * M_PI / 3 * edge * edge * edge;
             assert_at_most(fabs(sum_of(w) / size - 1), 1e-12);
-            larmor_array_free(w), larmor_array_free(traj);
+            larmor_array_free(w);
+            larmor_array_free(traj);
             free(k);
         }
 }
@@ -82,8 +85,13 @@ static void ramp_weights_do_not_depend_on_the_order_along_a_spoke(void **state)
     assert_ok(larmor_density_ramp(reversed, image, &v));
     cplx *a = values_of(w), *b = values_of(v);
     for (int j = 0; j < N * SPOKES; j++) assert_at_most(cabs(a[j] - b[j / N * N + N - 1 - j % N]), 1e-13);
-    free(a), free(b), free(k);
-    larmor_array_free(v), larmor_array_free(reversed), larmor_array_free(w), larmor_array_free(traj);
+    free(a);
+    free(b);
+    free(k);
+    larmor_array_free(v);
+    larmor_array_free(reversed);
+    larmor_array_free(w);
+    larmor_array_free(traj);
 }
 
 static void readouts_that_are_no_rays_are_refused(void **state)
@@ -91,9 +99,12 @@ static void readouts_that_are_no_rays_are_refused(void **state)
     (void)state;
     double arc[2 * 20], line[2 * 20], far[2 * 20];
     for (int i = 0; i < 20; i++) {
-        arc[2 * i] = 10 * cos(0.1 * i), arc[2 * i + 1] = 10 * sin(0.1 * i);
-        line[2 * i] = i - 10, line[2 * i + 1] = 3;
-        far[2 * i] = 5 + i * 0.5, far[2 * i + 1] = 0;
+        arc[2 * i] = 10 * cos(0.1 * i);
+        arc[2 * i + 1] = 10 * sin(0.1 * i);
+        line[2 * i] = i - 10;
+        line[2 * i + 1] = 3;
+        far[2 * i] = 5 + i * 0.5;
+        far[2 * i + 1] = 0;
     }
     const double *const k[] = {arc, line, far};
     const char *const why[] = {"leaves its line", "leaves its line", "keeps away from the centre"};
@@ -141,7 +152,8 @@ static double gridding_error(const larmor_array *w, const double *k, int64_t m)
         error += pow(cabs(x[i] - object(r)), 2);
         size += pow(object(r), 2);
     }
-    free(y), free(weights);
+    free(y);
+    free(weights);
     return sqrt(error / size);
 }
 
@@ -150,7 +162,8 @@ static void expect_unit_gain(int ramp, const double *k, int64_t samples, int64_t
     larmor_array *traj = real_array(LARMOR_SHAPE(2, samples, readouts), k), *w;
     assert_ok(ramp ? larmor_density_ramp(traj, image, &w) : larmor_density_pipe(traj, image, 20, &w));
     assert_at_most(gridding_error(w, k, samples * readouts), limit);
-    larmor_array_free(w), larmor_array_free(traj);
+    larmor_array_free(w);
+    larmor_array_free(traj);
 }
 
 static void gridding_of_spokes_has_unit_gain_whatever_their_number(void **state)
@@ -197,13 +210,17 @@ static void pipe_weights_of_a_cartesian_grid_are_one(void **state)
 {
     (void)state;
     double k[2 * 32 * 32];
-    for (int j = 0; j < 32 * 32; j++) k[2 * j] = j % 32 - 16, k[2 * j + 1] = j / 32 - 16;
+    for (int j = 0; j < 32 * 32; j++) {
+        k[2 * j] = j % 32 - 16;
+        k[2 * j + 1] = j / 32 - 16;
+    }
     larmor_array *traj = real_array(LARMOR_SHAPE(2, 32, 32), k), *w;
     assert_ok(larmor_density_pipe(traj, image, 15, &w));
     cplx *values = values_of(w);
     for (int j = 0; j < 32 * 32; j++) assert_at_most(cabs(values[j] - 1), 1e-3);
     free(values);
-    larmor_array_free(w), larmor_array_free(traj);
+    larmor_array_free(w);
+    larmor_array_free(traj);
 }
 
 static void samples_taken_twice_share_their_weight(void **state)
@@ -220,8 +237,14 @@ static void samples_taken_twice_share_their_weight(void **state)
     for (int j = 0; j < 2 * 64 * 20; j++) b[j] *= 2;
     assert_at_most(difference(b, a, 64 * 20), 1e-3);
     assert_at_most(difference(b + 64 * 20, a, 64 * 20), 1e-3);
-    free(a), free(b), free(once), free(twice);
-    larmor_array_free(half), larmor_array_free(both), larmor_array_free(w), larmor_array_free(traj);
+    free(a);
+    free(b);
+    free(once);
+    free(twice);
+    larmor_array_free(half);
+    larmor_array_free(both);
+    larmor_array_free(w);
+    larmor_array_free(traj);
 }
 
 static void weights_are_finite_and_not_negative_for_any_samples(void **state)
@@ -237,7 +260,8 @@ static void weights_are_finite_and_not_negative_for_any_samples(void **state)
         cplx *values = values_of(w);
         for (int j = 0; j < M; j++) assert_true(isfinite(creal(values[j])) && creal(values[j]) >= 0);
         free(values);
-        larmor_array_free(w), larmor_array_free(traj);
+        larmor_array_free(w);
+        larmor_array_free(traj);
     }
     free(scattered);
 }
@@ -259,8 +283,11 @@ static void no_sample_weighs_more_than_one_alone(void **state)
         free(values);
         larmor_array_free(w);
     }
-    larmor_array_free(alone), larmor_array_free(single), larmor_array_free(traj);
-    free(k), free(far);
+    larmor_array_free(alone);
+    larmor_array_free(single);
+    larmor_array_free(traj);
+    free(k);
+    free(far);
 }
 
 static void trajectories_in_single_precision_give_the_same_weights(void **state)
@@ -278,10 +305,13 @@ static void trajectories_in_single_precision_give_the_same_weights(void **state)
         assert_int_equal(larmor_array_dtype(v), LARMOR_F32);
         cplx *a = values_of(v), *b = values_of(w);
         assert_at_most(difference(a, b, 640), 1e-5);
-        free(a), free(b);
-        larmor_array_free(w), larmor_array_free(v);
+        free(a);
+        free(b);
+        larmor_array_free(w);
+        larmor_array_free(v);
     }
-    larmor_array_free(narrow), larmor_array_free(traj);
+    larmor_array_free(narrow);
+    larmor_array_free(traj);
     free(k);
 }
 
@@ -290,15 +320,21 @@ static void one_and_three_dimensions_work_as_well(void **state)
     (void)state;
     double line[24], *cube = malloc(3 * 8 * 8 * 8 * sizeof *cube);
     for (int i = 0; i < 24; i++) line[i] = (i - 12) * 0.5; /* half as far apart as Nyquist asks for */
-    for (int j = 0; j < 512; j++)
-        cube[3 * j] = j % 8 - 4, cube[3 * j + 1] = j / 8 % 8 - 4, cube[3 * j + 2] = j / 64 - 4;
+    for (int j = 0; j < 512; j++) {
+        cube[3 * j] = j % 8 - 4;
+        cube[3 * j + 1] = j / 8 % 8 - 4;
+        cube[3 * j + 2] = j / 64 - 4;
+    }
     larmor_array *w1, *w3, *traj1 = real_array(LARMOR_SHAPE(1, 24, 1), line);
     larmor_array *traj3 = real_array(LARMOR_SHAPE(3, 64, 8), cube);
     assert_ok(larmor_density_pipe(traj1, LARMOR_SHAPE(12), 20, &w1));
     assert_ok(larmor_density_pipe(traj3, LARMOR_SHAPE(8, 8, 8), 20, &w3));
     assert_at_most(fabs(sum_of(w1) - 12), 0.01);
     assert_at_most(fabs(sum_of(w3) - 512), 0.5);
-    larmor_array_free(w1), larmor_array_free(w3), larmor_array_free(traj1), larmor_array_free(traj3);
+    larmor_array_free(w1);
+    larmor_array_free(w3);
+    larmor_array_free(traj1);
+    larmor_array_free(traj3);
     free(cube);
 }
 
@@ -315,7 +351,8 @@ static void unusable_trajectories_are_named(void **state)
     larmor_array *bad = real_array(LARMOR_SHAPE(2, 8, 4), k);
     assert_refused(larmor_density_pipe(bad, image, 0, &w), LARMOR_ERR_NUMERIC, "trajectory holds inf at element 13");
     assert_null(w);
-    larmor_array_free(bad), larmor_array_free(traj);
+    larmor_array_free(bad);
+    larmor_array_free(traj);
     free(k);
 }
 

@@ -18,8 +18,11 @@ static cplx transform(const blob *b, const double *k, int nd)
     cplx sum = 0;
     for (; b->density > 0; b++) {
         double turn = 0, square = 0, volume = b->density;
-        for (int d = 0; d < nd; d++)
-            turn += k[d] * b->centre[d], square += pow(k[d] * b->width[d], 2), volume *= b->width[d];
+        for (int d = 0; d < nd; d++) {
+            turn += k[d] * b->centre[d];
+            square += pow(k[d] * b->width[d], 2);
+            volume *= b->width[d];
+        }
         sum += volume * exp(-M_PI * square) * cexp(-2 * M_PI * I * turn);
     }
     return sum;
@@ -73,8 +76,10 @@ static larmor_extent extent_of(const scan *s, const blob *object, int coils, int
     larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), y);
     const larmor_shape image = larmor_shape_of(nd, s->opts.matrix);
     assert_ok(larmor_field_of_view_extent(kspace, traj, image, NULL, &extent));
-    larmor_array_free(kspace), larmor_array_free(traj);
-    free(y), free(k);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    free(y);
+    free(k);
     return extent;
 }
 
@@ -156,7 +161,8 @@ static void senseless_options_are_refused(void **state)
     assert_refused(
         larmor_field_of_view_extent(k, traj, LARMOR_SHAPE(8, 8), &(larmor_extent_opts){.threshold = -1}, &e),
         LARMOR_ERR_ARG, "extent: most 2 and threshold -1");
-    larmor_array_free(traj), larmor_array_free(k);
+    larmor_array_free(traj);
+    larmor_array_free(k);
 }
 
 static const struct CMUnitTest tests[] = {

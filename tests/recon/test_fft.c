@@ -81,9 +81,12 @@ static void both_directions_are_the_sums_of_their_definition(void **state)
         assert_ok(larmor_op_adjoint(F, in, out));
         expect(p, out, adjoint);
         expect(p, in, x); /* untouched */
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         larmor_op_free(F);
-        free(x), free(forward), free(adjoint);
+        free(x);
+        free(forward);
+        free(adjoint);
     }
 }
 
@@ -107,7 +110,8 @@ static void a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none(void *
         for (int i = 0; i < 216; i++) expected[i] = (unitary ? 1 : 54) * x[i];
         assert_ok(larmor_op_normal(F, in, out));
         expect(p, out, expected);
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         larmor_op_free(F);
         free(x);
     }
@@ -124,9 +128,12 @@ static void a_view_that_begins_anywhere_can_be_transformed(void **state)
     assert_ok(larmor_array_slice(all, 1, 1, &middle)); /* 200 bytes from the beginning */
     assert_ok(larmor_op_forward(F, in, middle));
     expect(0, middle, expected);
-    larmor_array_free(in), larmor_array_free(middle), larmor_array_free(all);
+    larmor_array_free(in);
+    larmor_array_free(middle);
+    larmor_array_free(all);
     larmor_op_free(F);
-    free(x), free(expected);
+    free(x);
+    free(expected);
 }
 
 static void an_image_without_numbers_has_a_transform_without_numbers(void **state)
@@ -136,7 +143,8 @@ static void an_image_without_numbers_has_a_transform_without_numbers(void **stat
     assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(4, 0, 3), 7, NULL, &F));
     larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3));
     assert_ok(larmor_op_forward(F, x, y));
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
     larmor_op_free(F);
 }
 

@@ -45,10 +45,16 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
         expected = values_of(one);
         assert_at_most(difference(back + VOXELS * t, expected, VOXELS), 0);
         free(expected);
-        larmor_array_free(samples_of_one), larmor_array_free(one);
+        larmor_array_free(samples_of_one);
+        larmor_array_free(one);
     }
-    free(back), free(got), free(x);
-    larmor_array_free(z), larmor_array_free(y), larmor_array_free(in), larmor_op_free(A);
+    free(back);
+    free(got);
+    free(x);
+    larmor_array_free(z);
+    larmor_array_free(y);
+    larmor_array_free(in);
+    larmor_op_free(A);
     free_ops(ops);
 }
 
@@ -94,7 +100,8 @@ static void the_operators_own_normal_maps_survive(void **state)
     assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, LARMOR_SHAPE(NX, NY), LARMOR_SHAPE(NX, NY), &N));
     larmor_op *with;
     assert_ok(larmor_op_with_normal(ops[1], N, &with));
-    larmor_op_free(ops[1]), larmor_op_free(N);
+    larmor_op_free(ops[1]);
+    larmor_op_free(N);
     ops[1] = with;
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
     cplx *x = random_values(VOXELS * FRAMES, 4);
@@ -107,8 +114,14 @@ static void the_operators_own_normal_maps_survive(void **state)
     cplx *got = values_of(normal), *expected = values_of(z);
     for (int v = 0; v < VOXELS; v++) expected[VOXELS + v] = 3 * x[VOXELS + v];
     assert_at_most(difference(got, expected, VOXELS * FRAMES), 1e-15);
-    free(expected), free(got), free(x);
-    larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in), larmor_op_free(A);
+    free(expected);
+    free(got);
+    free(x);
+    larmor_array_free(normal);
+    larmor_array_free(z);
+    larmor_array_free(y);
+    larmor_array_free(in);
+    larmor_op_free(A);
     free_ops(ops);
 }
 
@@ -127,7 +140,8 @@ static void unusable_operators_are_named(void **state)
     larmor_op *mixed[] = {ops[0], D};
     assert_refused(larmor_op_frames(mixed, 2, &A), LARMOR_ERR_SHAPE, "frames: input of operator 1 is c128 [5, 6] on");
     assert_null(A);
-    larmor_op_free(D), larmor_array_free(d);
+    larmor_op_free(D);
+    larmor_array_free(d);
     free_ops(ops);
 }
 

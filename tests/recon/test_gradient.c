@@ -29,7 +29,8 @@ static axes axes_of(int c, int spaced)
     for (int d = 0; d < cases[c].shape.ndim; d++) {
         const int64_t length = cases[c].shape.dim[d];
         if (cases[c].axes >> d & 1) {
-            a.step[a.count] = a.n, a.length[a.count] = length;
+            a.step[a.count] = a.n;
+            a.length[a.count] = length;
             a.weight[a.count++] = spaced ? 1 / spacing[d] : 1;
         }
         a.n *= length;
@@ -100,9 +101,11 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
         assert_ok(larmor_op_adjoint_error(op, 3, &error));
         assert_at_most(error, limit[p]);
     }
-    larmor_array_free(in), larmor_array_free(out);
+    larmor_array_free(in);
+    larmor_array_free(out);
     larmor_op_free(op);
-    free(x), free(y);
+    free(x);
+    free(y);
 }
 
 static void gradients_are_forward_differences_and_their_adjoint_is_exact(void **state)
@@ -134,7 +137,8 @@ static void expect_zero(larmor_op *op, larmor_array *x)
     assert_ok(larmor_op_forward(op, x, y));
     assert_ok(larmor_nrm2(y, &norm));
     assert_at_most(norm, 1e-13);
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static void affine_images_constant_fields_and_rotations_have_no_symmetrised_gradient(void **state)
@@ -147,7 +151,9 @@ static void affine_images_constant_fields_and_rotations_have_no_symmetrised_grad
         const double at[] = {i % 6, i / 6 % 5, i / 30}, component[] = {0, 1, 2};
         affine[i] = 1 + (2 + I) * at[0] - 3 * at[1] + 0.5 * I * at[2];
         for (int d = 0; d < 3; d++) constant[i + 120 * d] = component[d] - I;
-        rotation[i] = -at[1] * spacing[1], rotation[i + 120] = at[0] * spacing[0], rotation[i + 240] = 0;
+        rotation[i] = -at[1] * spacing[1];
+        rotation[i + 120] = at[0] * spacing[0];
+        rotation[i + 240] = 0;
     }
     larmor_array *image = complex_array(LARMOR_C128, shape, affine);
     larmor_array *field = zeros(LARMOR_C128, larmor_op_out_shape(G));
@@ -156,7 +162,8 @@ static void affine_images_constant_fields_and_rotations_have_no_symmetrised_grad
     expect_zero(E, field);
     expect_zero(E, complex_array(LARMOR_C128, larmor_op_out_shape(G), constant));
     expect_zero(E, complex_array(LARMOR_C128, larmor_op_out_shape(G), rotation));
-    larmor_op_free(G), larmor_op_free(E);
+    larmor_op_free(G);
+    larmor_op_free(E);
 }
 
 static void the_symmetrised_gradient_of_a_gradient_holds_second_differences(void **state)
@@ -182,8 +189,11 @@ static void the_symmetrised_gradient_of_a_gradient_holds_second_differences(void
             assert_at_most(cabs(h[i + 2 * N * N]), 1e-12);
         }
     free(h);
-    larmor_array_free(image), larmor_array_free(tensor);
-    larmor_op_free(EG), larmor_op_free(E), larmor_op_free(G);
+    larmor_array_free(image);
+    larmor_array_free(tensor);
+    larmor_op_free(EG);
+    larmor_op_free(E);
+    larmor_op_free(G);
 }
 
 static void axes_and_spacings_that_are_none_are_refused(void **state)

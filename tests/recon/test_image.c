@@ -18,8 +18,10 @@ static void root_sum_of_squares_is_that(void **state)
         assert_ok(larmor_root_sum_of_squares(c, x));
         cplx *got = values_of(x);
         assert_at_most(difference(got, expected, 63), limit[p]);
-        free(got), free(coils);
-        larmor_array_free(x), larmor_array_free(c);
+        free(got);
+        free(coils);
+        larmor_array_free(x);
+        larmor_array_free(c);
     }
 }
 
@@ -40,8 +42,12 @@ static void division_by_energy_undoes_the_combination_of_coils_and_clears_what_n
     assert_ok(larmor_divide_by_energy(s, x));
     cplx *got = values_of(x);
     assert_at_most(difference(got, truth, 120), 1e-14);
-    free(got), free(sum), free(truth), free(maps);
-    larmor_array_free(x), larmor_array_free(s);
+    free(got);
+    free(sum);
+    free(truth);
+    free(maps);
+    larmor_array_free(x);
+    larmor_array_free(s);
 }
 
 static void what_no_coil_sees_is_cleared_and_nothing_else(void **state)
@@ -62,8 +68,12 @@ static void what_no_coil_sees_is_cleared_and_nothing_else(void **state)
     assert_true(got[7] == 0 && got[119] == 0);
     assert_at_most(difference(got, values, 120), 1e-15);
     assert_refused(larmor_clear_unseen(s, other), LARMOR_ERR_SHAPE, "clear unseen: ");
-    free(got), free(values), free(maps);
-    larmor_array_free(x), larmor_array_free(s), larmor_array_free(other);
+    free(got);
+    free(values);
+    free(maps);
+    larmor_array_free(x);
+    larmor_array_free(s);
+    larmor_array_free(other);
 }
 
 static int64_t source(int64_t i, int64_t from, int64_t to)
@@ -92,12 +102,15 @@ static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
             for (int d = 0; d < nd; d++) {
                 const int64_t s = source(rest % to[d], from[d], to[d]);
                 at = s < 0 || at < 0 ? -1 : at + step * s;
-                rest /= to[d], step *= from[d];
+                rest /= to[d];
+                step *= from[d];
             }
             assert_true(got[i] == (at < 0 ? 0 : 2.5 * values[at]));
         }
-        free(got), free(values);
-        larmor_array_free(y), larmor_array_free(x);
+        free(got);
+        free(values);
+        larmor_array_free(y);
+        larmor_array_free(x);
     }
 }
 
@@ -110,7 +123,8 @@ static void arrays_that_do_not_fit_are_named(void **state)
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
     assert_null(y);
-    larmor_array_free(coils), larmor_array_free(x);
+    larmor_array_free(coils);
+    larmor_array_free(x);
 }
 
 static const struct CMUnitTest tests[] = {

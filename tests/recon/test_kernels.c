@@ -58,7 +58,9 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
     for (int64_t j = 0; j < M; j++) {
         const double r = hypot(k[2 * j] / 8, k[2 * j + 1] / 5);
         if (r >= 0.9) continue;
-        index[count] = j, w[count] = 1 + test_random(&seed), taper[count] = w[count] * pow(cos(M_PI / 2 * r), 2);
+        index[count] = j;
+        w[count] = 1 + test_random(&seed);
+        taper[count] = w[count] * pow(cos(M_PI / 2 * r), 2);
         for (int d = 0; d < ND; d++) point[ND * count + d] = 3 * k[ND * j + d];
         count++;
     }
@@ -83,9 +85,15 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
         assert_ok(kernels->taper(dev->ctx, ND, count, picked->data, radius, weights->data));
         for (int64_t i = 0; i < count; i++) wide[i] = taper[i];
         expect(1, weights, wide);
-        larmor_array_free(points), larmor_array_free(where), larmor_array_free(picked), larmor_array_free(weights);
-        larmor_array_free(from), larmor_array_free(to);
-        free(y), free(chosen), free(wide);
+        larmor_array_free(points);
+        larmor_array_free(where);
+        larmor_array_free(picked);
+        larmor_array_free(weights);
+        larmor_array_free(from);
+        larmor_array_free(to);
+        free(y);
+        free(chosen);
+        free(wide);
     }
     free(k);
 }
@@ -102,9 +110,12 @@ static void weights_are_balanced_by_the_density_they_give(void **state)
         g[3] = 0;
         larmor_array *weights = floats(M, w), *values = complex_array(type[p], LARMOR_SHAPE(M), g);
         assert_ok(table(p)->balance(dev->ctx, M, weights->data, values->data));
-        expect(p, weights, expected), expect(p, values, expected);
-        larmor_array_free(weights), larmor_array_free(values);
-        free(g), free(expected);
+        expect(p, weights, expected);
+        expect(p, values, expected);
+        larmor_array_free(weights);
+        larmor_array_free(values);
+        free(g);
+        free(expected);
     }
 }
 
@@ -121,9 +132,9 @@ static void the_overlap_of_balls_falls_from_one_to_zero(void **state)
             double r = 0;
             for (int d = 0; d < nd; d++) r += pow(2 * position(shape, i, d), 2);
             r = fmin(1, sqrt(r));
-            expected[i] = 7 * (nd == 1   ? 1 - r
-                               : nd == 2 ? 2 / M_PI * (acos(r) - r * sqrt(1 - r * r))
-                                         : 1 - 1.5 * r + 0.5 * r * r * r);
+            const double overlap[] = {1 - r, 2 / M_PI * (acos(r) - r * sqrt(1 - r * r)),
+                                      1 - 1.5 * r + 0.5 * r * r * r};
+            expected[i] = 7 * overlap[nd - 1];
         }
         assert_ok(table(p)->overlap(dev->ctx, nd, dim, 7, x->data));
         expect(p, x, expected);
@@ -159,8 +170,13 @@ static void covariances_are_sums_over_samples_and_products_come_in_pairs(void **
         }
         assert_ok(table(p)->scatter(dev->ctx, M, COILS, 2, 4, y->data, all->data));
         expect(p, all, scattered);
-        larmor_array_free(in), larmor_array_free(sums), larmor_array_free(y), larmor_array_free(all);
-        free(x), free(products), free(scattered);
+        larmor_array_free(in);
+        larmor_array_free(sums);
+        larmor_array_free(y);
+        larmor_array_free(all);
+        free(x);
+        free(products);
+        free(scattered);
     }
 }
 
@@ -181,7 +197,8 @@ static void vectors_are_aligned_with_the_last(void **state)
         larmor_array *out = zeros(type[p], LARMOR_SHAPE(PIXELS, COILS));
         assert_ok(table(p)->align(dev->ctx, PIXELS, COILS, in->data, out->data));
         expect(p, out, maps);
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         free(v);
     }
 }
@@ -212,7 +229,9 @@ static void filters_stride_over_the_middle_dimension(void **state)
         assert_ok(table(p)->filter(dev->ctx, dim, n, 5, tap->data, cases[c / 2].step, cases[c / 2].stride,
                                    cases[c / 2].shift, in->data, out->data));
         expect(p, out, y);
-        larmor_array_free(in), larmor_array_free(tap), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(tap);
+        larmor_array_free(out);
         free(x);
     }
 }
@@ -240,7 +259,8 @@ static void interpolation_is_exact_for_parabolas(void **state)
             const cplx truth = (double)(i % INNER) + t * I + (double)(1 + i / INNER / n) * t * t;
             assert_at_most(cabs(y[i] - truth), 60 * limit[p]);
         }
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         free(y);
     }
 }
@@ -253,7 +273,8 @@ static void powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found(v
         const int p = c % 2;
         cplx *x = random_values(M, 10), *y = random_values(M, 11);
         double most = 0, found;
-        x[17] = 0.25, x[18] = NAN;
+        x[17] = 0.25;
+        x[18] = NAN;
         for (int i = 0; i < M; i++) {
             const double v = creal(p ? x[i] : (cplx)(float complex)x[i]);
             y[i] = v > 0.25 ? pow(v, halves[c / 2] / 2.) : 0;
@@ -265,7 +286,8 @@ static void powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found(v
         assert_ok(table(p)->power(dev->ctx, M, halves[c / 2], 0.25, a->data));
         expect(p, a, y);
         larmor_array_free(a);
-        free(x), free(y);
+        free(x);
+        free(y);
     }
 }
 

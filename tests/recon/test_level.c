@@ -25,8 +25,10 @@ static double level_of(double matrix, int64_t n, int64_t spokes, double signal, 
     larmor_array *traj = real_array(LARMOR_SHAPE(2, n, spokes), k);
     larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(n, spokes, COILS), y);
     assert_ok(larmor_noise_level(kspace, traj, &level));
-    larmor_array_free(traj), larmor_array_free(kspace);
-    free(k), free(y);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    free(k);
+    free(y);
     return level;
 }
 
@@ -72,7 +74,8 @@ static void what_does_not_fit_is_refused(void **state)
     double level;
     assert_refused(larmor_noise_level(kspace, traj, &level), LARMOR_ERR_SHAPE, "noise level: trajectory is");
     assert_refused(larmor_noise_level(NULL, traj, &level), LARMOR_ERR_SHAPE, "noise level: k-space is missing");
-    larmor_array_free(kspace), larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
 }
 
 static const struct CMUnitTest tests[] = {

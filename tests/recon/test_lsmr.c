@@ -39,7 +39,8 @@ static void single_precision_gets_as_far_as_it_can(void **state)
     cplx *got = values_of(x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-5);
     free(got);
-    larmor_array_free(b), larmor_array_free(x);
+    larmor_array_free(b);
+    larmor_array_free(x);
     free_problem(&p);
 }
 
@@ -86,7 +87,8 @@ static void any_start_leads_to_the_same_solution(void **state)
     opts.tol = 1e-6; /* and at the solution there is nothing to do */
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
     assert_int_equal(report.iters, 0);
-    free(got), free(far);
+    free(got);
+    free(far);
     free_problem(&p);
 }
 
@@ -104,9 +106,12 @@ static int checking(void *user, const larmor_progress *p)
     double gradient = 0, rhs = 0;
     for (int j = 0; j < COLUMNS; j++) {
         cplx g = -0.5 * x[j], h = 0;
-        for (int i = 0; i < ROWS; i++)
-            g += conj(q->values[i + ROWS * j]) * r[i], h += conj(q->values[i + ROWS * j]) * q->rhs[i];
-        gradient += pow(cabs(g), 2), rhs += pow(cabs(h), 2);
+        for (int i = 0; i < ROWS; i++) {
+            g += conj(q->values[i + ROWS * j]) * r[i];
+            h += conj(q->values[i + ROWS * j]) * q->rhs[i];
+        }
+        gradient += pow(cabs(g), 2);
+        rhs += pow(cabs(h), 2);
     }
     assert_at_most(fabs(p->residual - sqrt(gradient / rhs)), 1e-10);
     free(x);
@@ -145,7 +150,8 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
 {
     (void)state;
     problem data = random_problem(ROWS, COLUMNS), late = random_problem(ROWS, COLUMNS);
-    data.A = matrix_op(&data.m), late.A = matrix_op(&late.m);
+    data.A = matrix_op(&data.m);
+    late.A = matrix_op(&late.m);
     data.rhs[5] = NAN;
     assert_ok(larmor_array_write(data.b, data.rhs, ROWS * sizeof *data.rhs));
     assert_refused(larmor_lsmr(data.A, data.b, data.x, NULL, NULL), LARMOR_ERR_NUMERIC, "lsmr: |A^H r| is nan");
@@ -157,7 +163,8 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     double norm;
     assert_ok(larmor_nrm2(late.x, &norm));
     assert_true(isfinite(norm) && norm > 0);
-    free_problem(&data), free_problem(&late);
+    free_problem(&data);
+    free_problem(&late);
 }
 
 static void data_of_zero_and_odd_options_are_handled(void **state)

@@ -14,15 +14,21 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
 {
     const larmor_shape shape = larmor_op_in_shape(op);
     cplx *x = random_values(N * batch, 1), once[N * CHANNELS], twice[N * CHANNELS];
-    for (int i = 0; i < N * batch; i++) once[i] = w[i % N] * x[i], twice[i] = w[i % N] * once[i];
+    for (int i = 0; i < N * batch; i++) {
+        once[i] = w[i % N] * x[i];
+        twice[i] = w[i % N] * once[i];
+    }
     larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+    larmor_status (*const maps[])(larmor_op *, const larmor_array *,
+                                  larmor_array *) = {larmor_op_forward, larmor_op_adjoint, larmor_op_normal};
     for (int map = 0; map < 3; map++) {
-        assert_ok((map == 0 ? larmor_op_forward : map == 1 ? larmor_op_adjoint : larmor_op_normal)(op, in, out));
+        assert_ok(maps[map](op, in, out));
         cplx *got = values_of(out);
         assert_at_most(difference(got, map < 2 ? once : twice, N * batch), limit[p]);
         free(got);
     }
-    larmor_array_free(in), larmor_array_free(out);
+    larmor_array_free(in);
+    larmor_array_free(out);
     free(x);
 }
 
@@ -70,8 +76,10 @@ static void roots_of_weights_are_a_copy(void **state)
             assert_at_most(cabs(got[i] - sqrt(w[i])), limit[p]);
             assert_true(creal(kept[i]) == w[i]);
         }
-        free(got), free(kept);
-        larmor_array_free(weights), larmor_array_free(root);
+        free(got);
+        free(kept);
+        larmor_array_free(weights);
+        larmor_array_free(root);
     }
 }
 
@@ -96,7 +104,9 @@ static void what_is_no_weight_is_refused(void **state)
                    "mask: dtype is f64, expected c64 or c128");
     assert_refused(larmor_op_weights(negative, LARMOR_C64, -1, &W), LARMOR_ERR_ARG,
                    "weights: batch is -1, expected at least 0");
-    larmor_array_free(negative), larmor_array_free(none), larmor_array_free(phases);
+    larmor_array_free(negative);
+    larmor_array_free(none);
+    larmor_array_free(phases);
 }
 
 static const struct CMUnitTest tests[] = {

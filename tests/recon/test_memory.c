@@ -99,7 +99,9 @@ static double *koosh_points(double extent, int64_t n, int64_t spokes)
     for (int64_t j = 0; j < n * spokes; j++) {
         const double z = ((double)(j / n) + 0.5) / (double)spokes, angle = 2.399963 * (double)(j / n);
         const double t = extent * ((double)(j % n) / (double)n - 0.5), r = sqrt(1 - z * z);
-        k[3 * j] = t * r * cos(angle), k[3 * j + 1] = t * r * sin(angle), k[3 * j + 2] = t * z;
+        k[3 * j] = t * r * cos(angle);
+        k[3 * j + 1] = t * r * sin(angle);
+        k[3 * j + 2] = t * z;
     }
     return k;
 }
@@ -113,7 +115,9 @@ static double *stack_points(larmor_shape image, int64_t n, int64_t spokes)
     for (int64_t j = 0; j < n * spokes; j++) {
         const double angle = 2.399963 * (double)(j / n / nz),
                      t = (double)image.dim[0] * ((double)(j % n) / (double)n - 0.5);
-        k[3 * j] = t * cos(angle), k[3 * j + 1] = t * sin(angle), k[3 * j + 2] = (double)(j / n % nz - nz / 2);
+        k[3 * j] = t * cos(angle);
+        k[3 * j + 1] = t * sin(angle);
+        k[3 * j + 2] = (double)(j / n % nz - nz / 2);
     }
     return k;
 }
@@ -124,9 +128,11 @@ static scan scan_of(larmor_shape image, int64_t samples, int64_t readouts, int64
     const int64_t m = samples * readouts;
     scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
     const double extent = (double)image.dim[0];
-    double *k = image.ndim == 2 ? radial_points(extent, samples, readouts)
-                : is_stack      ? stack_points(image, samples, readouts)
-                                : koosh_points(extent, samples, readouts);
+    double *k;
+    if (image.ndim == 2)
+        k = radial_points(extent, samples, readouts);
+    else
+        k = is_stack ? stack_points(image, samples, readouts) : koosh_points(extent, samples, readouts);
     s.traj = real_array(LARMOR_SHAPE(image.ndim, samples, readouts), k);
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), &s.weights));
     assert_ok(larmor_fill(s.weights, 1));
@@ -140,8 +146,10 @@ static scan scan_of(larmor_shape image, int64_t samples, int64_t readouts, int64
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj), larmor_array_free(s->weights);
-    larmor_array_free(s->maps), larmor_array_free(s->kspace);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->weights);
+    larmor_array_free(s->maps);
+    larmor_array_free(s->kspace);
 }
 
 static const struct {
@@ -189,7 +197,9 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate(cases[c / 12].name, estimate, 0, cases[c / 12].is_stack ? 10 : 2.5);
-        larmor_op_free(A), larmor_array_free(x), larmor_array_free(z);
+        larmor_op_free(A);
+        larmor_array_free(x);
+        larmor_array_free(z);
         free_scan(&s);
     }
 }
@@ -214,7 +224,10 @@ static void several_sets_of_maps_are_in_the_estimate(void **state)
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate(cases[c / 4].name, estimate, 0, cases[c / 4].is_stack ? 10 : 2.5);
-        larmor_op_free(A), larmor_array_free(maps), larmor_array_free(x), larmor_array_free(z);
+        larmor_op_free(A);
+        larmor_array_free(maps);
+        larmor_array_free(x);
+        larmor_array_free(z);
         free_scan(&s);
     }
 }
@@ -345,8 +358,11 @@ static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **s
             assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
             assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
             expect_estimate(info.name, estimate, 0, 1.5);
-            larmor_regulariser_free(r), larmor_circulant_free(C), larmor_op_free(A);
-            larmor_array_free(x), larmor_array_free(b);
+            larmor_regulariser_free(r);
+            larmor_circulant_free(C);
+            larmor_op_free(A);
+            larmor_array_free(x);
+            larmor_array_free(b);
             free_scan(&s);
         }
 }
@@ -367,7 +383,11 @@ static void conjugate_gradients_take_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_cg(A, b, start, &opts, NULL));
         expect_estimate("cg", estimate, SMALL, 1.3);
-        larmor_op_free(M), larmor_op_free(A), larmor_array_free(x), larmor_array_free(b), larmor_array_free(start);
+        larmor_op_free(M);
+        larmor_op_free(A);
+        larmor_array_free(x);
+        larmor_array_free(b);
+        larmor_array_free(start);
     }
 }
 
@@ -380,7 +400,8 @@ static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_
     assert_ok(larmor_op_forward(A, x, b));
     assert_ok(larmor_op_adjoint(A, b, z));
     assert_ok(larmor_op_normal(A, x, z));
-    larmor_array_free(z), larmor_array_free(b);
+    larmor_array_free(z);
+    larmor_array_free(b);
     return A;
 }
 
@@ -420,9 +441,15 @@ static void the_choice_of_the_weight_takes_no_more_than_estimated(void **state)
         assert_true(choice.tried > 1);
         expect_estimate(c ? "choice for tv" : "choice for cg", solver + beside,
                         -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
-        larmor_regulariser_free(r), larmor_circulant_free(C), larmor_op_free(A), larmor_op_free(out.A);
-        larmor_array_free(x), larmor_array_free((larmor_array *)(uintptr_t)out.noise);
-        larmor_array_free(kept), larmor_array_free(factors), larmor_array_free(all);
+        larmor_regulariser_free(r);
+        larmor_circulant_free(C);
+        larmor_op_free(A);
+        larmor_op_free(out.A);
+        larmor_array_free(x);
+        larmor_array_free((larmor_array *)(uintptr_t)out.noise);
+        larmor_array_free(kept);
+        larmor_array_free(factors);
+        larmor_array_free(all);
         free_scan(&s);
     }
 }
@@ -433,7 +460,8 @@ static void impossible_sizes_are_refused(void **state)
     int64_t bytes;
     larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 1000, .dtype = LARMOR_C64};
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
-    p.coils = 1, p.samples = INT64_MAX;
+    p.coils = 1;
+    p.samples = INT64_MAX;
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
     assert_int_equal(bytes, 0);
 }

@@ -68,7 +68,8 @@ static void its_own_noise_becomes_white_to_rounding(void **state)
             /* variance 1 in each part is 2 together; scale is an amplitude */
             assert_at_most(from_identity(cov, COILS, 2 * scale[s] * scale[s]), limit[i]);
             free(white);
-            larmor_array_free(W), larmor_array_free(n);
+            larmor_array_free(W);
+            larmor_array_free(n);
         }
     free(noise);
 }
@@ -91,8 +92,12 @@ static void data_with_another_dwell_time_have_unit_noise_after_scaling(void **st
     double real = 0;
     for (int i = 0; i < MANY * COILS; i++) real += pow(creal(white[i]), 2) / (MANY * COILS);
     assert_at_most(fabs(real - 1), 0.02);
-    free(white), free(data), free(scan);
-    larmor_array_free(y), larmor_array_free(W), larmor_array_free(n);
+    free(white);
+    free(data);
+    free(scan);
+    larmor_array_free(y);
+    larmor_array_free(W);
+    larmor_array_free(n);
 }
 
 static void few_samples_keep_the_variances_and_shrink_the_correlations(void **state)
@@ -112,8 +117,10 @@ static void few_samples_keep_the_variances_and_shrink_the_correlations(void **st
                 for (int b = 0; b < COILS; b++)
                     white[i + COILS * j] += w[i + COILS * a] * cov[a + COILS * b] * conj(w[j + COILS * b]);
     assert_at_most(from_identity(white, COILS, 2), 1e-12);
-    free(w), free(noise);
-    larmor_array_free(W), larmor_array_free(n);
+    free(w);
+    free(noise);
+    larmor_array_free(W);
+    larmor_array_free(n);
 }
 
 static void noise_that_cannot_be_used_is_named(void **state)
@@ -133,7 +140,10 @@ static void noise_that_cannot_be_used_is_named(void **state)
     assert_refused(larmor_noise_whitening(bad, 1, &W), LARMOR_ERR_NUMERIC, "noise: coil 0 has variance nan");
     assert_null(W);
     assert_refused(larmor_noise_whitening(bad, 0, &W), LARMOR_ERR_ARG, "noise: scale is 0");
-    larmor_array_free(bad), larmor_array_free(dead), larmor_array_free(copies), larmor_array_free(one);
+    larmor_array_free(bad);
+    larmor_array_free(dead);
+    larmor_array_free(copies);
+    larmor_array_free(one);
     free(noise);
 }
 
@@ -151,10 +161,15 @@ static void colouring_takes_whitening_back(void **state)
         assert_ok(larmor_whiten(C, n));
         cplx *back = values_of(n);
         double rest = 0, all = 0;
-        for (int j = 0; j < M * COILS; j++) rest += pow(cabs(back[j] - noise[j]), 2), all += pow(cabs(noise[j]), 2);
+        for (int j = 0; j < M * COILS; j++) {
+            rest += pow(cabs(back[j] - noise[j]), 2);
+            all += pow(cabs(noise[j]), 2);
+        }
         assert_at_most(sqrt(rest / all), limit[i]);
         free(back);
-        larmor_array_free(C), larmor_array_free(W), larmor_array_free(n);
+        larmor_array_free(C);
+        larmor_array_free(W);
+        larmor_array_free(n);
     }
     free(noise);
     const cplx singular[4] = {1, 2, 2, 4};
@@ -183,8 +198,13 @@ static void whitening_mixes_the_coils_of_every_sample(void **state)
     assert_at_most(difference(got, expected, SAMPLES * N), 1e-15);
     larmor_array *other = zeros(LARMOR_C128, LARMOR_SHAPE(4, 2));
     assert_refused(larmor_whiten(W, other), LARMOR_ERR_SHAPE, "whiten: matrix is c128 [3, 3]");
-    free(got), free(expected), free(w), free(data);
-    larmor_array_free(other), larmor_array_free(y), larmor_array_free(W);
+    free(got);
+    free(expected);
+    free(w);
+    free(data);
+    larmor_array_free(other);
+    larmor_array_free(y);
+    larmor_array_free(W);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -27,7 +27,9 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
 
 static void free_scan(scan *s)
 {
-    larmor_op_free(s->F), larmor_array_free(s->field_array), larmor_array_free(s->times_array);
+    larmor_op_free(s->F);
+    larmor_array_free(s->field_array);
+    larmor_array_free(s->times_array);
     free(s->k);
 }
 
@@ -55,8 +57,11 @@ static void it_is_the_sum_with_the_phase_of_the_field(void **state)
     assert_ok(larmor_op_forward(A, in, out));
     cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
-    free(got), free(x);
-    larmor_op_free(A), larmor_array_free(out), larmor_array_free(in);
+    free(got);
+    free(x);
+    larmor_op_free(A);
+    larmor_array_free(out);
+    larmor_array_free(in);
     free_scan(&s);
 }
 
@@ -73,7 +78,8 @@ static double worst(const scan *s, larmor_op *A)
         cplx *got = values_of(out);
         for (int j = 0; j < M; j++) most = fmax(most, cabs(got[j] - signal_of(s, i, j)));
         free(got);
-        larmor_array_free(out), larmor_array_free(in);
+        larmor_array_free(out);
+        larmor_array_free(in);
     }
     return most;
 }
@@ -130,8 +136,13 @@ static void a_constant_frequency_is_one_segment_and_a_pure_phase(void **state)
     assert_ok(larmor_op_forward(A, in, out));
     cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-13);
-    free(got), free(expected), free(x);
-    larmor_op_free(A), larmor_array_free(out), larmor_array_free(in), larmor_array_free(field);
+    free(got);
+    free(expected);
+    free(x);
+    larmor_op_free(A);
+    larmor_array_free(out);
+    larmor_array_free(in);
+    larmor_array_free(field);
     free_scan(&s);
 }
 
@@ -155,8 +166,13 @@ static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
         assert_ok(larmor_op_normal(A, in, normal));
         cplx *expected = values_of(z), *got = values_of(normal);
         assert_at_most(difference(got, expected, VOXELS * COILS), p ? 1e-14 : 1e-6);
-        free(got), free(expected), free(x);
-        larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+        free(got);
+        free(expected);
+        free(x);
+        larmor_array_free(normal);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(in);
         larmor_op_free(A);
         free_scan(&s);
     }
@@ -177,11 +193,16 @@ static void times_of_one_readout_stand_for_all(void **state)
         assert_ok(larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
         assert_ok(larmor_op_forward(A, in, out));
         y[i] = values_of(out);
-        larmor_op_free(A), larmor_array_free(out);
+        larmor_op_free(A);
+        larmor_array_free(out);
     }
     assert_at_most(difference(y[1], y[0], M * COILS), 1e-15);
-    free(y[0]), free(y[1]), free(x);
-    larmor_array_free(in), larmor_array_free(all), larmor_array_free(one);
+    free(y[0]);
+    free(y[1]);
+    free(x);
+    larmor_array_free(in);
+    larmor_array_free(all);
+    larmor_array_free(one);
     free_scan(&s);
 }
 

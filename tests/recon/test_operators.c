@@ -48,8 +48,11 @@ static void make_fourier(operators *all)
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = 1}, next(all)));
     assert_ok(larmor_op_stack_of_stars(dev, &thick, stars, next(all)));
     assert_ok(larmor_op_off_resonance(all->op[1], field, times, NULL, next(all)));
-    larmor_array_free(times), larmor_array_free(field);
-    larmor_array_free(stars), larmor_array_free(traj), larmor_array_free(maps);
+    larmor_array_free(times);
+    larmor_array_free(field);
+    larmor_array_free(stars);
+    larmor_array_free(traj);
+    larmor_array_free(maps);
 }
 
 static void make_others(operators *all)
@@ -69,7 +72,9 @@ static void make_others(operators *all)
     assert_ok(larmor_op_subspace(dev, LARMOR_C64, image, basis, next(all)));
     assert_ok(larmor_op_casorati(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 3), NULL, next(all)));
     assert_ok(larmor_op_diag(diagonal, next(all)));
-    larmor_array_free(basis), larmor_array_free(diagonal), larmor_array_free(real);
+    larmor_array_free(basis);
+    larmor_array_free(diagonal);
+    larmor_array_free(real);
 }
 
 static void free_all(operators *all)
@@ -83,7 +88,8 @@ static void none_works_in_place_and_each_says_so(void **state)
 {
     (void)state;
     operators all = {0};
-    make_fourier(&all), make_others(&all);
+    make_fourier(&all);
+    make_others(&all);
     int square = 0;
     for (int i = 0; i < all.count; i++) {
         larmor_op *A = all.op[i];
@@ -116,7 +122,8 @@ static void none_allocates_from_its_second_call_on(void **state)
 {
     (void)state;
     operators all = {0};
-    make_fourier(&all), make_others(&all);
+    make_fourier(&all);
+    make_others(&all);
     const lmr_backend *real = dev->be;
     lmr_backend full = *real;
     full.alloc = no_memory_left;
@@ -133,7 +140,9 @@ static void none_allocates_from_its_second_call_on(void **state)
             assert_ok(larmor_op_normal(A, x, z));
         }
         dev->be = real;
-        larmor_array_free(z), larmor_array_free(y), larmor_array_free(x);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(x);
     }
     free_all(&all);
 }

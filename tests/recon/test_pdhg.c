@@ -32,13 +32,16 @@ static void a_preconditioner_saves_iterations_and_keeps_the_solution(void **stat
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 20000, .tol = 1e-10, .precondition = with ? M : NULL};
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
-        iters[with] = report.iters, got[with] = values_of(t.p.x);
-        larmor_op_free(M), larmor_array_free(d);
+        iters[with] = report.iters;
+        got[with] = values_of(t.p.x);
+        larmor_op_free(M);
+        larmor_array_free(d);
         end(&t);
     }
     assert_true(iters[1] < iters[0] / 2);
     assert_at_most(difference(got[1], got[0], COLUMNS), 1e-6);
-    free(got[0]), free(got[1]);
+    free(got[0]);
+    free(got[1]);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -27,7 +27,8 @@ static larmor_status precondition_circulant(larmor_array *maps, const larmor_arr
 static sense make(larmor_shape image, int coils, int weighted)
 {
     sense p = {.image = image, .voxels = larmor_shape_count(image)};
-    p.k = random_points(image, SAMPLES, 3), p.w = malloc(SAMPLES * sizeof *p.w);
+    p.k = random_points(image, SAMPLES, 3);
+    p.w = malloc(SAMPLES * sizeof *p.w);
     p.s = random_values(p.voxels * COILS, 4);
     if (!coils)
         for (int64_t i = 0; i < p.voxels; i++) p.s[i] = 1;
@@ -52,8 +53,13 @@ static sense make(larmor_shape image, int coils, int weighted)
 
 static void drop(sense *p)
 {
-    larmor_array_free(p->traj), larmor_array_free(p->weights), larmor_array_free(p->maps);
-    free(p->k), free(p->w), free(p->s), free(p->a);
+    larmor_array_free(p->traj);
+    larmor_array_free(p->weights);
+    larmor_array_free(p->maps);
+    free(p->k);
+    free(p->w);
+    free(p->s);
+    free(p->a);
 }
 
 /* exp(2 pi i m . x / N) of frequency number m at voxel x */
@@ -62,7 +68,8 @@ static cplx wave(larmor_shape image, int64_t m, int64_t x)
     double sum = 0;
     for (int d = 0; d < image.ndim; d++) {
         sum += (double)(m % image.dim[d]) * (double)(x % image.dim[d]) / (double)image.dim[d];
-        m /= image.dim[d], x /= image.dim[d];
+        m /= image.dim[d];
+        x /= image.dim[d];
     }
     return cexp(2 * M_PI * I * sum);
 }
@@ -131,8 +138,11 @@ static double wave_error(larmor_op *M, const sense *p, const double *e, int64_t 
     assert_ok(larmor_op_forward(M, x, y));
     cplx *got = values_of(y);
     const double error = difference(got, expected, p->voxels);
-    free(got), free(in), free(expected);
-    larmor_array_free(x), larmor_array_free(y);
+    free(got);
+    free(in);
+    free(expected);
+    larmor_array_free(x);
+    larmor_array_free(y);
     return error;
 }
 
@@ -151,7 +161,8 @@ static void the_circulant_is_the_nearest_one_to_what_coils_see(void **state)
         for (int64_t m = 0; m < p.voxels; m += 3) /* waves times E are what it is known by */
             assert_at_most(wave_error(M, &p, e, m, d[m] + square * lambda + 0.1 * mean), 1e-3);
         larmor_op_free(M);
-        free(d), free(e);
+        free(d);
+        free(e);
         drop(&p);
     }
 }
@@ -166,7 +177,8 @@ static void smooth_maps_on_a_coarse_grid_are_enough(void **state)
     assert_ok(precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
     for (int64_t m = 0; m < p.voxels; m++) assert_at_most(wave_error(M, &p, e, m, d[m] + 0.1 * mean), 0.05);
     larmor_op_free(M);
-    free(d), free(e);
+    free(d);
+    free(e);
     drop(&p);
 }
 
@@ -188,7 +200,8 @@ static void the_preconditioner_is_self_adjoint_and_positive(void **state)
         assert_true(product[0] > 0);
         assert_at_most(fabs(product[1]), 1e-6 * product[0]);
         free(values);
-        larmor_array_free(x), larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_array_free(y);
     }
     larmor_op_free(M);
     drop(&p);
@@ -202,7 +215,8 @@ static larmor_status around_forward(void *self, const larmor_array *x, larmor_ar
     cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
     const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
-    free(in), free(out);
+    free(in);
+    free(out);
     return st;
 }
 
@@ -213,7 +227,8 @@ static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_ar
     cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
     const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
-    free(in), free(out);
+    free(in);
+    free(out);
     return st;
 }
 
@@ -239,7 +254,8 @@ static void a_penalty_adds_the_symbol_of_its_operator(void **state)
     }
     larmor_op_free(K);
     larmor_circulant_free(C);
-    free(d), free(e);
+    free(d);
+    free(e);
     drop(&p);
 }
 
@@ -311,13 +327,18 @@ static scan radial_scan(larmor_dtype dtype)
     s.kspace = zeros(dtype, larmor_op_out_shape(s.A));
     assert_ok(larmor_op_forward(s.A, s.truth, s.kspace));
     assert_ok(larmor_opnorm(s.A, 20, &s.largest));
-    free(k), free(x), free(maps);
+    free(k);
+    free(x);
+    free(maps);
     return s;
 }
 
 static void free_scan(scan *s)
 {
-    larmor_array_free(s->traj), larmor_array_free(s->maps), larmor_array_free(s->truth), larmor_array_free(s->kspace);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->maps);
+    larmor_array_free(s->truth);
+    larmor_array_free(s->kspace);
     larmor_op_free(s->A);
 }
 
@@ -340,8 +361,11 @@ static void preconditioned_conjugate_gradients_need_a_third_fewer_iterations(voi
         assert_at_most(fabs(fast.objective / plain.objective - 1), 1e-2);
         cplx *a = values_of(x[0]), *b = values_of(x[1]);
         assert_at_most(difference(b, a, larmor_shape_count(image)), 0.02);
-        free(a), free(b);
-        larmor_op_free(M), larmor_array_free(x[0]), larmor_array_free(x[1]);
+        free(a);
+        free(b);
+        larmor_op_free(M);
+        larmor_array_free(x[0]);
+        larmor_array_free(x[1]);
         free_scan(&s);
     }
 }
@@ -390,7 +414,9 @@ static void a_circulant_saves_steps_of_admm(void **state)
     assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &fast));
     assert_true(fast.objective < plain.objective / 2);
     larmor_array_free(x);
-    larmor_circulant_free(C), larmor_op_free(K), larmor_prox_free(g);
+    larmor_circulant_free(C);
+    larmor_op_free(K);
+    larmor_prox_free(g);
     free_scan(&s);
 }
 

@@ -33,7 +33,8 @@ static void l1_shrinks_every_number_by_weight_times_step(void **state)
     const cplx expected[3] = {2.4 + 3.2 * I, 0, -1 * I};
     assert_at_most(difference(z, expected, 3), 1e-15);
     free(z);
-    larmor_array_free(a), larmor_prox_free(p);
+    larmor_array_free(a);
+    larmor_prox_free(p);
 }
 
 static void groups_are_those_of_the_last_dimension(void **state)
@@ -67,7 +68,8 @@ static void a_stack_treats_every_range_by_its_own_part(void **state)
                         value_at(part[1], LARMOR_C128, LARMOR_SHAPE(5, 4, 1), x + 40)),
                    1e-12);
     for (int i = 40; i < 60; i++) assert_at_most(cabs(z[i] - fmax(0, 1 - 0.6 / cabs(x[i])) * x[i]), 1e-15);
-    free(x), free(z);
+    free(x);
+    free(z);
     for (int i = 0; i < 2; i++) larmor_prox_free(part[i]);
     larmor_prox_free(stack);
 }
@@ -88,7 +90,8 @@ static void what_makes_no_sense_is_refused(void **state)
     larmor_prox *stack;
     assert_refused(larmor_prox_stack((larmor_prox *[]){p, q}, 2, &stack), LARMOR_ERR_SHAPE,
                    "stack: part 1 has size 3 in dimension 1, expected 4");
-    larmor_prox_free(p), larmor_prox_free(q);
+    larmor_prox_free(p);
+    larmor_prox_free(q);
 }
 
 static const struct CMUnitTest tests[] = {

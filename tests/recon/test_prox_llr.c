@@ -33,7 +33,8 @@ static void a_noisy_series_of_rank_1_comes_closer_to_the_truth(void **state)
     for (int i = 0; i < N; i++) b[i] = truth[i] + 0.3 * noise[i];
     cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
     assert_at_most(difference(x, truth, N), 0.75 * difference(b, truth, N));
-    free(x), free(noise);
+    free(x);
+    free(noise);
 }
 
 /* Pure noise of deviation s is all gone at lambda somewhat above s, whatever the block and the number of frames. */

@@ -115,7 +115,9 @@ static void every_proximal_map_gives_the_least_of_its_sum(void **state)
             assert_true(least <= moreau(&p, t, x, near) * (1 + 1e-12));
             larmor_array_free(near);
         }
-        larmor_array_free(z), larmor_array_free(x), larmor_regulariser_free(p.r);
+        larmor_array_free(z);
+        larmor_array_free(x);
+        larmor_regulariser_free(p.r);
     }
 }
 
@@ -135,7 +137,10 @@ static void every_proximal_map_is_firmly_nonexpansive(void **state)
         assert_ok(larmor_nrm2(Px, &norm));
         assert_ok(larmor_dot(Px, x, inner));
         assert_true(norm > 0 && norm * norm <= inner[0] * (1 + 1e-12));
-        larmor_array_free(x), larmor_array_free(y), larmor_array_free(Px), larmor_array_free(Py);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_array_free(Px);
+        larmor_array_free(Py);
         larmor_regulariser_free(p.r);
     }
 }
@@ -153,7 +158,8 @@ static void every_penalty_grows_in_proportion(void **state)
         assert_ok(larmor_prox_value(p.p.g, x, &twice));
         assert_true(once > 0);
         assert_at_most(fabs(twice / once - 2), 1e-12);
-        larmor_array_free(x), larmor_regulariser_free(p.r);
+        larmor_array_free(x);
+        larmor_regulariser_free(p.r);
     }
 }
 
@@ -171,7 +177,9 @@ static void every_penalty_takes_noise_off_a_disc(void **state)
         }
         cplx *image = denoise(name_at(i), &(larmor_regulariser_opts){.lambda = 0.1}, shape, noisy);
         assert_at_most(difference(image, truth, count), 0.9 * difference(noisy, truth, count));
-        free(image), free(truth), free(noisy);
+        free(image);
+        free(truth);
+        free(noisy);
     }
 }
 
@@ -210,13 +218,17 @@ static scan make_scan(void)
         direct_forward(seen, IMAGE, s.k, M, s.kspace + M * c);
     }
     for (int j = 0; j < M * COILS; j++) s.kspace[j] += 0.5 * noise[j];
-    free(truth), free(seen), free(noise);
+    free(truth);
+    free(seen);
+    free(noise);
     return s;
 }
 
 static void free_scan(scan *s)
 {
-    free(s->maps), free(s->kspace), free(s->k);
+    free(s->maps);
+    free(s->kspace);
+    free(s->k);
 }
 
 /* The image of the scan with data times `data`, A times `gain` and every readout `times` over; free it. */
@@ -245,22 +257,33 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
     if (series) {
         assert_ok(larmor_op_frames((larmor_op *[]){one, one}, FRAMES, &A));
         cplx *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
-        for (int64_t j = 0; j < COILS * m; j++) twice[j] = y[j], twice[j + COILS * m] = 0.8 * y[j];
+        for (int64_t j = 0; j < COILS * m; j++) {
+            twice[j] = y[j];
+            twice[j + COILS * m] = 0.8 * y[j];
+        }
         all = complex_array(LARMOR_C128, larmor_op_out_shape(A), twice);
         free(twice);
     } else {
-        A = larmor_op_ref(one), all = larmor_array_ref(b);
+        A = larmor_op_ref(one);
+        all = larmor_array_ref(b);
     }
     x = zeros(LARMOR_C128, shape);
     assert_ok(larmor_regulariser_create(dev, name_at(entry), NULL, LARMOR_C128, shape, &r));
     assert_ok(larmor_regularised(A, all, r, x, &(larmor_solve_opts){.circulant = C}, NULL));
     *weight = larmor_regulariser_weight(r);
     cplx *image = values_of(x);
-    larmor_regulariser_free(r), larmor_circulant_free(C);
-    larmor_op_free(A), larmor_op_free(one);
-    larmor_array_free(traj), larmor_array_free(sense), larmor_array_free(b), larmor_array_free(all),
-        larmor_array_free(x);
-    free(k), free(y), free(maps);
+    larmor_regulariser_free(r);
+    larmor_circulant_free(C);
+    larmor_op_free(A);
+    larmor_op_free(one);
+    larmor_array_free(traj);
+    larmor_array_free(sense);
+    larmor_array_free(b);
+    larmor_array_free(all);
+    larmor_array_free(x);
+    free(k);
+    free(y);
+    free(maps);
     return image;
 }
 
@@ -274,7 +297,8 @@ static void expect_same_image(double data, double gain, int times, double heavie
         for (int64_t j = 0; j < count; j++) again[j] /= data;
         assert_at_most(difference(again, once, count), 1e-6);
         assert_at_most(fabs(after / before - heavier), 1e-9 * heavier);
-        free(once), free(again);
+        free(once);
+        free(again);
     }
     free_scan(&s);
 }
@@ -309,8 +333,10 @@ static void empty_space_leaves_the_unit_alone(void **state)
         larmor_op *A = identity(LARMOR_C128, shape);
         larmor_array *data = complex_array(LARMOR_C128, shape, b);
         assert_ok(larmor_lambda_unit(A, data, &unit[i]));
-        larmor_op_free(A), larmor_array_free(data);
-        free(b), free(some);
+        larmor_op_free(A);
+        larmor_array_free(data);
+        free(b);
+        free(some);
     }
     assert_at_most(fabs(unit[1] - unit[0]), 1e-14);
 }
@@ -330,7 +356,10 @@ static void no_data_make_no_image(void **state)
         assert_ok(larmor_regularised(A, b, r, x, NULL, NULL));
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm == 0 && larmor_regulariser_weight(r) == 0);
-        larmor_regulariser_free(r), larmor_op_free(A), larmor_array_free(b), larmor_array_free(x);
+        larmor_regulariser_free(r);
+        larmor_op_free(A);
+        larmor_array_free(b);
+        larmor_array_free(x);
     }
 }
 
@@ -368,7 +397,10 @@ static void the_monitor_sees_images_and_can_stop(void **state)
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm > 1);
         free(values);
-        larmor_regulariser_free(r), larmor_op_free(A), larmor_array_free(b), larmor_array_free(x);
+        larmor_regulariser_free(r);
+        larmor_op_free(A);
+        larmor_array_free(b);
+        larmor_array_free(x);
     }
 }
 
@@ -383,9 +415,13 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused(larmor_regularised(A, b, NULL, x, NULL, NULL), LARMOR_ERR_ARG,
                    "regularised: A, b, r and x are needed");
     assert_ok(larmor_fill(b, INFINITY));
-    larmor_array_free(x), x = zeros(LARMOR_C64, IMAGE);
+    larmor_array_free(x);
+    x = zeros(LARMOR_C64, IMAGE);
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_NUMERIC, "expected a finite number");
-    larmor_regulariser_free(r), larmor_op_free(A), larmor_array_free(b), larmor_array_free(x);
+    larmor_regulariser_free(r);
+    larmor_op_free(A);
+    larmor_array_free(b);
+    larmor_array_free(x);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -23,7 +23,8 @@ static void an_affine_ramp_costs_nothing(void **state)
     larmor_array *image = complex_array(LARMOR_C128, SHAPE, x), *field = zeros(LARMOR_C128, LARMOR_SHAPE(NX, NY, 2));
     assert_ok(larmor_op_forward(G, image, field));
     cplx *v = values_of(field);
-    memcpy(z, x, sizeof x), memcpy(z + NX * NY, v, 2 * sizeof x);
+    memcpy(z, x, sizeof x);
+    memcpy(z + NX * NY, v, 2 * sizeof x);
     larmor_array *extended = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, 3), z),
                  *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
     double g;
@@ -31,8 +32,12 @@ static void an_affine_ramp_costs_nothing(void **state)
     assert_ok(larmor_prox_value(p.g, y, &g));
     assert_at_most(g, 1e-12);
     free(v);
-    larmor_array_free(image), larmor_array_free(field), larmor_array_free(extended), larmor_array_free(y);
-    larmor_op_free(G), larmor_regulariser_free(r);
+    larmor_array_free(image);
+    larmor_array_free(field);
+    larmor_array_free(extended);
+    larmor_array_free(y);
+    larmor_op_free(G);
+    larmor_regulariser_free(r);
 }
 
 static void it_leaves_ramps_alone_where_total_variation_does_not(void **state)
@@ -44,7 +49,8 @@ static void it_leaves_ramps_alone_where_total_variation_does_not(void **state)
     cplx *tgv = denoise("tgv", &opts, SHAPE, b), *tv = denoise("tv", &opts, SHAPE, b);
     assert_at_most(difference(tgv, b, NX * NY), 1e-3);
     assert_at_most(0.1, difference(tv, b, NX * NY));
-    free(tgv), free(tv);
+    free(tgv);
+    free(tv);
 }
 
 static void the_ratio_weighs_the_second_term(void **state)
@@ -62,7 +68,9 @@ static void the_ratio_weighs_the_second_term(void **state)
                      *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
         assert_ok(larmor_op_forward(p.K, in, y));
         assert_ok(larmor_prox_value(p.g, y, &g[i]));
-        larmor_array_free(in), larmor_array_free(y), larmor_regulariser_free(r);
+        larmor_array_free(in);
+        larmor_array_free(y);
+        larmor_regulariser_free(r);
     }
     assert_at_most(fabs((g[1] - 1) - 2.5 * (g[0] - 1)), 1e-12);
 }

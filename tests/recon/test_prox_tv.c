@@ -34,7 +34,10 @@ static void along_time_it_has_a_weight_of_its_own(void **state)
     (void)state;
     const larmor_shape shape = LARMOR_SHAPE(5, 4, 3);
     cplx x[60], y[60];
-    for (int i = 0; i < 60; i++) x[i] = i / 20, y[i] = i % 20; /* changes in time alone; in space alone */
+    for (int i = 0; i < 60; i++) {
+        x[i] = i / 20;
+        y[i] = i % 20;
+    } /* changes in time alone; in space alone */
     const larmor_regulariser_opts plain = {.series = 1}, heavy = {.series = 1, .time = 4},
                                   none = {.series = 1, .time = -1};
     assert_at_most(fabs(penalty_of("tv", &plain, shape, x) - 40), 1e-12);
@@ -54,7 +57,8 @@ static void a_huge_lambda_leaves_the_mean(void **state)
     for (int i = 0; i < 48; i++) expected[i] = mean;
     cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 5}, LARMOR_SHAPE(8, 6), b);
     assert_at_most(difference(x, expected, 48), 1e-2);
-    free(x), free(b);
+    free(x);
+    free(b);
 }
 
 static void edges_stay_and_noise_goes(void **state)
@@ -62,11 +66,15 @@ static void edges_stay_and_noise_goes(void **state)
     (void)state;
     enum { N = 24 };
     cplx truth[N * N], *noise = random_values(N * N, 8), b[N * N];
-    for (int i = 0; i < N * N; i++) truth[i] = i % N < N / 3 ? 1 : 2, b[i] = truth[i] + 0.2 * noise[i];
+    for (int i = 0; i < N * N; i++) {
+        truth[i] = i % N < N / 3 ? 1 : 2;
+        b[i] = truth[i] + 0.2 * noise[i];
+    }
     cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 0.15}, LARMOR_SHAPE(N, N), b);
     assert_at_most(difference(x, truth, N * N), 0.4 * difference(b, truth, N * N));
     assert_at_most(0.7, creal(x[N / 3 + N * N / 2] - x[N / 3 - 1 + N * N / 2]));
-    free(x), free(noise);
+    free(x);
+    free(noise);
 }
 
 /* The solution of 1D total variation of a step is known: both levels move towards each other by weight / length. */
@@ -75,7 +83,10 @@ static void a_step_is_lowered_by_the_weight(void **state)
     (void)state;
     cplx b[20], expected[20];
     const double lambda = 0.5, unit = sqrt((10 * 1 + 10 * 81.0) / (10 * 1 + 10 * 9.0)), weight = lambda * unit;
-    for (int i = 0; i < 20; i++) b[i] = i < 10 ? 1 : 3, expected[i] = i < 10 ? 1 + weight / 10 : 3 - weight / 10;
+    for (int i = 0; i < 20; i++) {
+        b[i] = i < 10 ? 1 : 3;
+        expected[i] = i < 10 ? 1 + weight / 10 : 3 - weight / 10;
+    }
     cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = lambda}, LARMOR_SHAPE(20), b);
     assert_at_most(difference(x, expected, 20), 1e-5);
     free(x);

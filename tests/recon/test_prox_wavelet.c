@@ -25,8 +25,13 @@ static void its_transforms_are_a_tight_frame(void **state)
         cplx *back = values_of(out), *same = values_of(normal);
         assert_at_most(difference(back, x, N), 10 * limit);
         assert_at_most(difference(same, x, N), 10 * limit);
-        free(x), free(back), free(same);
-        larmor_array_free(in), larmor_array_free(c), larmor_array_free(out), larmor_array_free(normal);
+        free(x);
+        free(back);
+        free(same);
+        larmor_array_free(in);
+        larmor_array_free(c);
+        larmor_array_free(out);
+        larmor_array_free(normal);
         larmor_regulariser_free(r);
     }
 }
@@ -54,8 +59,11 @@ static void its_penalty_is_the_mean_of_four_shifts(void **state)
     }
     assert_at_most(fabs(g - sum), 1e-12 * sum);
     free(x);
-    larmor_array_free(in), larmor_array_free(c), larmor_array_free(y);
-    larmor_op_free(W), larmor_regulariser_free(r);
+    larmor_array_free(in);
+    larmor_array_free(c);
+    larmor_array_free(y);
+    larmor_op_free(W);
+    larmor_regulariser_free(r);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -32,8 +32,11 @@ static scan random_scan(larmor_dtype dtype, larmor_shape image, double tol)
 static void free_scan(scan *s)
 {
     larmor_op_free(s->A);
-    larmor_array_free(s->maps_array), larmor_array_free(s->traj), larmor_array_free(s->weights_array);
-    free(s->maps), free(s->k);
+    larmor_array_free(s->maps_array);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->weights_array);
+    free(s->maps);
+    free(s->k);
 }
 
 static void expect_direct_sum(larmor_shape image)
@@ -49,8 +52,11 @@ static void expect_direct_sum(larmor_shape image)
     assert_ok(larmor_op_forward(s.A, in, out));
     cplx *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 2e-10);
-    free(got), free(seen), free(x);
-    larmor_array_free(out), larmor_array_free(in);
+    free(got);
+    free(seen);
+    free(x);
+    larmor_array_free(out);
+    larmor_array_free(in);
     free_scan(&s);
 }
 
@@ -108,8 +114,13 @@ static void the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
         assert_ok(larmor_op_normal(A, in, normal)); /* what is left from the last time does not matter */
         cplx *expected = values_of(z), *got = values_of(normal);
         assert_at_most(difference(got, expected, 70), c / 2 % 2 ? 2e-10 : 1e-14);
-        free(got), free(expected), free(x);
-        larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
+        free(got);
+        free(expected);
+        free(x);
+        larmor_array_free(normal);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(in);
         larmor_op_free(A);
         free_scan(&s);
     }
@@ -138,9 +149,15 @@ static void it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils(
         larmor_op_free(A[i]);
     }
     assert_int_equal(larmor_sense_uses_toeplitz(chain), 0);
-    free(expected), free(x);
-    larmor_array_free(z), larmor_array_free(in);
-    larmor_op_free(chain), larmor_op_free(S), larmor_op_free(FT), larmor_op_free(T), larmor_op_free(F);
+    free(expected);
+    free(x);
+    larmor_array_free(z);
+    larmor_array_free(in);
+    larmor_op_free(chain);
+    larmor_op_free(S);
+    larmor_op_free(FT);
+    larmor_op_free(T);
+    larmor_op_free(F);
     free_scan(&s);
 }
 
@@ -160,7 +177,8 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
         for (int j = 0; j < ALL; j++)
             for (int i = 0; i < SAMPLES; i++) {
                 const double angle = 1.9 * (j / NZ) + (t ? j % NZ : 0), r = 8.0 * i / SAMPLES - 4;
-                k[j][i][0] = r * cos(angle), k[j][i][1] = r * sin(angle);
+                k[j][i][0] = r * cos(angle);
+                k[j][i][1] = r * sin(angle);
                 k[j][i][2] = j % NZ - NZ / 2 + (t == 2 && j == 7 ? 0.25 : 0);
             }
         larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, ALL), &k[0][0][0]);
@@ -183,13 +201,19 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
             if (is_cpu) /* the same bits say which way was taken */
                 assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
             free(expected);
-            larmor_op_free(chain), larmor_op_free(F[i]);
+            larmor_op_free(chain);
+            larmor_op_free(F[i]);
         }
         free(got);
-        larmor_op_free(S), larmor_op_free(A), larmor_array_free(y), larmor_array_free(traj);
+        larmor_op_free(S);
+        larmor_op_free(A);
+        larmor_array_free(y);
+        larmor_array_free(traj);
     }
-    larmor_array_free(x), larmor_array_free(m);
-    free(values), free(maps);
+    larmor_array_free(x);
+    larmor_array_free(m);
+    free(values);
+    free(maps);
 }
 
 static void toeplitz_is_chosen_where_it_pays(void **state)
@@ -207,7 +231,9 @@ static void toeplitz_is_chosen_where_it_pays(void **state)
         larmor_op *A;
         assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
-        larmor_op_free(A), larmor_array_free(maps), larmor_array_free(traj);
+        larmor_op_free(A);
+        larmor_array_free(maps);
+        larmor_array_free(traj);
         free(k);
     }
 }
@@ -242,8 +268,12 @@ static void what_is_timed_is_adjoint_of_forward_still(void **state)
                 assert_ok(larmor_axpby(-1, two, 1, z));
                 assert_ok(larmor_nrm2(z, &off));
                 assert_at_most(off, 4e-8 * norm);
-                larmor_array_free(x), larmor_array_free(y), larmor_array_free(z), larmor_array_free(two);
-                larmor_op_free(A), free_scan(&s);
+                larmor_array_free(x);
+                larmor_array_free(y);
+                larmor_array_free(z);
+                larmor_array_free(two);
+                larmor_op_free(A);
+                free_scan(&s);
             }
     larmor_wisdom_forget(dev);
 }
@@ -282,9 +312,13 @@ static void without_weights_they_are_one(void **state)
         larmor_op_free(A);
     }
     assert_at_most(difference(values[1], values[0], M * COILS), 0);
-    for (int i = 0; i < 2; i++) free(values[i]), larmor_array_free(y[i]);
+    for (int i = 0; i < 2; i++) {
+        free(values[i]);
+        larmor_array_free(y[i]);
+    }
     free(x);
-    larmor_array_free(in), larmor_array_free(w);
+    larmor_array_free(in);
+    larmor_array_free(w);
     free_scan(&s);
 }
 
@@ -311,15 +345,22 @@ static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
             assert_true(larmor_shape_equal(larmor_op_out_shape(A[i]), s.kspace_shape));
             assert_ok(larmor_op_forward(A[i], in, out));
             assert_ok(larmor_op_adjoint(A[i], out, z));
-            y[i] = values_of(out), back[i] = values_of(z);
+            y[i] = values_of(out);
+            back[i] = values_of(z);
             assert_ok(larmor_op_normal(A[i], in, z));
             normal[i] = values_of(z);
-            larmor_array_free(out), larmor_array_free(z), larmor_op_free(A[i]);
+            larmor_array_free(out);
+            larmor_array_free(z);
+            larmor_op_free(A[i]);
         }
         assert_at_most(difference(y[1], y[0], M * COILS), limit);
         assert_at_most(difference(back[1], back[0], 70), limit);
         assert_at_most(difference(normal[1], normal[0], 70), limit);
-        for (int i = 0; i < 2; i++) free(y[i]), free(back[i]), free(normal[i]);
+        for (int i = 0; i < 2; i++) {
+            free(y[i]);
+            free(back[i]);
+            free(normal[i]);
+        }
         free(x);
         larmor_array_free(in);
         free_scan(&s);
@@ -351,7 +392,10 @@ static sets random_sets(const scan *s, larmor_dtype dtype, const larmor_sense_op
 static void free_sets(sets *all)
 {
     larmor_array_free(all->maps);
-    for (int m = 0; m < SETS; m++) larmor_array_free(all->own[m]), larmor_op_free(all->A[m]);
+    for (int m = 0; m < SETS; m++) {
+        larmor_array_free(all->own[m]);
+        larmor_op_free(all->A[m]);
+    }
 }
 
 /* Coil images of several sets add up; the adjoint gives each set its own. */
@@ -395,15 +439,25 @@ static void several_sets_of_maps_are_a_sum_of_operators(void **state)
             assert_at_most(difference(quick + m * s.voxels, expected, (int)s.voxels),
                            opts.toeplitz > 0 ? 1e-5 : 1e-13);
             free(expected);
-            larmor_array_free(one), larmor_array_free(z);
+            larmor_array_free(one);
+            larmor_array_free(z);
         }
         cplx *whole = values_of(y), *added = values_of(sum);
         assert_at_most(difference(whole, added, M * COILS), 1e-13);
-        free(whole), free(added), free(got), free(quick), free(x);
-        larmor_array_free(X), larmor_array_free(y), larmor_array_free(sum), larmor_array_free(part);
-        larmor_array_free(back), larmor_array_free(normal);
+        free(whole);
+        free(added);
+        free(got);
+        free(quick);
+        free(x);
+        larmor_array_free(X);
+        larmor_array_free(y);
+        larmor_array_free(sum);
+        larmor_array_free(part);
+        larmor_array_free(back);
+        larmor_array_free(normal);
         larmor_op_free(A);
-        free_sets(&all), free_scan(&s);
+        free_sets(&all);
+        free_scan(&s);
     }
 }
 
@@ -436,10 +490,18 @@ static void two_sets_unfold_what_one_cannot(void **state)
     assert_ok(larmor_nrm2(rest, &left));
     assert_ok(larmor_nrm2(y, &all));
     assert_true(left > 0.2 * all);
-    free(got), free(x), free(maps);
-    larmor_array_free(both), larmor_array_free(one), larmor_array_free(X), larmor_array_free(y);
-    larmor_array_free(found), larmor_array_free(single), larmor_array_free(rest);
-    larmor_op_free(A), larmor_op_free(B);
+    free(got);
+    free(x);
+    free(maps);
+    larmor_array_free(both);
+    larmor_array_free(one);
+    larmor_array_free(X);
+    larmor_array_free(y);
+    larmor_array_free(found);
+    larmor_array_free(single);
+    larmor_array_free(rest);
+    larmor_op_free(A);
+    larmor_op_free(B);
     free_scan(&s);
 }
 
@@ -472,7 +534,8 @@ static void unusable_inputs_are_named(void **state)
     assert_refused(larmor_op_sense(s.maps_array, &short_weights, &A), LARMOR_ERR_SHAPE,
                    "sense: weight array is f64 [6, 4] on");
     assert_null(A);
-    larmor_array_free(few), larmor_array_free(negative);
+    larmor_array_free(few);
+    larmor_array_free(negative);
     free_scan(&s);
 }
 
@@ -492,7 +555,9 @@ static void data_are_weighed_by_the_root_of_the_weights(void **state)
         cplx *got = values_of(b);
         assert_at_most(difference(got, values, M * COILS), p ? 1e-15 : 2e-7);
         assert_true(got[7] == 0);
-        free(got), free(same), free(values);
+        free(got);
+        free(same);
+        free(values);
         larmor_array_free(b);
         free_scan(&s);
     }
@@ -513,9 +578,12 @@ static void weights_do_not_move_the_solution_of_data_that_fit(void **state)
     assert_ok(larmor_cg(s.A, b, x, &(larmor_solve_opts){.max_iter = 200, .tol = 1e-10}, NULL));
     cplx *got = values_of(x);
     assert_at_most(difference(got, truth, s.voxels), 1e-6);
-    free(got), free(truth);
+    free(got);
+    free(truth);
     larmor_op_free(plain);
-    larmor_array_free(x), larmor_array_free(b), larmor_array_free(in);
+    larmor_array_free(x);
+    larmor_array_free(b);
+    larmor_array_free(in);
     free_scan(&s);
 }
 

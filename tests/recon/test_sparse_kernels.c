@@ -56,8 +56,10 @@ static void groups_are_shrunk_by_their_norm(void **state)
         if (n) expect(p, out, small);
         assert_ok(table(p)->shrink_groups(dev->ctx, n, groups, t, in->data, in->data)); /* in place */
         if (n) expect(p, in, small);
-        larmor_array_free(in), larmor_array_free(out);
-        free(x), free(small);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        free(x);
+        free(small);
     }
 }
 
@@ -105,7 +107,8 @@ static void norms_are_summed_in_double(void **state)
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &again));
         assert_true(sum == again);
         larmor_array_free(in);
-        free(x), free(rounded);
+        free(x);
+        free(rounded);
     }
 }
 
@@ -131,8 +134,12 @@ static void phases_are_products_of_those_of_each_axis(void **state)
         expect(p, out, expected);
         assert_ok(table(p)->modulate(dev->ctx, n, batch, phases->data, conjugate, 0.3, in->data, in->data));
         expect(p, in, expected); /* in place */
-        larmor_array_free(phases), larmor_array_free(in), larmor_array_free(out);
-        free(x), free(q), free(expected);
+        larmor_array_free(phases);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        free(x);
+        free(q);
+        free(expected);
     }
 }
 
@@ -152,8 +159,10 @@ static void transposing_moves_every_number_to_its_mirrored_place(void **state)
         larmor_array *in = complex_array(type[p], LARMOR_SHAPE(total), x), *out = zeros(type[p], LARMOR_SHAPE(total));
         assert_ok(table(p)->transpose(dev->ctx, n, in->data, out->data));
         if (total) expect(p, out, expected);
-        larmor_array_free(in), larmor_array_free(out);
-        free(x), free(expected);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        free(x);
+        free(expected);
     }
 }
 
@@ -169,8 +178,10 @@ static void a_box_is_copied_and_nothing_around_it(void **state)
             if (i % 7 < 3 && i / 42 < 2) y[i] = x[i];
         assert_ok(table(p)->copy_box(dev->ctx, &box, in->data, out->data));
         expect(p, out, y);
-        larmor_array_free(in), larmor_array_free(out);
-        free(x), free(y);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        free(x);
+        free(y);
     }
 }
 

@@ -34,7 +34,9 @@ static double *points_of(const design *g)
     for (int j = 0; j < SAMPLES * g->readouts; j++) {
         const int r = j / SAMPLES;
         const double t = (double)(j % SAMPLES) - 3.3;
-        k[3 * j] = t * cos(g->angle[r]), k[3 * j + 1] = t * sin(g->angle[r]), k[3 * j + 2] = g->kz[r];
+        k[3 * j] = t * cos(g->angle[r]);
+        k[3 * j + 1] = t * sin(g->angle[r]);
+        k[3 * j + 2] = g->kz[r];
     }
     return k;
 }
@@ -71,8 +73,14 @@ static void it_is_the_fourier_sum_in_the_order_of_the_readouts(void **state)
         assert_ok(larmor_op_forward(A, in, out));
         cplx *got = values_of(out);
         if (m) assert_at_most(difference(got, expected, m * BATCH), 1e-9);
-        free(got), free(expected), free(x), free(k);
-        larmor_op_free(A), larmor_array_free(out), larmor_array_free(in), larmor_array_free(traj);
+        free(got);
+        free(expected);
+        free(x);
+        free(k);
+        larmor_op_free(A);
+        larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(traj);
     }
 }
 
@@ -84,7 +92,8 @@ static void it_agrees_with_the_nufft_in_3d(void **state)
         if (!g->readouts) continue;
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         larmor_nufft_opts opts = opts_of(g, dtype, 1e-5);
-        opts.sign = g->nz == 5 ? 1 : 0, opts.batch = 0; /* also the other sign, and without a batch */
+        opts.sign = g->nz == 5 ? 1 : 0;
+        opts.batch = 0; /* also the other sign, and without a batch */
         larmor_array *traj = traj_of(g);
         larmor_op *op[2];
         cplx *x = random_values(NX * NY * g->nz, 1), *y[2], *z[2];
@@ -98,14 +107,21 @@ static void it_agrees_with_the_nufft_in_3d(void **state)
                          *back = zeros(dtype, larmor_op_in_shape(op[i]));
             assert_ok(larmor_op_forward(op[i], in, out));
             assert_ok(larmor_op_adjoint(op[i], out, back));
-            y[i] = values_of(out), z[i] = values_of(back);
-            larmor_array_free(back), larmor_array_free(out), larmor_op_free(op[i]);
+            y[i] = values_of(out);
+            z[i] = values_of(back);
+            larmor_array_free(back);
+            larmor_array_free(out);
+            larmor_op_free(op[i]);
         }
         assert_at_most(difference(y[1], y[0], SAMPLES * g->readouts), 2e-5);
         assert_at_most(difference(z[1], z[0], NX * NY * g->nz), 4e-5);
-        for (int i = 0; i < 2; i++) free(y[i]), free(z[i]);
+        for (int i = 0; i < 2; i++) {
+            free(y[i]);
+            free(z[i]);
+        }
         free(x);
-        larmor_array_free(in), larmor_array_free(traj);
+        larmor_array_free(in);
+        larmor_array_free(traj);
     }
 }
 
@@ -131,9 +147,15 @@ static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
         assert_ok(larmor_op_normal(A, in, normal));
         cplx *expected = values_of(z), *got = values_of(normal);
         assert_at_most(difference(got, expected, larmor_array_count(z)), c % 2 ? 1e-14 : 1e-6);
-        free(got), free(expected), free(x);
-        larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in);
-        larmor_op_free(A), larmor_array_free(traj);
+        free(got);
+        free(expected);
+        free(x);
+        larmor_array_free(normal);
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(in);
+        larmor_op_free(A);
+        larmor_array_free(traj);
     }
 }
 
@@ -151,7 +173,10 @@ static void without_readouts_the_adjoint_is_zero(void **state)
     assert_ok(larmor_op_adjoint(A, y, x));
     assert_ok(larmor_nrm2(x, &size));
     assert_true(size == 0);
-    larmor_array_free(x), larmor_array_free(y), larmor_op_free(A), larmor_array_free(traj);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_op_free(A);
+    larmor_array_free(traj);
 }
 
 static void a_stack_is_known_by_its_kz_and_its_sets_of_angles(void **state)
@@ -180,7 +205,8 @@ static void a_stack_is_known_by_its_kz_and_its_sets_of_angles(void **state)
     larmor_array *flat = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 8));
     assert_ok(larmor_traj_is_stack(flat, 4, &is, &sets));
     assert_int_equal(is, 0);
-    larmor_array_free(flat), larmor_array_free(traj);
+    larmor_array_free(flat);
+    larmor_array_free(traj);
     free(k);
 }
 
@@ -190,7 +216,8 @@ static void what_is_no_stack_is_named(void **state)
     larmor_op *A;
     const larmor_nufft_opts opts = opts_of(&designs[0], LARMOR_C64, 0);
     double *k = points_of(&designs[0]);
-    k[3 * (5 * SAMPLES + 2) + 2] = 0.25, k[3 * (6 * SAMPLES) + 2] = 0.5;
+    k[3 * (5 * SAMPLES + 2) + 2] = 0.25;
+    k[3 * (6 * SAMPLES) + 2] = 0.5;
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
     assert_refused(larmor_op_stack_of_stars(dev, &opts, traj, &A), LARMOR_ERR_ARG,
                    "stack of stars: readout 5 has kz 0.25 at sample 2, expected one integer at all its samples; use "
@@ -214,7 +241,8 @@ static void what_is_no_stack_is_named(void **state)
     assert_refused(larmor_op_stack_of_stars(dev, &plane, traj, &A), LARMOR_ERR_ARG,
                    "stack of stars: got 2 dimensions of 8 x 9 x 4 modes");
     assert_null(A);
-    larmor_array_free(flat), larmor_array_free(traj);
+    larmor_array_free(flat);
+    larmor_array_free(traj);
     free(k);
 }
 

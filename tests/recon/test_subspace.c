@@ -31,9 +31,12 @@ static void frames_are_sums_of_coefficients_times_the_basis(void **state)
         cplx *got = values_of(out);
         assert_at_most(difference(got, expected, VOXELS * FRAMES), limit[p]);
         free(got);
-        larmor_array_free(out), larmor_array_free(in), larmor_op_free(B);
+        larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_op_free(B);
     }
-    free(x), free(basis);
+    free(x);
+    free(basis);
 }
 
 static void the_adjoint_is_exact(void **state)
@@ -63,8 +66,15 @@ static void the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
     assert_ok(larmor_op_normal(B, in, normal));
     cplx *expected = values_of(z), *got = values_of(normal);
     assert_at_most(difference(got, expected, VOXELS * RANK), 1e-14);
-    free(got), free(expected), free(x), free(basis);
-    larmor_array_free(normal), larmor_array_free(z), larmor_array_free(y), larmor_array_free(in), larmor_op_free(B);
+    free(got);
+    free(expected);
+    free(x);
+    free(basis);
+    larmor_array_free(normal);
+    larmor_array_free(z);
+    larmor_array_free(y);
+    larmor_array_free(in);
+    larmor_op_free(B);
 }
 
 static void a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one(void **state)
@@ -80,7 +90,8 @@ static void a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one(void **state
     assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), wide, &B), LARMOR_ERR_SHAPE,
                    "subspace: basis is c128 [7, 3] on");
     assert_null(B);
-    larmor_array_free(wide), larmor_array_free(b);
+    larmor_array_free(wide);
+    larmor_array_free(b);
     free(basis);
 }
 
@@ -98,7 +109,8 @@ static void unusable_inputs_are_named(void **state)
                    "subspace: a device and a complex type are needed");
     assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 0), b, &B), LARMOR_ERR_SHAPE,
                    "expected at least one voxel");
-    larmor_array_free(b), larmor_array_free(flat);
+    larmor_array_free(b);
+    larmor_array_free(flat);
 }
 
 static const struct CMUnitTest tests[] = {

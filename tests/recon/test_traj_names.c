@@ -112,7 +112,8 @@ static void the_nufft_at_every_trajectory_has_its_adjoint(void **state)
         assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
         assert_ok(larmor_op_adjoint_error(F, 1, &error));
         assert_at_most(error, 1e-11);
-        larmor_op_free(F), larmor_array_free(traj);
+        larmor_op_free(F);
+        larmor_array_free(traj);
     }
 }
 
@@ -179,7 +180,8 @@ static void undersampling_divides_the_default_number_of_readouts(void **state)
         assert_int_equal(a.dim[1], b.dim[1]);
         assert_at_most(fabs((double)a.dim[2] / 4 - (double)b.dim[2]), 8);
         assert_true(b.dim[2] * 4 >= a.dim[2]);
-        larmor_array_free(some), larmor_array_free(full);
+        larmor_array_free(some);
+        larmor_array_free(full);
     }
 }
 
@@ -192,7 +194,7 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
                    "traj: got \"raidal\", expected ");
     const char *name, *at = strstr(larmor_last_error(), "expected ");
     for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
-        const char *joint = !t ? "expected " : larmor_traj_entry(t + 1).name ? ", " : " or ";
+        const char *comma = larmor_traj_entry(t + 1).name ? ", " : " or ", *joint = t ? comma : "expected ";
         assert_true(!strncmp(at, joint, strlen(joint)));
         at += strlen(joint);
         assert_true(!strncmp(at, name, strlen(name)));

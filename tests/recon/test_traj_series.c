@@ -50,7 +50,8 @@ static void the_stars_of_a_stack_go_on(void **state)
         make("golden", (larmor_traj_opts){.matrix = {8}, .samples = SAMPLES, .readouts = SPOKES}, 2 * SPOKES, &s);
     for (int i = 0; i < SAMPLES * SPOKES * NZ; i++)
         for (int d = 0; d < 2; d++) assert_true(stack[3 * i + d] == star[2 * (i % (SAMPLES * SPOKES)) + d]);
-    free(star), free(stack);
+    free(star);
+    free(stack);
 }
 
 static double angle_at(const double *k, const larmor_shape *s, int64_t readout)
@@ -77,7 +78,8 @@ static void even_spokes_and_arms_turn_into_the_gaps(void **state)
                 assert_at_most(fabs(moved - fmod(r * 0.6180339887498949, 1)), 1e-9);
                 turn[r] = moved;
             }
-            free(still), free(k);
+            free(still);
+            free(k);
         }
         for (int r = 0; r < REPETITIONS; r++)
             for (int q = 0; q < r; q++) assert_true(fabs(remainder(turn[r] - turn[q], 1)) > 0.5 / REPETITIONS);
@@ -91,7 +93,8 @@ static void cartesian_lines_stay(void **state)
     double *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
     double *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
     assert_memory_equal(a, b, (size_t)larmor_shape_count(s) * sizeof *a);
-    free(b), free(a);
+    free(b);
+    free(a);
 }
 
 static void a_start_out_of_range_is_refused(void **state)
@@ -111,7 +114,8 @@ static double *delayed(const char *name, larmor_traj_opts opts, const double del
     double *k = malloc(larmor_array_bytes(late));
     assert_non_null(k);
     assert_ok(larmor_array_read(late, k, larmor_array_bytes(late)));
-    larmor_array_free(late), larmor_array_free(traj);
+    larmor_array_free(late);
+    larmor_array_free(traj);
     return k;
 }
 
@@ -132,7 +136,8 @@ static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
                 const double step = line[nd] - line[0];
                 assert_at_most(fabs(late[j] - (k[j] - step * delay[d])), 1e-12);
             }
-            free(k), free(late);
+            free(k);
+            free(late);
         }
 }
 
@@ -151,7 +156,8 @@ static void a_late_gradient_keeps_to_a_curved_readout(void **state)
             for (int d = 0; d < 2; d++)
                 assert_at_most(fabs(late[d + 2 * (i + 700 * readout)] - k[d + 2 * (2 * i - 1 + 1400 * readout)]),
                                1e-3);
-    free(k), free(late);
+    free(k);
+    free(late);
 }
 
 static void delays_out_of_range_are_refused(void **state)

@@ -44,7 +44,8 @@ static void arms_are_at_most_one_apart(void **state)
         double *k = make(&cases[t], &s), worst = 0;
         const int64_t n = s.dim[1];
         double *angle = calloc((size_t)n, sizeof *angle), *radius = calloc((size_t)n, sizeof *radius);
-        assert_non_null(angle), assert_non_null(radius);
+        assert_non_null(angle);
+        assert_non_null(radius);
         polar(k, n, angle, radius);
         const double apart = 2 * M_PI / (double)s.dim[2]; /* the angle between neighbouring arms */
         for (int64_t i = 1, j = 1; i < n; i++) {          /* from sample i outwards to where the next arm passes */
@@ -55,7 +56,9 @@ static void arms_are_at_most_one_apart(void **state)
         }
         assert_at_most(worst, 1.001);
         assert_true(worst > 0.9); /* nor closer than it needs */
-        free(radius), free(angle), free(k);
+        free(radius);
+        free(angle);
+        free(k);
     }
 }
 
@@ -134,7 +137,8 @@ static void few_samples_still_lie_on_the_spiral_and_reach_out(void **state)
         const int64_t at = i * s.dim[1] / 4;
         assert_at_most(hypot(k[2 * i] - full[2 * at], k[2 * i + 1] - full[2 * at + 1]), 0.51);
     }
-    free(full), free(k);
+    free(full);
+    free(k);
 }
 
 int main(void)

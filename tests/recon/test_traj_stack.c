@@ -22,7 +22,8 @@ static void every_partition_holds_the_same_golden_star(void **state)
         assert_true(k[3 * i] == flat[2 * same] && k[3 * i + 1] == flat[2 * same + 1]);
         assert_true(k[3 * i + 2] == i / (SAMPLES * SPOKES) - NZ / 2); /* -2, -1, 0, 1, 2: partitions outermost */
     }
-    larmor_array_free(star), larmor_array_free(stack);
+    larmor_array_free(star);
+    larmor_array_free(stack);
 }
 
 static void a_single_partition_is_a_star_in_the_plane(void **state)
@@ -37,7 +38,8 @@ static void a_single_partition_is_a_star_in_the_plane(void **state)
     assert_ok(larmor_array_read(stack, a, sizeof a));
     assert_ok(larmor_array_read(star, b, sizeof b));
     assert_memory_equal(a, b, sizeof a);
-    larmor_array_free(star), larmor_array_free(stack);
+    larmor_array_free(star);
+    larmor_array_free(stack);
 }
 
 int main(void)

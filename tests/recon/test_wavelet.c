@@ -22,7 +22,8 @@ static void filters_are_orthonormal_and_their_moments_vanish(void **state)
             assert_at_most(fabs(product - (k == 0)), 1e-15);
             for (int t = 0; t < 2 * order; t++) {
                 const double term = (t % 2 ? -1 : 1) * pow(t - order, k) * h[2 * order - 1 - t];
-                moment += term, size += fabs(term);
+                moment += term;
+                size += fabs(term);
             }
             assert_at_most(fabs(moment), 1e-15 * size * order);
         }
@@ -164,9 +165,11 @@ static void coefficients_are_those_of_every_line_filtered_level_by_level(void **
         assert_ok(larmor_op_forward(W, in, out));
         expect(p, out, expected);
         expect(p, in, x);
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         larmor_op_free(W);
-        free(x), free(expected);
+        free(x);
+        free(expected);
     }
 }
 
@@ -191,7 +194,9 @@ static void the_adjoint_is_the_inverse_on_both_sides(void **state)
         expect(p, back, x);
         assert_ok(larmor_op_normal(W, in, back));
         expect(p, back, x);
-        larmor_array_free(in), larmor_array_free(out), larmor_array_free(back);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        larmor_array_free(back);
         larmor_op_free(W);
         free(x);
     }
@@ -208,9 +213,11 @@ static void the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers(void 
     larmor_array *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
     assert_ok(larmor_op_forward(W, in, out));
     expect(1, out, expected);
-    larmor_array_free(in), larmor_array_free(out);
+    larmor_array_free(in);
+    larmor_array_free(out);
     larmor_op_free(W);
-    free(x), free(expected);
+    free(x);
+    free(expected);
 }
 
 static void polynomials_leave_no_details_away_from_the_edges(void **state)
@@ -226,7 +233,8 @@ static void polynomials_leave_no_details_away_from_the_edges(void **state)
         cplx *y = values_of(out);
         for (int k = order; k < N / 2 - order; k++) assert_at_most(cabs(y[N / 2 + k]), 1e-13);
         free(y);
-        larmor_array_free(in), larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(out);
         larmor_op_free(W);
     }
 }
@@ -249,7 +257,10 @@ static cplx *denoised(larmor_op *W, larmor_op *chain, larmor_shape shape, int64_
         assert_ok(larmor_axpby(1 / (double)(period * period), back, 1, sum));
     }
     cplx *y = values_of(sum);
-    larmor_array_free(in), larmor_array_free(out), larmor_array_free(back), larmor_array_free(sum);
+    larmor_array_free(in);
+    larmor_array_free(out);
+    larmor_array_free(back);
+    larmor_array_free(sum);
     return y;
 }
 
@@ -267,11 +278,16 @@ static void averaged_over_all_shifts_denoising_does_not_see_where_the_image_is(v
             cplx *moved = rolled(shape, axis, shift, x), *expected = rolled(shape, axis, shift, y);
             cplx *got = denoised(W, chain, shape, period, moved);
             assert_at_most(difference(got, expected, 128), 1e-14);
-            free(moved), free(expected), free(got);
+            free(moved);
+            free(expected);
+            free(got);
         }
     assert_true(difference(y, x, 128) > 0.1); /* it did something */
-    free(x), free(y);
-    larmor_op_free(chain), larmor_op_free(same), larmor_op_free(W);
+    free(x);
+    free(y);
+    larmor_op_free(chain);
+    larmor_op_free(same);
+    larmor_op_free(W);
 }
 
 static void options_that_are_none_are_refused(void **state)

@@ -17,26 +17,26 @@
 #include "larmor/status.h"
 
 /* Fails with larmor's own message. */
-#define assert_ok(call)                                                                         \
-    do {                                                                                        \
-        const larmor_status ok_st_ = (call);                                                    \
-        if (ok_st_) fail_msg("%s: %s: %s", #call, larmor_status_name(ok_st_), larmor_last_error()); \
+#define assert_ok(call)                                                                                              \
+    do {                                                                                                             \
+        const larmor_status ok_st_ = (call);                                                                         \
+        if (ok_st_) fail_msg("%s: %s: %s", #call, larmor_status_name(ok_st_), larmor_last_error());                  \
     } while (0)
 
 /* The call fails with this status and its message contains this text. */
-#define assert_refused(call, status, text)                                                                         \
-    do {                                                                                                           \
-        const larmor_status got_st_ = (call);                                                                      \
-        if (got_st_ != (status)) fail_msg("%s: got %s, expected %s", #call, larmor_status_name(got_st_), #status); \
-        if (!strstr(larmor_last_error(), text))                                                                    \
-            fail_msg("%s: message is\n  %s\nexpected in it\n  %s", #call, larmor_last_error(), text);              \
+#define assert_refused(call, status, text)                                                                           \
+    do {                                                                                                             \
+        const larmor_status got_st_ = (call);                                                                        \
+        if (got_st_ != (status)) fail_msg("%s: got %s, expected %s", #call, larmor_status_name(got_st_), #status);   \
+        if (!strstr(larmor_last_error(), text))                                                                      \
+            fail_msg("%s: message is\n  %s\nexpected in it\n  %s", #call, larmor_last_error(), text);                \
     } while (0)
 
 /* value <= limit, both printed when not; false for NaN. */
-#define assert_at_most(value, limit)                                                                    \
-    do {                                                                                                \
-        const double am_v_ = (value), am_l_ = (limit);                                                  \
-        if (!(am_v_ <= am_l_)) fail_msg("%s = %.3e, expected at most %.3e", #value, am_v_, am_l_);      \
+#define assert_at_most(value, limit)                                                                                 \
+    do {                                                                                                             \
+        const double am_v_ = (value), am_l_ = (limit);                                                               \
+        if (!(am_v_ <= am_l_)) fail_msg("%s = %.3e, expected at most %.3e", #value, am_v_, am_l_);                   \
     } while (0)
 
 static larmor_device *dev; /* the device under test, named by LARMOR_TEST_DEVICE */
@@ -59,18 +59,20 @@ static inline int close_after(int failures)
 
 /* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[]. Of them run those whose name fits
  * the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too long. */
-#define RUN_TESTS(tests)                                                      \
-    do {                                                                      \
-        const int cannot_run_ = open_test_device();                           \
-        if (cannot_run_) return cannot_run_;                                  \
-        cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));                 \
-        return close_after(cmocka_run_group_tests(tests, NULL, NULL));        \
+#define RUN_TESTS(tests)                                                                                             \
+    do {                                                                                                             \
+        const int cannot_run_ = open_test_device();                                                                  \
+        if (cannot_run_) return cannot_run_;                                                                         \
+        cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));                                                        \
+        return close_after(cmocka_run_group_tests(tests, NULL, NULL));                                               \
     } while (0)
 
 /* A small seeded generator, the same numbers everywhere: xorshift64*. In [-1, 1). */
 static inline double test_random(uint64_t *state)
 {
-    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
     return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
 }
 
