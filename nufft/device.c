@@ -36,10 +36,10 @@ larmor_status lmr_nufft_upload(const lmr_nufft_device *on, int64_t count, double
 {
     const size_t bytes = (size_t)count * (on->precision == LMR_F64 ? sizeof(double) : sizeof(float));
     if (on->precision == LMR_F32) {
-        float *narrow = (float *)values; /* from the front, each value lands before those still to be read */
+        float *in_single = (float *)values; /* from the front, each value lands before those still to be read */
         for (int64_t i = 0; i < count; i++) {
             const float value = (float)values[i];
-            __builtin_memcpy(narrow + i, &value, sizeof value);
+            __builtin_memcpy(in_single + i, &value, sizeof value);
         }
     }
     LMR_TRY(on->dev->be->alloc(on->ctx, bytes, out));

@@ -38,12 +38,13 @@ typedef struct lmr_nufft_geometry {
 
 enum { LMR_NUFFT_SERIES = 40 };
 
-/* A complex number for each point x of [ndim, m]: exp(sum_d (g(scale_d e_d) + 2 pi i by_d e_d)), e = x - from, where
- * g is a Chebyshev series in 2 v^2 - 1, |v| <= 1. All in double; phases are reduced to a turn without loss. */
-typedef struct lmr_nufft_waves {
+/* A phase factor for each point x of [ndim, m], with a modulus where g is not 0:
+ * exp(sum_d (g(scale_d e_d) + 2 pi i by_d e_d)), e = x - from, where g is a Chebyshev series in 2 v^2 - 1, |v| <= 1.
+ * All in double; phases are reduced to one cycle without loss. */
+typedef struct lmr_nufft_phases {
     int ndim, terms; /* terms 0: g is 0 */
     double from[3], by[3], scale[3], series[LMR_NUFFT_SERIES];
-} lmr_nufft_waves;
+} lmr_nufft_phases;
 
 /* One table per precision. A point at x cells, 0 <= x < cells, touches cells i .. i + width - 1 (modulo the grid) in
  * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l.
@@ -64,10 +65,10 @@ typedef struct lmr_nufft_kernels {
 
     /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
      *
-     * points   device, [ndim, m], cycles per field of view; wide: 1 double, 0 float, whatever the table's precision.
+     * points   device, [ndim, m], cycles per field of view; is_double: 1 double, 0 float, whatever the table's precision.
      * bad      the index of the first point that is not finite, or -1; then *sorted is NULL.
      * sorted   to be given back with release. */
-    larmor_status (*sort)(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide, const void *points,
+    larmor_status (*sort)(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
                           int64_t *bad, void **sorted);
     void (*release)(void *ctx, void *sorted); /* NULL is fine */
 
@@ -89,13 +90,14 @@ typedef struct lmr_nufft_kernels {
 
     /* The least and the largest coordinate of [ndim, m] points in each dimension, 0 for none; *bad as for sort, and
      * then nothing else. Waits. */
-    larmor_status (*extent)(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+    larmor_status (*extent)(void *ctx, int ndim, int64_t m, int is_double, const void *points, double low[3],
                             double high[3], int64_t *bad);
     /* to <- (points - from) scale */
-    larmor_status (*rescale)(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
+    larmor_status (*rescale)(void *ctx, int ndim, int64_t m, int is_double, const void *points, const double from[3],
                              const double scale[3], double *to);
     /* out, complex [m] */
-    larmor_status (*waves)(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out);
+    larmor_status (*phases)(void *ctx, const lmr_nufft_phases *w, int64_t m, int is_double, const void *points,
+                            void *out);
     /* y [m, batch] <- d [m] x or conj(d) x; y may be x */
     larmor_status (*modulate)(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x, void *y);
 } lmr_nufft_kernels;

@@ -54,7 +54,7 @@ larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nuff
         !lmr_mul(modes, o->batch, &bytes) || !lmr_mul(bytes, size, &bytes))
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: %lld transforms of %lld x %lld x %lld modes are too many",
                         (long long)o->batch, (long long)g->modes[0], (long long)g->modes[1], (long long)g->modes[2]);
-    g->batch = lmr_nufft_together(o->batch, grid, way->max_batch);
+    g->batch = lmr_nufft_per_pass(o->batch, grid, way->max_batch);
     if (!lmr_mul(grid, g->batch, &bytes)) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the modes are too many");
     return o->spread_only ? expect_room(on, g->cells, (double)grid * (double)o->batch) : LARMOR_OK;
 }
@@ -319,9 +319,9 @@ larmor_status lmr_nufft_plan_execute(const lmr_nufft_plan *plan, int adjoint, co
     LMR_TRY(lmr_nufft_expect(plan->on, o, "values", values, plan->points));
     LMR_TRY(lmr_nufft_expect(plan->on, o, "modes", modes, plan->mode_count));
     const size_t size = larmor_dtype_size(o->dtype);
-    const int64_t together = plan->geometry.batch;
-    for (int64_t b = 0; b < o->batch; b += together)
-        LMR_TRY(lmr_nufft_plan_pass(plan, type, sign, o->batch - b < together ? o->batch - b : together,
+    const int64_t per_pass = plan->geometry.batch;
+    for (int64_t b = 0; b < o->batch; b += per_pass)
+        LMR_TRY(lmr_nufft_plan_pass(plan, type, sign, o->batch - b < per_pass ? o->batch - b : per_pass,
                                     (char *)values->data + size * (size_t)(b * plan->points),
                                     (char *)modes->data + size * (size_t)(b * plan->mode_count)));
     return LARMOR_OK;
@@ -336,7 +336,7 @@ larmor_nufft_info lmr_nufft_plan_outline(const lmr_nufft_device *on, const larmo
     larmor_nufft_info info = {.width = choice->window.width,
                               .error = choice->error,
                               .upsample = INFINITY,
-                              .together = g->batch,
+                              .per_pass = g->batch,
                               .threads = on->threads,
                               .tiles = way->tiles + 1,
                               .precompute = way->precompute};

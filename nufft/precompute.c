@@ -16,7 +16,7 @@ lmr_precompute_size lmr_precompute_size_of(const lmr_nufft_device *on, const lmr
                                  .real = on->precision == LMR_F64 ? sizeof(double) : sizeof(float),
                                  .points = points,
                                  .cells = g->cells[0] * g->cells[1] * g->cells[2],
-                                 .together = g->batch};
+                                 .per_pass = g->batch};
 }
 
 /* Sums and products that stay at INT64_MAX once they are there. */
@@ -38,7 +38,7 @@ static int64_t entries_of(const lmr_precompute_size *s)
     return count;
 }
 
-int lmr_precompute_is_wide(const lmr_precompute_size *s)
+int lmr_precompute_needs_64_bits(const lmr_precompute_size *s)
 {
     return entries_of(s) >= INT32_MAX || s->cells >= INT32_MAX - 1;
 }
@@ -47,10 +47,11 @@ int lmr_precompute_is_wide(const lmr_precompute_size *s)
  * of a pass with the batch as the fastest dimension. */
 static int64_t full_bytes(const lmr_precompute_size *s)
 {
-    const int64_t index = lmr_precompute_is_wide(s) ? sizeof(int64_t) : sizeof(int32_t), real = (int64_t)s->real;
-    const int64_t rows = plus(plus(s->points, s->cells), 4), work = s->together > 1 ? s->cells : 0;
+    const int64_t index = lmr_precompute_needs_64_bits(s) ? sizeof(int64_t) : sizeof(int32_t),
+                  real = (int64_t)s->real;
+    const int64_t rows = plus(plus(s->points, s->cells), 4), work = s->per_pass > 1 ? s->cells : 0;
     return plus(plus(times(times(entries_of(s), 2), real + index), times(rows, index)),
-                times(times(plus(s->points, work), s->together), 2 * real));
+                times(times(plus(s->points, work), s->per_pass), 2 * real));
 }
 
 static int64_t partial_bytes(const lmr_precompute_kernels *kernels, const lmr_precompute_size *s)
@@ -69,7 +70,7 @@ int64_t lmr_precompute_bytes(const lmr_precompute_kernels *kernels, const lmr_pr
 int64_t lmr_precompute_scratch(const lmr_precompute_kernels *kernels, const lmr_precompute_size *s,
                                larmor_precompute form)
 {
-    const int64_t index = lmr_precompute_is_wide(s) ? sizeof(int64_t) : sizeof(int32_t);
+    const int64_t index = lmr_precompute_needs_64_bits(s) ? sizeof(int64_t) : sizeof(int32_t);
     if (form != LARMOR_PRECOMPUTE_FULL || !kernels->sorts_entries) return 0;
     return plus(plus(times(entries_of(s), 3 * index + index / 2), times(s->points, sizeof(uint32_t))), 1 << 24);
 }
@@ -117,7 +118,7 @@ static larmor_status build(const lmr_precompute_job *j, larmor_precompute form, 
     LMR_TRY(find_kernels(j, form, &p->kernels));
     LMR_TRY(p->kernels->build(
         j->on->ctx, j->geometry, form == LARMOR_PRECOMPUTE_FULL ? LMR_PRECOMPUTE_FULL : LMR_PRECOMPUTE_PARTIAL,
-        lmr_precompute_is_wide(&s), j->batch % j->geometry->batch, j->sorted, &p->bytes, &p->made));
+        lmr_precompute_needs_64_bits(&s), j->batch % j->geometry->batch, j->sorted, &p->bytes, &p->made));
     /* with what libraries added; of a share of what is free now it would be counted twice */
     return j->limit ? expect_room(j, form, p->bytes) : LARMOR_OK;
 }

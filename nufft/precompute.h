@@ -14,14 +14,14 @@ typedef struct lmr_precompute {
 typedef struct lmr_precompute_size {
     int ndim, width;
     size_t real;
-    int64_t points, cells, together;
+    int64_t points, cells, per_pass;
 } lmr_precompute_size;
 
 lmr_precompute_size lmr_precompute_size_of(const lmr_nufft_device *on, const lmr_nufft_geometry *geometry,
                                            int64_t points);
 
 /* Whether the matrices' indices need 64 bits. */
-int lmr_precompute_is_wide(const lmr_precompute_size *s);
+int lmr_precompute_needs_64_bits(const lmr_precompute_size *s);
 
 /* Device memory that a form keeps, from above: what libraries add on a GPU is not known before; and what making it
  * takes besides, for a moment. 0 for AUTO and NONE, INT64_MAX beyond 2^63. */

@@ -19,11 +19,11 @@ typedef struct lmr_precompute_kernels {
     int group, margin, sorts_entries;
 
     /* sorted   from lmr_nufft_kernels.sort with the same geometry; must outlive *made.
-     * wide     indices of the matrices in 64 bits; else 32, in which cells and entries fit.
+     * long_index     indices of the matrices in 64 bits; else 32, in which cells and entries fit.
      * rest     besides g->batch the only number of transforms in a call of spread or interp; 0: there is none.
      * bytes    of device memory that *made keeps. */
-    larmor_status (*build)(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int wide, int64_t rest,
-                           const void *sorted, int64_t *bytes, void **made);
+    larmor_status (*build)(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int long_index,
+                           int64_t rest, const void *sorted, int64_t *bytes, void **made);
     void (*release)(void *ctx, void *made); /* NULL is fine */
     larmor_status (*spread)(void *ctx, const lmr_nufft_geometry *g, void *made, int64_t batch, const void *values,
                             void *cells);

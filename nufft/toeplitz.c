@@ -231,18 +231,18 @@ static double window_cost(int ndim, int width, int single)
 double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t iters)
 {
     design d;
-    lmr_nufft_choice pair, psf;
+    lmr_nufft_choice maps, psf;
     if (make_design(opts, &d)) return INFINITY;
     const int nd = d.opts.ndim, single = d.opts.dtype == LARMOR_C64;
     const lmr_nufft_request forward_request = {
         .ndim = nd, .single = single, .tol = d.opts.tol, .upsample = d.opts.upsample};
     const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
-    if (lmr_nufft_choose(&forward_request, d.opts.modes, &pair) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
+    if (lmr_nufft_choose(&forward_request, d.opts.modes, &maps) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
         return INFINITY;
     const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
     /* a point's; what of both FFTs is left where zeros are left out, beyond what a NUFFT leaves out */
     const double sort = 60, pruned = 0.5;
-    const double both = 2 * (m * window_cost(nd, pair.window.width, single) + fft_cost(pair.cells, single));
+    const double both = 2 * (m * window_cost(nd, maps.window.width, single) + fft_cost(maps.cells, single));
     const double made =
         m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
     return (made / times + 2 * pruned * fft_cost(d.wrap.cells, single)) / both;

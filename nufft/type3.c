@@ -13,7 +13,7 @@
 
 #include "nufft/plan.h"
 
-_Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the waves holds the window's");
+_Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the phases holds the window's");
 
 struct lmr_type3 {
     const lmr_nufft_device *on;
@@ -58,8 +58,9 @@ static larmor_status widen(int ndim, lmr_type3_box *points, lmr_type3_box *targe
                 *b = 0.25 / *a;
         }
         product[d] = 4 * *a * *b;
-        const double turns = fabs(targets->middle[d]) * (fabs(points->middle[d]) + *a) + fabs(points->middle[d]) * *b;
-        if (!isfinite(turns))
+        const double cycles =
+            fabs(targets->middle[d]) * (fabs(points->middle[d]) + *a) + fabs(points->middle[d]) * *b;
+        if (!isfinite(cycles))
             return LMR_FAIL(LARMOR_ERR_ARG, "nufft: points about %g and targets about %g: their product overflows",
                             points->middle[d], targets->middle[d]);
     }
@@ -155,15 +156,15 @@ static larmor_status sort_targets(const lmr_type3_job *j, const double scale[3],
 }
 
 /* The factors before and after; the second ones also divide by the window's transform. */
-static larmor_status make_waves(const lmr_type3_job *j, const double spacing[3], const lmr_type3_choice *choice,
-                                lmr_type3 *t)
+static larmor_status make_phases(const lmr_type3_job *j, const double spacing[3], const lmr_type3_choice *choice,
+                                 lmr_type3 *t)
 {
     const lmr_nufft_device *on = t->on;
     const lmr_type3_box *at = &j->at, *to = &j->to;
     const int ndim = t->opts.ndim;
     const double sign = t->opts.sign;
     const size_t size = larmor_dtype_size(t->opts.dtype);
-    lmr_nufft_waves before = {.ndim = ndim}, after = {.ndim = ndim};
+    lmr_nufft_phases before = {.ndim = ndim}, after = {.ndim = ndim};
     double highest = 0;
     for (int d = 0; d < ndim; d++) highest = fmax(highest, spacing[d] * to->half[d]);
     const double unit = on->precision == LMR_F64 ? 0x1p-53 : 0x1p-26;
@@ -179,9 +180,9 @@ static larmor_status make_waves(const lmr_type3_job *j, const double spacing[3],
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->points * size, &t->before));
     LMR_TRY(on->dev->be->alloc(on->ctx, (size_t)t->targets * size, &t->after));
     LMR_TRY(
-        on->kernels->waves(on->ctx, &before, t->points, j->points->dtype == LARMOR_F64, j->points->data, t->before));
-    return on->kernels->waves(on->ctx, &after, t->targets, j->targets->dtype == LARMOR_F64, j->targets->data,
-                              t->after);
+        on->kernels->phases(on->ctx, &before, t->points, j->points->dtype == LARMOR_F64, j->points->data, t->before));
+    return on->kernels->phases(on->ctx, &after, t->targets, j->targets->dtype == LARMOR_F64, j->targets->data,
+                               t->after);
 }
 
 static larmor_status make_workspace(lmr_type3 *t)
@@ -214,7 +215,7 @@ static void describe(const lmr_type3_choice *choice, lmr_type3 *t)
         info->inner_grid[d] = inner.grid[d];
     }
     info->inner_width = inner.width;
-    info->together = inner.together;
+    info->per_pass = inner.per_pass;
     info->spread_method = (larmor_nufft_method)spread;
     info->interp_method = inner.interp_method;
 }
@@ -234,7 +235,7 @@ static larmor_status build(const lmr_type3_job *j, const lmr_type3_choice *choic
     LMR_TRY(make_inner(choice, t));
     LMR_TRY(sort_points(j, to_cells, t));
     LMR_TRY(sort_targets(j, to_cycles, t));
-    LMR_TRY(make_waves(j, spacing, choice, t));
+    LMR_TRY(make_phases(j, spacing, choice, t));
     describe(choice, t);
     return make_workspace(t);
 }
@@ -320,14 +321,14 @@ static larmor_status backward(const lmr_type3 *t, int64_t now, const void *in, v
 
 larmor_status lmr_type3_execute(const lmr_type3 *t, int adjoint, const larmor_array *in, larmor_array *out)
 {
-    const int64_t batch = t->opts.batch, together = t->geometry.batch,
+    const int64_t batch = t->opts.batch, per_pass = t->geometry.batch,
                   size = (int64_t)larmor_dtype_size(t->opts.dtype);
     const int64_t from = adjoint ? t->targets : t->points, to = adjoint ? t->points : t->targets;
     LMR_TRY(lmr_nufft_expect(t->on, &t->opts, adjoint ? "values at the targets" : "values", in, from));
     LMR_TRY(lmr_nufft_expect(t->on, &t->opts, adjoint ? "values" : "values at the targets", out, to));
     if (!t->inner) return t->on->dev->be->zero(t->on->ctx, out->data, larmor_array_bytes(out));
-    for (int64_t b = 0; b < batch; b += together) {
-        const int64_t now = batch - b < together ? batch - b : together;
+    for (int64_t b = 0; b < batch; b += per_pass) {
+        const int64_t now = batch - b < per_pass ? batch - b : per_pass;
         const void *source = (const char *)in->data + size * b * from;
         void *target = (char *)out->data + size * b * to;
         LMR_TRY((adjoint ? backward : forward)(t, now, source, target));

@@ -418,7 +418,7 @@ void lmr_window_invert(const lmr_window *window, int64_t first, int64_t count, i
         return;
     }
     long double value[POINTS], chebyshev[POINTS], power[POINTS];
-    double narrow[INVERSE_POINTS];
+    double in_single[INVERSE_POINTS];
     const double half = 0.5 * (double)(count - 1), scale = 1 / half;
     chebyshev_rule rule;
     make_rule(INVERSE_POINTS, &rule);
@@ -426,11 +426,11 @@ void lmr_window_invert(const lmr_window *window, int64_t first, int64_t count, i
         value[i] = 1 / inside(window, unit * ((long double)first + half * (1 + rule.cosine[2 * i + 1])));
     interpolate(&rule, value, chebyshev);
     powers_from_chebyshev(INVERSE_POINTS - 1, chebyshev, power);
-    for (int k = 0; k < INVERSE_POINTS; k++) narrow[k] = (double)power[k];
+    for (int k = 0; k < INVERSE_POINTS; k++) in_single[k] = (double)power[k];
     for (int64_t i = 0; i < count; i++) {
         const double t = (double)i * scale - 1;
-        double sum = narrow[INVERSE_POINTS - 1];
-        for (int k = INVERSE_POINTS - 2; k >= 0; k--) sum = sum * t + narrow[k];
+        double sum = in_single[INVERSE_POINTS - 1];
+        for (int k = INVERSE_POINTS - 2; k >= 0; k--) sum = sum * t + in_single[k];
         inverse[i] = sum;
     }
 }

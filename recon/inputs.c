@@ -27,18 +27,18 @@ larmor_status lmr_input_real(const char *who, const char *what, const larmor_arr
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no %s given, expected a real array", who, what);
     if (!lmr_is_real(x->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: %s is %s, expected f32 or f64", who, what, lmr_describe(x).s);
-    larmor_array *wide;
+    larmor_array *in_double;
     int64_t index;
     double bad;
-    LMR_TRY(larmor_array_convert(x, LARMOR_F64, &wide));
-    larmor_status st = lmr_find_outlier(wide, -INFINITY, &index, &bad);
+    LMR_TRY(larmor_array_convert(x, LARMOR_F64, &in_double));
+    larmor_status st = lmr_find_outlier(in_double, -INFINITY, &index, &bad);
     if (!st && index >= 0)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s holds %g at element %lld, expected finite numbers", who, what, bad,
                       (long long)index);
     if (st)
-        larmor_array_free(wide);
+        larmor_array_free(in_double);
     else
-        *out = wide;
+        *out = in_double;
     return st;
 }
 

@@ -15,10 +15,10 @@ static int is_double(larmor_dtype type)
 
 larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y)
 {
-    const float *narrow = x;
-    const double *wide = x;
+    const float *floats = x;
+    const double *doubles = x;
     const int64_t *whole = from == LARMOR_I64 ? x : NULL;
-    const int wide_in = is_double(from), wide_out = is_double(to), parts = parts_of(from), stride = parts_of(to);
+    const int double_in = is_double(from), double_out = is_double(to), parts = parts_of(from), stride = parts_of(to);
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if (n > SERIAL)
     for (int64_t i = 0; i < n; i++)
         for (int p = 0; p < stride; p++) {
@@ -26,8 +26,8 @@ larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const voi
             if (p < parts && whole)
                 value = (double)whole[i];
             else if (p < parts)
-                value = wide_in ? wide[parts * i + p] : (double)narrow[parts * i + p];
-            if (wide_out)
+                value = double_in ? doubles[parts * i + p] : (double)floats[parts * i + p];
+            if (double_out)
                 ((double *)y)[stride * i + p] = value;
             else
                 ((float *)y)[stride * i + p] = (float)value;
@@ -37,13 +37,13 @@ larmor_status lmr_cpu_convert(void *ctx, int64_t n, larmor_dtype from, const voi
 
 larmor_status lmr_cpu_fill(void *ctx, int64_t n, larmor_dtype type, double value, void *x)
 {
-    const int wide = is_double(type), parts = parts_of(type);
+    const int doubles = is_double(type), parts = parts_of(type);
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if (n > SERIAL)
     for (int64_t i = 0; i < parts * n; i++) {
         const double v = i % parts ? 0 : value;
         if (type == LARMOR_I64)
             ((int64_t *)x)[i] = (int64_t)value;
-        else if (wide)
+        else if (doubles)
             ((double *)x)[i] = v;
         else
             ((float *)x)[i] = (float)v;

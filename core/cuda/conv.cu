@@ -11,7 +11,7 @@
 namespace
 {
 
-enum { ACROSS = 64, DOWN = 4, MOST_TOGETHER = 8 };
+enum { ACROSS = 64, DOWN = 4, MOST_AT_ONCE = 8 };
 const int64_t most_grid = INT64_C(256) << 20; /* bytes of the arrays' grids together */
 
 template <typename T> const lmr_fft *fft()
@@ -26,8 +26,8 @@ struct sizes {
 template <typename T> struct conv {
     lmr_cuda *c = nullptr;
     sizes s;
-    int64_t batch, together, cells, kept;
-    void *planes = nullptr, *last = nullptr; /* for `together` grids, and for the rest of the batch */
+    int64_t batch, at_once, cells, kept;
+    void *planes = nullptr, *last = nullptr; /* for `at_once` grids, and for the rest of the batch */
     void *columns = nullptr;                 /* of three dimensions: planes holds two of them, this the third */
     lmr_cuda_scratch<T> spectrum;
     lmr_cuda_scratch<cx<T>> grid;
@@ -94,7 +94,7 @@ dim3 launch_over(const int64_t size[3], int64_t batch)
 template <typename T> larmor_status transform(conv<T> *v, int64_t count, int sign)
 {
     lmr_cuda *const c = v->c;
-    void *planes = count < v->together ? v->last : v->planes;
+    void *planes = count < v->at_once ? v->last : v->planes;
     if (v->columns && sign > 0) LMR_TRY(fft<T>()->exec(c, v->columns, sign, v->grid.get()));
     LMR_TRY(fft<T>()->exec(c, planes, sign, v->grid.get()));
     return v->columns && sign < 0 ? fft<T>()->exec(c, v->columns, sign, v->grid.get()) : LARMOR_OK;
@@ -107,8 +107,8 @@ template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, 
     auto *x = static_cast<const cx<T> *>(x_);
     auto *y = static_cast<cx<T> *>(y_);
     const dim3 block(ACROSS, DOWN);
-    for (int64_t b = 0; b < v->batch; b += v->together) {
-        const int64_t now = std::min(v->batch - b, v->together);
+    for (int64_t b = 0; b < v->batch; b += v->at_once) {
+        const int64_t now = std::min(v->batch - b, v->at_once);
         corner_kernel<T>
             <<<launch_over(v->s.dim, now), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
         CUDA_TRY(cudaGetLastError());
@@ -160,7 +160,7 @@ template <typename T> void measure(conv<T> *v, int ndim, const int64_t dim[3], c
     }
     const int64_t most = ndim > 2 ? 1 : most_grid / (v->cells * (int64_t)sizeof(cx<T>));
     v->batch = batch;
-    v->together = std::max<int64_t>(1, std::min({most, batch, (int64_t)MOST_TOGETHER}));
+    v->at_once = std::max<int64_t>(1, std::min({most, batch, (int64_t)MOST_AT_ONCE}));
 }
 
 template <typename T>
@@ -177,11 +177,11 @@ larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep
         LMR_TRY(fft<T>()->plan(c, 2, v->s.dim, v->s.keep[2], &v->planes));
         LMR_TRY(lmr_cuda_fft_columns<T>(c, v->s.dim[0] * v->s.dim[1], v->s.dim[2], &v->columns));
     } else {
-        LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, v->together, &v->planes));
-        if (batch % v->together) LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, batch % v->together, &v->last));
+        LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, v->at_once, &v->planes));
+        if (batch % v->at_once) LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, batch % v->at_once, &v->last));
     }
     LMR_TRY(v->spectrum.allocate(c, v->cells));
-    LMR_TRY(v->grid.allocate(c, v->cells * v->together));
+    LMR_TRY(v->grid.allocate(c, v->cells * v->at_once));
     *out = v.release();
     return LARMOR_OK;
 }
@@ -198,7 +198,7 @@ template <typename T> double bytes(void *, int ndim, const int64_t dim[3], const
     if (check(ndim, dim, keep, batch)) return 0x1p60;
     conv<T> v;
     measure(&v, ndim, dim, keep, batch);
-    const double grids = (double)v.together * (ndim > 2 ? 3 : 2) + (double)(batch % v.together);
+    const double grids = (double)v.at_once * (ndim > 2 ? 3 : 2) + (double)(batch % v.at_once);
     return (double)v.cells * (double)sizeof(T) * (1 + 2 * grids) + 0x1p20;
 }
 

@@ -56,10 +56,10 @@ typedef enum larmor_precompute {
 /* Zero means default in every field but type, ndim and modes. A struct that is larger than this version's is refused if
  * it sets what this version does not know. */
 typedef struct larmor_nufft_opts {
-    size_t size;      /* sizeof(larmor_nufft_opts) where the caller was compiled: what a later version adds is then its
+    size_t size; /* sizeof(larmor_nufft_opts) where the caller was compiled: what a later version adds is then its
                          default; 0: that of this version */
-    int type;         /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
-    int ndim;         /* 1, 2 or 3 */
+    int type;    /* what larmor_nufft_execute does: 1 points to modes, 2 modes to points, 3 points to targets */
+    int ndim;    /* 1, 2 or 3 */
     int64_t modes[3]; /* N in each dimension; N >= 1; not looked at for type 3 */
     int64_t batch;    /* transforms over the same points; default 1 */
     int sign;         /* of the exponent in execute: -1 or +1; default -1 for type 2, +1 for types 1 and 3 */
@@ -158,7 +158,7 @@ typedef struct larmor_nufft_info {
     double upsample, error; /* the least of the dimensions; the relative l2 error that is expected */
     int64_t inner_grid[3];  /* type 3: the fine grid of the type 2 inside; else 0 */
     int inner_width;
-    int64_t together;                                 /* transforms of a batch that share a pass */
+    int64_t per_pass;                                 /* transforms of a batch that share a pass */
     int threads;                                      /* of a processor; 0 elsewhere */
     int tiles;                                        /* their shape, 1 .. 3 */
     larmor_nufft_method spread_method, interp_method; /* AUTO where there is only one */

@@ -3,36 +3,8 @@
 #define LMR_NUFFT_CHOOSE_H
 
 #include "larmor/status.h"
-#include "nufft/choose/cost.h"
-#include "nufft/window.h"
-
-/* What is asked of a transform. */
-typedef struct lmr_nufft_request {
-    int ndim, single; /* single: 1: values in single precision */
-    double tol;
-    double upsample;              /* 0: the quickest for so many points */
-    int64_t cells[3];             /* the fine grid; 0: as upsample has it */
-    int width;                    /* of the window; 0: the narrowest that keeps tol */
-    double points;                /* 0: as many as modes */
-    double terms;                 /* random terms over which errors average; 0: as many as modes */
-    double at_ends[3];            /* with terms: the share of them at the edges of the band, more than random ones */
-    double targets_at_ends[3];    /* the same of targets, for type 3 */
-    double batch;                 /* 0: 1 */
-    int lattice;                  /* 1: points lie at whole or at half numbers of cycles */
-    int full;                     /* 1: by stored products, LARMOR_PRECOMPUTE_FULL */
-    int types;                    /* what is to be quick, as in lmr_nufft_work */
-    const lmr_nufft_rates *rates; /* NULL: those built in for a thread of a processor */
-} lmr_nufft_request;
-
-typedef struct lmr_nufft_choice {
-    lmr_window window;
-    int64_t cells[3]; /* of the fine grid; 1 beyond ndim */
-    double error;     /* relative l2 error to expect: aliasing and rounding together */
-    double alias, rounding;
-    double bound;         /* what the error keeps for all but the rarest data: error and its scatter */
-    double full_bound;    /* the same where products are stored; bound itself with request.full */
-    double lattice_bound; /* the same where points lie at whole or at half numbers of cycles, and aliases add up */
-} lmr_nufft_choice;
+#include "nufft/choose/request.h"
+#include "nufft/choose/sizes.h"
 
 /* The cheapest grid and width whose error keeps tol; for a lattice of points with a window one cell wider where that
  * one keeps it there as well.
@@ -41,13 +13,6 @@ typedef struct lmr_nufft_choice {
  * grid that would do if one is asked for that does not. LARMOR_ERR_ARG if the grid is too large for the address
  * space. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
-
-/* A grid by its upsampling factor, and what the model says that it costs with about the width that it needs. */
-typedef struct lmr_nufft_candidate {
-    double upsample, seconds;
-} lmr_nufft_candidate;
-
-enum { LMR_NUFFT_CANDIDATES = 58 };
 
 /* The factors that come into question, cheapest first, and how many: the one that was asked for, or all whose grids
  * differ; finely: more of them. Whether they keep tol is not said. */
@@ -103,19 +68,11 @@ larmor_status lmr_type3_least(const lmr_nufft_request *request, const double pro
 larmor_status lmr_type3_list(const lmr_nufft_request *request, const double product[3], double targets,
                              lmr_type3_choice list[LMR_NUFFT_CANDIDATES], int *count);
 
-/* Sides that FFTs are quick for: even 2^a 3^b 5^c 7^d, above 16 multiples of 4. The least of them >= n. */
-int lmr_nufft_is_good_size(int64_t n);
-int64_t lmr_nufft_good_size(int64_t n);
-
-/* The good size from least to most that is nearest to n, of two the larger one; 0 if there is none. most at most 2^58.
- */
-int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most);
-
 /* What a grid's side may be for so many modes and a window of this width (0: any). */
 void lmr_nufft_sides(int64_t modes, int width, int64_t *least, int64_t *most);
 
 /* Transforms that go through the fine grids together, of `batch` with grids of `grid` bytes, at most `most` (0: no
  * limit): they share window values, and the workspace is limited. */
-int64_t lmr_nufft_together(int64_t batch, int64_t grid, int64_t most);
+int64_t lmr_nufft_per_pass(int64_t batch, int64_t grid, int64_t most);
 
 #endif

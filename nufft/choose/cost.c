@@ -92,7 +92,7 @@ double lmr_nufft_cost_points(const lmr_nufft_rates *rates, const lmr_nufft_work 
         touched = parts.cells;
         longer = imbalance(parts.count);
     }
-    const double passes = ceil(w->batch / fmax(1, w->together)), values = w->points * w->batch;
+    const double passes = ceil(w->batch / fmax(1, w->per_pass)), values = w->points * w->batch;
     double cost = w->points * passes * r->point + values * r->value[at] + w->batch * touched * r->pad[at];
     if (r->sparse[at] > 0) cost = fmin(cost, values * r->sparse[at]);
     return 1e-9 * cost * longer / rates->threads;

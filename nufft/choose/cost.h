@@ -52,7 +52,7 @@ typedef struct lmr_nufft_work {
     int ndim, width;
     double cells[3]; /* of the fine grid */
     double points, batch;
-    double together; /* transforms that share a pass */
+    double per_pass; /* transforms that share a pass */
     int types;       /* 1: type 1, 2: type 2, 0 or 3: both, of which the mean counts */
 } lmr_nufft_work;
 

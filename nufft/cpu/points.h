@@ -45,7 +45,7 @@ enum { PLACE_BLOCK = 512 };
 /* Where points go: tile, at and t [ndim, PLACE_BLOCK] come out. */
 typedef struct lmr_place_job {
     int ndim, count;
-    int wide;           /* points are doubles, whatever `real` is */
+    int is_double;      /* points are doubles, whatever `real` is */
     const void *points; /* [ndim, count] */
     lmr_axis axis[3];
     int32_t tile[PLACE_BLOCK], at[PLACE_BLOCK];
@@ -72,9 +72,9 @@ typedef struct lmr_rows_job {
     ptrdiff_t value_pitch;
 } lmr_rows_job;
 
-/* Compressed sparse rows. Indices are int64_t if wide, else int32_t. */
+/* Compressed sparse rows. Indices are int64_t if long_index, else int32_t. */
 typedef struct lmr_sparse {
-    int wide;
+    int long_index;
     int64_t rows;
     void *offset, *column; /* [rows + 1], [entries] */
     real *value;           /* [entries] */

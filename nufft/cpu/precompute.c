@@ -20,7 +20,7 @@ typedef struct made {
     int64_t bytes;
 } made;
 
-/* A block of count elements, added to m->bytes. */
+/* Memory for count elements, added to m->bytes. */
 static larmor_status allocate(made *m, int64_t count, size_t size, void **out)
 {
     int64_t bytes;
@@ -68,10 +68,10 @@ static larmor_status store_values(const lmr_nufft_geometry *g, made *m)
     const lmr_points *p = &m->points;
     const int64_t each = g->ndim * g->width, margin = MARGIN / (int64_t)sizeof(real);
     int64_t count;
-    void *block;
+    void *memory;
     if (!lmr_mul(p->m, each, &count)) return LMR_NO_MEMORY();
-    LMR_TRY(allocate(m, count + margin, sizeof(real), &block));
-    m->points.stored = m->stored = block;
+    LMR_TRY(allocate(m, count + margin, sizeof(real), &memory));
+    m->points.stored = m->stored = memory;
     memset(m->stored + count, 0, MARGIN);
 #pragma omp parallel for num_threads(p->threads) schedule(static)
     for (int64_t j = 0; j < p->m; j++)
@@ -83,22 +83,22 @@ static larmor_status store_values(const lmr_nufft_geometry *g, made *m)
 
 static inline int64_t get(const lmr_sparse *a, const void *indices, int64_t i)
 {
-    return a->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+    return a->long_index ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
 static inline void set(const lmr_sparse *a, void *indices, int64_t i, int64_t value)
 {
-    if (a->wide)
+    if (a->long_index)
         ((int64_t *)indices)[i] = value;
     else
         ((int32_t *)indices)[i] = (int32_t)value;
 }
 
-static larmor_status allocate_matrix(made *m, int64_t rows, int64_t entries, int wide, lmr_sparse *a)
+static larmor_status allocate_matrix(made *m, int64_t rows, int64_t entries, int long_index, lmr_sparse *a)
 {
-    const size_t index = wide ? sizeof(int64_t) : sizeof(int32_t);
+    const size_t index = long_index ? sizeof(int64_t) : sizeof(int32_t);
     void *value;
-    a->wide = wide;
+    a->long_index = long_index;
     a->rows = rows;
     LMR_TRY(allocate(m, rows + 2, index, &a->offset)); /* one more, for counting */
     LMR_TRY(allocate(m, entries, index, &a->column));
@@ -218,28 +218,28 @@ static void for_slabs(const lmr_nufft_geometry *g, made *m, visitor *visit)
 static void transpose(const lmr_nufft_geometry *g, made *m)
 {
     const lmr_sparse *t = &m->columns;
-    memset(t->offset, 0, (size_t)(t->rows + 2) * (t->wide ? sizeof(int64_t) : sizeof(int32_t)));
+    memset(t->offset, 0, (size_t)(t->rows + 2) * (t->long_index ? sizeof(int64_t) : sizeof(int32_t)));
     for_slabs(g, m, count_slab);
     for (int64_t c = 2; c < t->rows + 2; c++) set(t, t->offset, c, get(t, t->offset, c) + get(t, t->offset, c - 1));
     for_slabs(g, m, fill_slab);
 }
 
-static larmor_status make_matrices(const lmr_nufft_geometry *g, int wide, made *m)
+static larmor_status make_matrices(const lmr_nufft_geometry *g, int long_index, made *m)
 {
     const lmr_points *p = &m->points;
     int64_t entries = p->m, cells, values;
-    void *block;
+    void *memory;
     for (int d = 0; d < g->ndim; d++)
         if (!lmr_mul(entries, g->width, &entries)) return LMR_NO_MEMORY();
     const int64_t cell_count = g->cells[0] * g->cells[1] * g->cells[2];
     if (!lmr_mul(2 * cell_count, g->batch, &cells) || !lmr_mul(2 * p->m, g->batch, &values)) return LMR_NO_MEMORY();
-    LMR_TRY(allocate_matrix(m, p->m, entries, wide, &m->rows));
-    LMR_TRY(allocate_matrix(m, cell_count, entries, wide, &m->columns));
-    LMR_TRY(allocate(m, values, sizeof(real), &block));
-    m->values = block;
+    LMR_TRY(allocate_matrix(m, p->m, entries, long_index, &m->rows));
+    LMR_TRY(allocate_matrix(m, cell_count, entries, long_index, &m->columns));
+    LMR_TRY(allocate(m, values, sizeof(real), &memory));
+    m->values = memory;
     if (g->batch > 1) {
-        LMR_TRY(allocate(m, cells, sizeof(real), &block));
-        m->cells = block;
+        LMR_TRY(allocate(m, cells, sizeof(real), &memory));
+        m->cells = memory;
     }
 #pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
     for (int64_t tile = 0; tile < p->tile_count; tile++) for_points(g, m, 0, 0, tile, tile + 1, fill_row);
@@ -248,15 +248,15 @@ static larmor_status make_matrices(const lmr_nufft_geometry *g, int wide, made *
     return LARMOR_OK;
 }
 
-static larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int wide, int64_t rest,
-                           const void *sorted, int64_t *bytes, void **out)
+static larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int long_index,
+                           int64_t rest, const void *sorted, int64_t *bytes, void **out)
 {
     (void)rest;
     *out = NULL;
     made *m = calloc(1, sizeof *m);
     if (!m) return LMR_NO_MEMORY();
     m->points = *(const lmr_points *)sorted;
-    const larmor_status st = form == LMR_PRECOMPUTE_FULL ? make_matrices(g, wide, m) : store_values(g, m);
+    const larmor_status st = form == LMR_PRECOMPUTE_FULL ? make_matrices(g, long_index, m) : store_values(g, m);
     if (st) {
         release(ctx, m);
         return st;

@@ -342,13 +342,13 @@ INLINE void place_axis(const lmr_axis *a, int count, const double *restrict k, d
 INLINE int load_axis(const lmr_place_job *j, const int ndim, int d, double *restrict k)
 {
     const double half = j->axis[d].half_modes;
-    const double *wide = (const double *)j->points + d;
-    const float *narrow = (const float *)j->points + d;
+    const double *doubles = (const double *)j->points + d;
+    const float *floats = (const float *)j->points + d;
     int outside = 0;
-    if (j->wide)
-        for (int i = 0; i < j->count; i++) k[i] = wide[i * ndim];
+    if (j->is_double)
+        for (int i = 0; i < j->count; i++) k[i] = doubles[i * ndim];
     else
-        for (int i = 0; i < j->count; i++) k[i] = (double)narrow[i * ndim];
+        for (int i = 0; i < j->count; i++) k[i] = (double)floats[i * ndim];
     for (int i = 0; i < j->count; i++) outside |= !(__builtin_fabs(k[i]) <= half);
     for (int i = 0; outside && i < j->count; i++) {
         if (!isfinite(k[i])) return i;
@@ -382,9 +382,9 @@ static int place(lmr_place_job *j)
 
 /* ---- sparse products ---- */
 
-INLINE int64_t index_at(const int wide, const void *indices, int64_t i)
+INLINE int64_t index_at(const int long_index, const void *indices, int64_t i)
 {
-    return wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+    return long_index ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
 /* Reals from .. from + n - 1 of all rows: each entry is read once for n / 2 transforms. Two sums, so that additions
@@ -392,20 +392,20 @@ INLINE int64_t index_at(const int wide, const void *indices, int64_t i)
 #define PRODUCT(n)                                                                                                   \
     typedef real group##n __attribute__((vector_size((n) * sizeof(real))));                                          \
     typedef real loose##n __attribute__((vector_size((n) * sizeof(real)), aligned(sizeof(real)), may_alias));        \
-    INLINE void product##n(const int wide, const lmr_product_job *j, int64_t from)                                   \
+    INLINE void product##n(const int long_index, const lmr_product_job *j, int64_t from)                             \
     {                                                                                                                \
         const lmr_sparse *a = j->a;                                                                                  \
         const int64_t pitch = 2 * j->batch;                                                                          \
         const real *x = j->x + from;                                                                                 \
         for (int64_t r = j->first; r < j->end; r++) {                                                                \
-            const int64_t end = index_at(wide, a->offset, r + 1);                                                    \
-            int64_t e = index_at(wide, a->offset, r);                                                                \
+            const int64_t end = index_at(long_index, a->offset, r + 1);                                              \
+            int64_t e = index_at(long_index, a->offset, r);                                                          \
             group##n sum = {0}, other = {0};                                                                         \
             for (; e + 1 < end; e += 2) {                                                                            \
-                sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e));                  \
-                other += a->value[e + 1] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e + 1));        \
+                sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(long_index, a->column, e));            \
+                other += a->value[e + 1] * *(const loose##n *)(x + pitch * index_at(long_index, a->column, e + 1));  \
             }                                                                                                        \
-            if (e < end) sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(wide, a->column, e));         \
+            if (e < end) sum += a->value[e] * *(const loose##n *)(x + pitch * index_at(long_index, a->column, e));   \
             *(loose##n *)(j->y + r * pitch + from) = sum + other;                                                    \
         }                                                                                                            \
     }
@@ -414,25 +414,25 @@ PRODUCT(4)
 PRODUCT(8)
 PRODUCT(16)
 
-INLINE void product(const int wide, const lmr_product_job *j)
+INLINE void product(const int long_index, const lmr_product_job *j)
 {
     const int64_t reals = 2 * j->batch;
     int64_t from = 0;
-    for (; from + 16 <= reals; from += 16) product16(wide, j, from);
+    for (; from + 16 <= reals; from += 16) product16(long_index, j, from);
     if (from + 8 <= reals) {
-        product8(wide, j, from);
+        product8(long_index, j, from);
         from += 8;
     }
     if (from + 4 <= reals) {
-        product4(wide, j, from);
+        product4(long_index, j, from);
         from += 4;
     }
-    if (from < reals) product2(wide, j, from);
+    if (from < reals) product2(long_index, j, from);
 }
 
 static void multiply(const lmr_product_job *j)
 {
-    if (j->a->wide)
+    if (j->a->long_index)
         product(1, j);
     else
         product(0, j);

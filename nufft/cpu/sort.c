@@ -24,15 +24,15 @@ typedef struct sorter {
 /* Tiles, first cells and arguments of some points; the index among them of the first that is not finite, or -1. */
 static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
 {
-    const size_t point = (size_t)job->ndim * (job->wide ? sizeof(double) : sizeof(float));
+    const size_t point = (size_t)job->ndim * (job->is_double ? sizeof(double) : sizeof(float));
     job->count = count;
     job->points = (const char *)s->points + (size_t)first * point;
     return s->p->rows->place(job);
 }
 
-static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, const void *points)
+static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int is_double, const void *points)
 {
-    sorter s = {.p = p, .points = points, .job.ndim = g->ndim, .job.wide = wide};
+    sorter s = {.p = p, .points = points, .job.ndim = g->ndim, .job.is_double = is_double};
     int64_t stride = 1, tile_stride = 1;
     /* in two dimensions the cells of a point are few, and only in double were batches found to gain */
     p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
@@ -54,12 +54,12 @@ static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int wide, 
 
 /* ---- the counting sort ---- */
 
-static int64_t block_start(int64_t m, int blocks, int block)
+static int64_t share_start(int64_t m, int shares, int share)
 {
-    return m / blocks * block + (block < m % blocks ? block : m % blocks);
+    return m / shares * share + (share < m % shares ? share : m % shares);
 }
 
-/* Points of a block that are placed at once. */
+/* Points that are placed at once. */
 static int some(int64_t from, int64_t end)
 {
     return end - from < PLACE_BLOCK ? (int)(end - from) : PLACE_BLOCK;
@@ -69,17 +69,17 @@ static int some(int64_t from, int64_t end)
  * own, or NULL. */
 typedef void (*visitor)(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts);
 
-/* All points, a stretch of them for each thread; counts [blocks, tile_count] or NULL. Returns the first bad point, at
+/* All points, a stretch of them for each thread; counts [shares, tile_count] or NULL. Returns the first bad point, at
  * which its stretch ends, or -1. */
-static int64_t visit(const sorter *s, int blocks, visitor each, int64_t *counts)
+static int64_t visit(const sorter *s, int shares, visitor each, int64_t *counts)
 {
     const lmr_points *p = s->p;
     int64_t first_bad = INT64_MAX;
-#pragma omp parallel for num_threads(blocks) schedule(static, 1) reduction(min : first_bad)
-    for (int b = 0; b < blocks; b++) {
+#pragma omp parallel for num_threads(shares) schedule(static, 1) reduction(min : first_bad)
+    for (int b = 0; b < shares; b++) {
         lmr_place_job job = s->job;
-        const int64_t end = block_start(p->m, blocks, b + 1);
-        for (int64_t j = block_start(p->m, blocks, b); j < end; j += PLACE_BLOCK) {
+        const int64_t end = share_start(p->m, shares, b + 1);
+        for (int64_t j = share_start(p->m, shares, b); j < end; j += PLACE_BLOCK) {
             const int bad = place_block(s, j, some(j, end), &job);
             if (bad >= 0) {
                 first_bad = j + bad;
@@ -123,12 +123,12 @@ static void place_in_order(const lmr_points *p, const lmr_place_job *job, int64_
 }
 
 /* From counts to where each thread's points of a tile begin. */
-static void sum_counts(lmr_points *p, int blocks, int64_t *counts)
+static void sum_counts(lmr_points *p, int shares, int64_t *counts)
 {
     int64_t sum = 0;
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         p->first[tile] = sum;
-        for (int b = 0; b < blocks; b++) {
+        for (int b = 0; b < shares; b++) {
             const int64_t count = counts[b * p->tile_count + tile];
             counts[b * p->tile_count + tile] = sum;
             sum += count;
@@ -197,21 +197,21 @@ static larmor_status order(const sorter *s, int64_t *bad)
 {
     lmr_points *p = s->p;
     const int64_t most = p->m / SORT_BLOCK + 1;
-    const int blocks = most < p->threads ? (int)most : p->threads;
+    const int shares = most < p->threads ? (int)most : p->threads;
     int64_t count;
     if (p->in_order) {
         p->first[0] = 0;
         p->first[1] = p->m;
-        *bad = visit(s, blocks, place_in_order, NULL);
+        *bad = visit(s, shares, place_in_order, NULL);
         return LARMOR_OK;
     }
-    if (!lmr_mul(p->tile_count, blocks, &count)) return LMR_NO_MEMORY();
+    if (!lmr_mul(p->tile_count, shares, &count)) return LMR_NO_MEMORY();
     int64_t *counts = calloc((size_t)count, sizeof *counts);
     if (!counts) return LMR_NO_MEMORY();
-    *bad = visit(s, blocks, count_points, counts);
+    *bad = visit(s, shares, count_points, counts);
     if (*bad < 0) {
-        sum_counts(p, blocks, counts);
-        visit(s, blocks, place_points, counts);
+        sum_counts(p, shares, counts);
+        visit(s, shares, place_points, counts);
     }
     free(counts);
     return *bad < 0 && p->binned ? bin_tiles(p) : LARMOR_OK;
@@ -374,7 +374,7 @@ static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
     return LARMOR_OK;
 }
 
-static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide_points, const void *points,
+static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
                           int64_t *bad, void **sorted)
 {
     *sorted = NULL;
@@ -388,7 +388,7 @@ static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int
     if (useful < p->threads) p->threads = (int)useful;
     larmor_status st;
     LMR_OR(done, allocate(g, p));
-    const sorter s = make_sorter(g, p, wide_points, points);
+    const sorter s = make_sorter(g, p, is_double, points);
     LMR_OR(done, order(&s, bad));
     if (*bad >= 0) goto done;
     LMR_OR(done, plan_work(p));
@@ -456,6 +456,6 @@ const lmr_nufft_kernels R(lmr_cpu_nufft) = {
     .methods = R(lmr_cpu_nufft_methods),
     .extent = R(lmr_cpu_nufft_extent),
     .rescale = R(lmr_cpu_nufft_rescale),
-    .waves = R(lmr_cpu_nufft_waves),
+    .phases = R(lmr_cpu_nufft_phases),
     .modulate = R(lmr_cpu_nufft_modulate),
 };

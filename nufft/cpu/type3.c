@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "core/backend.h"
-#include "nufft/waves.h"
+#include "nufft/phases.h"
 
 enum { SERIAL_WORK = 1 << 12 }; /* points that are not worth a second thread */
 
@@ -13,9 +13,9 @@ static int threads_for(void *ctx, int64_t m)
     return m > SERIAL_WORK ? lmr_cpu_backend.threads(ctx) : 1;
 }
 
-static inline double coordinate(int wide, const void *points, int64_t i)
+static inline double coordinate(int is_double, const void *points, int64_t i)
 {
-    return wide ? ((const double *)points)[i] : (double)((const float *)points)[i];
+    return is_double ? ((const double *)points)[i] : (double)((const float *)points)[i];
 }
 
 void R(lmr_cpu_nufft_methods)(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp)
@@ -24,8 +24,8 @@ void R(lmr_cpu_nufft_methods)(const void *sorted, lmr_nufft_method *spread, lmr_
     *spread = *interp = LMR_NUFFT_AUTO;
 }
 
-larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
-                                      double high[3], int64_t *bad)
+larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int is_double, const void *points,
+                                      double low[3], double high[3], int64_t *bad)
 {
     int64_t first = INT64_MAX;
     for (int d = 0; d < ndim; d++) {
@@ -35,7 +35,7 @@ larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, 
     reduction(max                                                                                                    \
               : most)
         for (int64_t j = 0; j < m; j++) {
-            const double x = coordinate(wide, points, j * ndim + d);
+            const double x = coordinate(is_double, points, j * ndim + d);
             if (!isfinite(x) && j < first) first = j;
             least = x < least ? x : least;
             most = x > most ? x : most;
@@ -47,37 +47,37 @@ larmor_status R(lmr_cpu_nufft_extent)(void *ctx, int ndim, int64_t m, int wide, 
     return LARMOR_OK;
 }
 
-larmor_status R(lmr_cpu_nufft_rescale)(void *ctx, int ndim, int64_t m, int wide, const void *points,
+larmor_status R(lmr_cpu_nufft_rescale)(void *ctx, int ndim, int64_t m, int is_double, const void *points,
                                        const double from[3], const double scale[3], double *to)
 {
 #pragma omp parallel for num_threads(threads_for(ctx, m)) schedule(static)
     for (int64_t j = 0; j < m; j++)
         for (int d = 0; d < ndim; d++)
-            to[j * ndim + d] = (coordinate(wide, points, j * ndim + d) - from[d]) * scale[d];
+            to[j * ndim + d] = (coordinate(is_double, points, j * ndim + d) - from[d]) * scale[d];
     return LARMOR_OK;
 }
 
-static lmr_waves best_waves(void)
+static lmr_phases best_phases(void)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return R(lmr_waves_avx512);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return R(lmr_waves_avx2);
+        return R(lmr_phases_avx512);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return R(lmr_phases_avx2);
 #endif
-    return R(lmr_waves_base);
+    return R(lmr_phases_base);
 }
 
-larmor_status R(lmr_cpu_nufft_waves)(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points,
-                                     void *out)
+larmor_status R(lmr_cpu_nufft_phases)(void *ctx, const lmr_nufft_phases *w, int64_t m, int is_double,
+                                      const void *points, void *out)
 {
-    const lmr_waves waves = best_waves();
+    const lmr_phases phases = best_phases();
 #pragma omp parallel for num_threads(threads_for(ctx, m)) schedule(static)
-    for (int64_t j = 0; j < m; j += WAVE_BLOCK) {
-        double x[3][WAVE_BLOCK] = {{0}};
-        const int count = m - j < WAVE_BLOCK ? (int)(m - j) : WAVE_BLOCK;
+    for (int64_t j = 0; j < m; j += PHASE_BLOCK) {
+        double x[3][PHASE_BLOCK] = {{0}};
+        const int count = m - j < PHASE_BLOCK ? (int)(m - j) : PHASE_BLOCK;
         for (int d = 0; d < w->ndim; d++)
-            for (int i = 0; i < count; i++) x[d][i] = coordinate(wide, points, (j + i) * w->ndim + d);
-        waves(w, count, x, (real *)out + 2 * j);
+            for (int i = 0; i < count; i++) x[d][i] = coordinate(is_double, points, (j + i) * w->ndim + d);
+        phases(w, count, x, (real *)out + 2 * j);
     }
     return LARMOR_OK;
 }

@@ -61,13 +61,13 @@ template <int D> constexpr int interp_threads = D == 3 ? 256 : 128;
 /* Not asked at run time whether values are stored: that would take registers, and blocks, from the usual case. */
 template <typename T, int D, int W, bool STORED> __global__ void __launch_bounds__(interp_threads<D>)
     interp_tile_kernel(const __grid_constant__ view<T> v, const __grid_constant__ window_table<T, W> table,
-                       int64_t batch, int together, const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
+                       int64_t batch, int tile_batch, const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     cx<T> *const tile = reinterpret_cast<cx<T> *>(shared);
     const lmr_cuda_piece job = v.piece[blockIdx.x];
-    const int64_t transform = (int64_t)blockIdx.y * together;
-    const int now = (int)min((int64_t)together, batch - transform), size = v.plane * v.extent[2];
+    const int64_t transform = (int64_t)blockIdx.y * tile_batch;
+    const int now = (int)min((int64_t)tile_batch, batch - transform), size = v.plane * v.extent[2];
     const cx<T> *const grid = cells + transform * v.cells[0] * v.cells[1] * v.cells[2];
     for_tile(v, job.bin, now,
              [&](int to, int64_t from) { __pipeline_memcpy_async(tile + to, grid + from, sizeof *tile); });
@@ -92,13 +92,13 @@ template <typename T, int D, int W> larmor_status interp_tile(lmr_cuda *c, const
                                                               const cx<T> *cells, cx<T> *values)
 {
     const auto kernel = p->stored ? interp_tile_kernel<T, D, W, true> : interp_tile_kernel<T, D, W, false>;
-    const int together = tiles_together(c, p, batch, sizeof *cells);
-    const size_t bytes = (size_t)together * tile_bytes(p, sizeof *cells);
+    const int tile_batch = tile_batch_of(c, p, batch, sizeof *cells);
+    const size_t bytes = (size_t)tile_batch * tile_bytes(p, sizeof *cells);
     const int64_t grid = g->cells[0] * g->cells[1] * g->cells[2];
     LMR_TRY(allow_shared(kernel, bytes));
-    return for_batches(batch, together, [&](int64_t b, int64_t now) {
-        const dim3 launch((unsigned)p->pieces, (unsigned)((now + together - 1) / together));
-        kernel<<<launch, interp_threads<D>, bytes, c->stream>>>(view_of<T>(g, p), window_of<T, W>(p), now, together,
+    return for_batches(batch, tile_batch, [&](int64_t b, int64_t now) {
+        const dim3 launch((unsigned)p->pieces, (unsigned)((now + tile_batch - 1) / tile_batch));
+        kernel<<<launch, interp_threads<D>, bytes, c->stream>>>(view_of<T>(g, p), window_of<T, W>(p), now, tile_batch,
                                                                 cells + b * grid, values + b * p->m);
         CUDA_TRY(cudaGetLastError());
         return LARMOR_OK;

@@ -83,7 +83,7 @@ template <typename T> constexpr lmr_nufft_kernels kernels = {
     .methods = lmr_cuda_methods,
     .extent = lmr_cuda_extent,
     .rescale = lmr_cuda_rescale,
-    .waves = lmr_cuda_waves<T>,
+    .phases = lmr_cuda_phases<T>,
     .modulate = lmr_cuda_modulate<T>,
 };
 

@@ -53,7 +53,7 @@ template <typename T> larmor_status lmr_cuda_interp_points(lmr_cuda *c, const lm
                                                            void *values);
 
 /* sort and release of the table. */
-template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide,
+template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double,
                                                   const void *points, int64_t *bad, void **sorted);
 void lmr_cuda_release_points(void *ctx, void *sorted);
 
@@ -65,12 +65,12 @@ larmor_status lmr_cuda_pad(void *ctx, const lmr_nufft_geometry *g, int64_t batch
 
 /* methods and type 3's part of the table. */
 void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_method *interp);
-larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int is_double, const void *points, double low[3],
                               double high[3], int64_t *bad);
-larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
-                               const double scale[3], double *to);
-template <typename T>
-larmor_status lmr_cuda_waves(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out);
+larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int is_double, const void *points,
+                               const double from[3], const double scale[3], double *to);
+template <typename T> larmor_status lmr_cuda_phases(void *ctx, const lmr_nufft_phases *w, int64_t m, int is_double,
+                                                    const void *points, void *out);
 template <typename T>
 larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x, void *y);
 
@@ -237,7 +237,7 @@ template <typename T, int D, int W> struct point_window {
 template <int D, int W> constexpr int box_rows = D > 1 ? W : 1;
 template <int D, int W> constexpr int box_planes = D > 2 ? W : 1;
 
-/* Call visit(row, plane, the product of the row's and the plane's value) for all rows of a point's box. Values turn
+/* Call visit(row, plane, the product of the row's and the plane's value) for all rows of a point's box. Values rotate
  * in their registers, so that loops over rows need not be unrolled; afterwards they are as before. */
 template <typename T, int D, int W, typename Visit>
 __device__ __forceinline__ void for_rows(point_window<T, D, W> &w, Visit visit)
@@ -290,16 +290,16 @@ inline size_t tile_bytes(const lmr_cuda_points *p, size_t size)
 }
 
 /* Transforms whose tiles a block holds at once: several blocks should still fit on a multiprocessor. */
-inline int tiles_together(const lmr_cuda *c, const lmr_cuda_points *p, int64_t batch, size_t size)
+inline int tile_batch_of(const lmr_cuda *c, const lmr_cuda_points *p, int64_t batch, size_t size)
 {
     const auto fitting = (int64_t)(c->properties.sharedMemPerMultiprocessor / 4 / tile_bytes(p, size));
     return (int)std::max<int64_t>(1, std::min<int64_t>(batch, std::min<int64_t>(fitting, 8)));
 }
 
-/* Call launch(first, count) for runs of the batch that a grid's second dimension can take, `together` a block. */
-template <typename Launch> larmor_status for_batches(int64_t batch, int together, Launch launch)
+/* Call launch(first, count) for runs of the batch that a grid's second dimension can take, `tile_batch` a block. */
+template <typename Launch> larmor_status for_batches(int64_t batch, int tile_batch, Launch launch)
 {
-    const int64_t most = (int64_t)65535 * together;
+    const int64_t most = (int64_t)65535 * tile_batch;
     for (int64_t first = 0; first < batch; first += most) LMR_TRY(launch(first, std::min(batch - first, most)));
     return LARMOR_OK;
 }

@@ -52,7 +52,7 @@ struct made {
     product forward[2], back[2]; /* by rows, by columns: for a whole pass and for the rest of the batch */
 };
 
-/* A block of count elements, added to m->bytes. */
+/* Memory for count elements, added to m->bytes. */
 larmor_status allocate(lmr_cuda *c, made *m, int64_t count, int64_t size, void **out)
 {
     int64_t bytes;
@@ -83,7 +83,7 @@ void release(void *ctx, void *of)
     }
     void *const memory[] = {m->stored,      m->bin_of,     m->values,         m->cells,          m->rows.offset,
                             m->rows.column, m->rows.value, m->columns.offset, m->columns.column, m->columns.value};
-    for (void *block : memory) lmr_cuda_release(c, block);
+    for (void *each : memory) lmr_cuda_release(c, each);
     if (m->sparse) (void)cusparseDestroy(m->sparse);
     delete m;
 }
@@ -138,9 +138,9 @@ template <typename T> larmor_status find_bins(lmr_cuda *c, const lmr_nufft_geome
     const lmr_cuda_points *p = m->points;
     *v = view_of<T>(g, p);
     if (p->bin_of || !p->m) return LARMOR_OK;
-    void *block;
-    LMR_TRY(lmr_cuda_alloc(c, (size_t)p->m * sizeof(uint32_t), &block));
-    v->bin_of = m->bin_of = static_cast<uint32_t *>(block);
+    void *memory;
+    LMR_TRY(lmr_cuda_alloc(c, (size_t)p->m * sizeof(uint32_t), &memory));
+    v->bin_of = m->bin_of = static_cast<uint32_t *>(memory);
     bin_of_kernel<<<(unsigned)p->pieces, THREADS, 0, c->stream>>>(p->piece, m->bin_of);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -296,11 +296,11 @@ constexpr cusparseSpMMAlg_t fixed_order = CUSPARSE_SPMM_CSR_ALG3;
 
 /* All that a product needs before it is queued. x and y are set in every call, and not looked at here. */
 template <typename T>
-larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool wide, int64_t batch, product *p)
+larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool long_index, int64_t batch, product *p)
 {
     static constexpr T one = 1, none = 0;
     constexpr cusparseOperation_t as_is = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    const cusparseIndexType_t index = wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+    const cusparseIndexType_t index = long_index ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
     size_t bytes = 0;
     p->batch = batch;
     CUDA_TRY(cusparseCreateCsr(&p->a, a.rows, a.columns, a.entries, a.offset, a.column, a.value, index, index,
@@ -316,15 +316,15 @@ larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool wide, int64_t 
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool wide, const int64_t batches[2])
+template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool long_index, const int64_t batches[2])
 {
     if (!m->points->m) return LARMOR_OK;
     CUDA_TRY(cusparseCreate(&m->sparse));
     CUDA_TRY(cusparseSetStream(m->sparse, c->stream));
     for (int i = 0; i < 2; i++) {
         if (!batches[i]) continue;
-        LMR_TRY(prepare<T>(c, m, m->rows, wide, batches[i], &m->forward[i]));
-        LMR_TRY(prepare<T>(c, m, m->columns, wide, batches[i], &m->back[i]));
+        LMR_TRY(prepare<T>(c, m, m->rows, long_index, batches[i], &m->forward[i]));
+        LMR_TRY(prepare<T>(c, m, m->columns, long_index, batches[i], &m->back[i]));
     }
     return LARMOR_OK;
 }
@@ -365,14 +365,14 @@ template <typename T> __global__ void scatter_kernel(int64_t m, int64_t batch, c
 
 /* to [batch, n] <- from [n, batch], and back with the numbers exchanged. */
 template <typename T>
-__global__ void turn_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from, cx<T> *__restrict__ to)
+__global__ void transpose_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from, cx<T> *__restrict__ to)
 {
     for (int64_t i = first_index(); i < n; i += index_stride())
         for (int64_t b = 0; b < batch; b++) to[i * batch + b] = from[b * n + i];
 }
 
-template <typename T>
-__global__ void turn_back_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from, cx<T> *__restrict__ to)
+template <typename T> __global__ void transpose_back_kernel(int64_t n, int64_t batch, const cx<T> *__restrict__ from,
+                                                            cx<T> *__restrict__ to)
 {
     for (int64_t i = first_index(); i < n; i += index_stride())
         for (int64_t b = 0; b < batch; b++) to[b * n + i] = from[i * batch + b];
@@ -382,13 +382,13 @@ template <typename T>
 larmor_status full_spread(lmr_cuda *c, const made *m, int64_t batch, const cx<T> *values, cx<T> *cells)
 {
     const int64_t points = m->points->m, n = m->columns.rows;
-    auto *sorted = static_cast<cx<T> *>(m->values), *turned = static_cast<cx<T> *>(m->cells);
+    auto *sorted = static_cast<cx<T> *>(m->values), *transposed = static_cast<cx<T> *>(m->cells);
     gather_kernel<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, values, sorted);
     CUDA_TRY(cudaGetLastError());
-    LMR_TRY(multiply<T>(c, m, m->back, batch, sorted, batch > 1 ? turned : cells));
+    LMR_TRY(multiply<T>(c, m, m->back, batch, sorted, batch > 1 ? transposed : cells));
     if (batch == 1) return LARMOR_OK;
-    turn_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, turned, cells);
+    transpose_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, transposed, cells);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -397,12 +397,12 @@ template <typename T>
 larmor_status full_interp(lmr_cuda *c, const made *m, int64_t batch, cx<T> *cells, cx<T> *values)
 {
     const int64_t points = m->points->m, n = m->columns.rows;
-    auto *sorted = static_cast<cx<T> *>(m->values), *turned = static_cast<cx<T> *>(m->cells);
+    auto *sorted = static_cast<cx<T> *>(m->values), *transposed = static_cast<cx<T> *>(m->cells);
     if (batch > 1) {
-        turn_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, cells, turned);
+        transpose_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, cells, transposed);
         CUDA_TRY(cudaGetLastError());
     }
-    LMR_TRY(multiply<T>(c, m, m->forward, batch, batch > 1 ? turned : cells, sorted));
+    LMR_TRY(multiply<T>(c, m, m->forward, batch, batch > 1 ? transposed : cells, sorted));
     scatter_kernel<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, sorted, values);
     CUDA_TRY(cudaGetLastError());
@@ -412,26 +412,27 @@ larmor_status full_interp(lmr_cuda *c, const made *m, int64_t batch, cx<T> *cell
 /* ---- the table ---- */
 
 template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, lmr_precompute_form form,
-                                         bool wide, int64_t rest, made *m)
+                                         bool long_index, int64_t rest, made *m)
 {
     const int64_t batches[2] = {g->batch, rest};
     if (form == LMR_PRECOMPUTE_PARTIAL) return store_values<T>(c, g, m);
-    if (wide)
+    if (long_index)
         LMR_TRY((make_matrices<T, int64_t>(c, g, m)));
     else
         LMR_TRY((make_matrices<T, int32_t>(c, g, m)));
-    return prepare_all<T>(c, m, wide, batches);
+    return prepare_all<T>(c, m, long_index, batches);
 }
 
-template <typename T> larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form, int wide,
-                                          int64_t rest, const void *sorted, int64_t *bytes, void **out)
+template <typename T> larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precompute_form form,
+                                          int long_index, int64_t rest, const void *sorted, int64_t *bytes,
+                                          void **out)
 {
     *out = nullptr;
     LMR_CUDA_ENTER(c, ctx);
     auto *m = new (std::nothrow) made{};
     if (!m) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     m->points = static_cast<const lmr_cuda_points *>(sorted);
-    const larmor_status st = fill<T>(c, g, form, wide != 0, rest, m);
+    const larmor_status st = fill<T>(c, g, form, long_index != 0, rest, m);
     if (st) {
         release(ctx, m);
         return st;

@@ -28,17 +28,17 @@ struct axis {
 
 struct folding {
     int ndim;
-    bool wide;
+    bool is_double;
     const void *points;
     axis along[3];
     uint32_t bins[3];
 };
 
-folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int wide, const void *points)
+folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int is_double, const void *points)
 {
     folding f = {};
     f.ndim = g->ndim;
-    f.wide = wide != 0;
+    f.is_double = is_double != 0;
     f.points = points;
     for (int d = 0; d < 3; d++) {
         const auto cells = (double)g->cells[d], modes = (double)g->modes[d];
@@ -86,7 +86,7 @@ __device__ bool place_point(const folding &f, int64_t j, placed *p)
         const axis &a = f.along[d];
         const int64_t i = j * f.ndim + d;
         const double k =
-            f.wide ? static_cast<const double *>(f.points)[i] : (double)static_cast<const float *>(f.points)[i];
+            f.is_double ? static_cast<const double *>(f.points)[i] : (double)static_cast<const float *>(f.points)[i];
         int64_t cell;
         if (!fold(a, k, &cell, &p->t[d])) return false;
         auto bin = (int64_t)((double)cell * a.per_bin); /* off by one at most */
@@ -385,7 +385,7 @@ template <typename T> larmor_status keep_order(lmr_cuda *c, const lmr_nufft_geom
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, int wide, const void *points,
+template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *g, int is_double, const void *points,
                                          int64_t *bad, lmr_cuda_points *p)
 {
     int64_t bins = 1;
@@ -400,7 +400,7 @@ template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *
     lmr_cuda_scratch<int64_t> bad_on_device;
     LMR_TRY(bad_on_device.allocate(c, 1));
     CUDA_TRY(cudaMemsetAsync(bad_on_device.get(), 0xff, sizeof *bad, c->stream)); /* -1, and the largest unsigned */
-    const folding f = folding_of(g, p, wide, points);
+    const folding f = folding_of(g, p, is_double, points);
     if (g->method == LMR_NUFFT_GM) return keep_order<T>(c, g, f, bad_on_device, bad, p);
     return order<T>(c, g, f, tile_fits, bad_on_device, bad, p);
 }
@@ -420,7 +420,7 @@ void lmr_cuda_release_points(void *ctx, void *sorted)
     delete p;
 }
 
-template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int wide,
+template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double,
                                                   const void *points, int64_t *bad, void **sorted)
 {
     *sorted = nullptr;
@@ -429,7 +429,7 @@ template <typename T> larmor_status lmr_cuda_sort(void *ctx, const lmr_nufft_geo
     auto *p = new (std::nothrow) lmr_cuda_points{};
     if (!p) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     p->m = m;
-    const larmor_status st = fill<T>(c, g, wide, points, bad, p);
+    const larmor_status st = fill<T>(c, g, is_double, points, bad, p);
     if (st || *bad >= 0)
         lmr_cuda_release_points(ctx, p);
     else

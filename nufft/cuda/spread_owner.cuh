@@ -320,9 +320,9 @@ template <typename T, int D, int W> larmor_status spread_owner(lmr_cuda *c, cons
                                                                const lmr_cuda_points *p, int64_t batch,
                                                                const cx<T> *values, cx<T> *cells)
 {
-    constexpr int together = owner_batch<T, D, W>();
-    if (together > 1 && 2 * batch >= together && batch > 1)
-        return spread_owner_batch<T, D, W, together>(c, g, p, batch, values, cells);
+    constexpr int tile_batch = owner_batch<T, D, W>();
+    if (tile_batch > 1 && 2 * batch >= tile_batch && batch > 1)
+        return spread_owner_batch<T, D, W, tile_batch>(c, g, p, batch, values, cells);
     return spread_owner_batch<T, D, W, 1>(c, g, p, batch, values, cells);
 }
 

@@ -15,13 +15,13 @@ constexpr int sm_threads = 256;
 
 template <typename T, int D, int W> __global__ void __launch_bounds__(sm_threads)
     spread_sm_kernel(const __grid_constant__ view<T> v, const __grid_constant__ window_table<T, W> table,
-                     int64_t batch, int together, const cx<T> *__restrict__ values, cx<T> *__restrict__ cells)
+                     int64_t batch, int tile_batch, const cx<T> *__restrict__ values, cx<T> *__restrict__ cells)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     cx<T> *const tile = reinterpret_cast<cx<T> *>(shared);
     const lmr_cuda_piece job = v.piece[blockIdx.x];
-    const int64_t transform = (int64_t)blockIdx.y * together;
-    const int now = (int)min((int64_t)together, batch - transform), size = v.plane * v.extent[2];
+    const int64_t transform = (int64_t)blockIdx.y * tile_batch;
+    const int now = (int)min((int64_t)tile_batch, batch - transform), size = v.plane * v.extent[2];
     for (int i = threadIdx.x; i < now * size; i += sm_threads) tile[i] = {0, 0};
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < job.count; p += sm_threads) {
@@ -56,13 +56,13 @@ template <typename T, int D, int W> larmor_status spread_sm(lmr_cuda *c, const l
                                                             const cx<T> *values, cx<T> *cells)
 {
     const auto kernel = spread_sm_kernel<T, D, W>;
-    const int together = tiles_together(c, p, batch, sizeof *cells);
-    const size_t bytes = (size_t)together * tile_bytes(p, sizeof *cells);
+    const int tile_batch = tile_batch_of(c, p, batch, sizeof *cells);
+    const size_t bytes = (size_t)tile_batch * tile_bytes(p, sizeof *cells);
     const int64_t grid = g->cells[0] * g->cells[1] * g->cells[2];
     LMR_TRY(allow_shared(kernel, bytes));
-    return for_batches(batch, together, [&](int64_t b, int64_t now) {
-        const dim3 launch((unsigned)p->pieces, (unsigned)((now + together - 1) / together));
-        kernel<<<launch, sm_threads, bytes, c->stream>>>(view_of<T>(g, p), window_of<T, W>(p), now, together,
+    return for_batches(batch, tile_batch, [&](int64_t b, int64_t now) {
+        const dim3 launch((unsigned)p->pieces, (unsigned)((now + tile_batch - 1) / tile_batch));
+        kernel<<<launch, sm_threads, bytes, c->stream>>>(view_of<T>(g, p), window_of<T, W>(p), now, tile_batch,
                                                          values + b * p->m, cells + b * grid);
         CUDA_TRY(cudaGetLastError());
         return LARMOR_OK;

@@ -16,16 +16,16 @@ template <typename T> __device__ __forceinline__ int offset_in_tile(const view<T
     return c.z * v.plane + c.y * v.pitch + c.x;
 }
 
-/* Call visit(cell of the tile, cell of the grid) for all cells of the tiles of `together` transforms; 16 or 32
+/* Call visit(cell of the tile, cell of the grid) for all cells of the tiles of `tile_batch` transforms; 16 or 32
  * threads share a row. Block sizes are multiples of 32. */
 template <typename T, typename Visit>
-__device__ __forceinline__ void for_tile(const view<T> &v, uint32_t bin, int together, Visit visit)
+__device__ __forceinline__ void for_tile(const view<T> &v, uint32_t bin, int tile_batch, Visit visit)
 {
     const int lanes = v.extent[0] <= 16 ? 16 : 32, lane = (int)threadIdx.x % lanes;
     const int rows = v.extent[1] * v.extent[2], tile = v.plane * v.extent[2];
     const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2];
     const place origin = origin_of(v, bin);
-    for (int r = (int)threadIdx.x / lanes; r < rows * together; r += (int)blockDim.x / lanes) {
+    for (int r = (int)threadIdx.x / lanes; r < rows * tile_batch; r += (int)blockDim.x / lanes) {
         const int b = r / rows, z = r % rows / v.extent[1], y = r % rows % v.extent[1];
         const int64_t row = wrap(origin.z + z, v.cells[2]) * v.cells[1] + wrap(origin.y + y, v.cells[1]);
         const int64_t from = b * grid + row * v.cells[0];

@@ -1,16 +1,16 @@
 /* What type 3 needs beside the other types' kernels, on the GPU. One thread per point, each a pass over its bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/cuda/points.cuh"
-#include "nufft/waves.h"
+#include "nufft/phases.h"
 
 namespace
 {
 
 enum { PARTS = 1024 };
 
-__device__ double coordinate(bool wide, const void *points, int64_t i)
+__device__ double coordinate(bool is_double, const void *points, int64_t i)
 {
-    return wide ? static_cast<const double *>(points)[i] : (double)static_cast<const float *>(points)[i];
+    return is_double ? static_cast<const double *>(points)[i] : (double)static_cast<const float *>(points)[i];
 }
 
 /* ---- extent ---- */
@@ -53,14 +53,14 @@ __device__ span join_block(span own, span *shared)
     return shared[0];
 }
 
-__global__ void extent_kernel(int ndim, int64_t m, bool wide, const void *points, span *part)
+__global__ void extent_kernel(int ndim, int64_t m, bool is_double, const void *points, span *part)
 {
     __shared__ span shared[THREADS];
     span own = nothing();
     for (int64_t j = first_index(); j < m; j += index_stride())
         for (int d = 0; d < 3; d++) {
             if (d >= ndim) continue;
-            const double x = coordinate(wide, points, j * ndim + d);
+            const double x = coordinate(is_double, points, j * ndim + d);
             if (!isfinite(x) && j < own.bad) own.bad = j;
             own.low[d] = fmin(own.low[d], x);
             own.high[d] = fmax(own.high[d], x);
@@ -84,24 +84,24 @@ struct scaling {
     double from[3], by[3];
 };
 
-__global__ void rescale_kernel(int ndim, int64_t numbers, bool wide, const void *points,
+__global__ void rescale_kernel(int ndim, int64_t numbers, bool is_double, const void *points,
                                const __grid_constant__ scaling s, double *to)
 {
     for (int64_t i = first_index(); i < numbers; i += index_stride()) {
         const int d = (int)(i % ndim);
-        to[i] = (coordinate(wide, points, i) - s.from[d]) * s.by[d];
+        to[i] = (coordinate(is_double, points, i) - s.from[d]) * s.by[d];
     }
 }
 
-template <typename T> __global__ void waves_kernel(const __grid_constant__ lmr_nufft_waves w, int64_t m, bool wide,
-                                                   const void *points, cx<T> *out)
+template <typename T> __global__ void phases_kernel(const __grid_constant__ lmr_nufft_phases w, int64_t m,
+                                                    bool is_double, const void *points, cx<T> *out)
 {
     for (int64_t j = first_index(); j < m; j += index_stride()) {
-        double x[3] = {}, turns, sine, cosine;
+        double x[3] = {}, cycles, sine, cosine;
         for (int d = 0; d < 3; d++)
-            if (d < w.ndim) x[d] = coordinate(wide, points, j * w.ndim + d);
-        const double size = lmr_waves_at(&w, x, &turns);
-        sincospi(2 * turns, &sine, &cosine);
+            if (d < w.ndim) x[d] = coordinate(is_double, points, j * w.ndim + d);
+        const double size = lmr_phases_at(&w, x, &cycles);
+        sincospi(2 * cycles, &sine, &cosine);
         out[j] = {(T)(size * cosine), (T)(size * sine)};
     }
 }
@@ -128,7 +128,7 @@ void lmr_cuda_methods(const void *sorted, lmr_nufft_method *spread, lmr_nufft_me
     *interp = (lmr_nufft_method)p->interp;
 }
 
-larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const void *points, double low[3],
+larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int is_double, const void *points, double low[3],
                               double high[3], int64_t *bad)
 {
     LMR_CUDA_ENTER(c, ctx);
@@ -139,7 +139,7 @@ larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const vo
     lmr_cuda_scratch<span> part;
     span all;
     LMR_TRY(part.allocate(c, parts));
-    extent_kernel<<<parts, THREADS, 0, c->stream>>>(ndim, m, wide != 0, points, part.get());
+    extent_kernel<<<parts, THREADS, 0, c->stream>>>(ndim, m, is_double != 0, points, part.get());
     CUDA_TRY(cudaGetLastError());
     join_kernel<<<1, THREADS, 0, c->stream>>>(parts, part.get());
     CUDA_TRY(cudaGetLastError());
@@ -153,8 +153,8 @@ larmor_status lmr_cuda_extent(void *ctx, int ndim, int64_t m, int wide, const vo
     return LARMOR_OK;
 }
 
-larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const void *points, const double from[3],
-                               const double scale[3], double *to)
+larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int is_double, const void *points,
+                               const double from[3], const double scale[3], double *to)
 {
     LMR_CUDA_ENTER(c, ctx);
     if (m == 0) return LARMOR_OK;
@@ -163,18 +163,19 @@ larmor_status lmr_cuda_rescale(void *ctx, int ndim, int64_t m, int wide, const v
         s.from[d] = from[d];
         s.by[d] = scale[d];
     }
-    rescale_kernel<<<blocks(m * ndim, THREADS), THREADS, 0, c->stream>>>(ndim, m * ndim, wide != 0, points, s, to);
+    rescale_kernel<<<blocks(m * ndim, THREADS), THREADS, 0, c->stream>>>(ndim, m * ndim, is_double != 0, points, s,
+                                                                         to);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-template <typename T>
-larmor_status lmr_cuda_waves(void *ctx, const lmr_nufft_waves *w, int64_t m, int wide, const void *points, void *out)
+template <typename T> larmor_status lmr_cuda_phases(void *ctx, const lmr_nufft_phases *w, int64_t m, int is_double,
+                                                    const void *points, void *out)
 {
     LMR_CUDA_ENTER(c, ctx);
     if (m == 0) return LARMOR_OK;
-    waves_kernel<T>
-        <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(*w, m, wide != 0, points, static_cast<cx<T> *>(out));
+    phases_kernel<T>
+        <<<blocks(m, THREADS), THREADS, 0, c->stream>>>(*w, m, is_double != 0, points, static_cast<cx<T> *>(out));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -191,7 +192,7 @@ larmor_status lmr_cuda_modulate(void *ctx, int64_t m, int64_t batch, const void 
     return LARMOR_OK;
 }
 
-template larmor_status lmr_cuda_waves<float>(void *, const lmr_nufft_waves *, int64_t, int, const void *, void *);
-template larmor_status lmr_cuda_waves<double>(void *, const lmr_nufft_waves *, int64_t, int, const void *, void *);
+template larmor_status lmr_cuda_phases<float>(void *, const lmr_nufft_phases *, int64_t, int, const void *, void *);
+template larmor_status lmr_cuda_phases<double>(void *, const lmr_nufft_phases *, int64_t, int, const void *, void *);
 template larmor_status lmr_cuda_modulate<float>(void *, int64_t, int64_t, const void *, int, const void *, void *);
 template larmor_status lmr_cuda_modulate<double>(void *, int64_t, int64_t, const void *, int, const void *, void *);

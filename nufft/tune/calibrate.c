@@ -121,7 +121,7 @@ static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
                            .cells = {1, 1, 1},
                            .points = (double)plan->points,
                            .batch = 1,
-                           .together = 1};
+                           .per_pass = 1};
     double seconds[PARTS];
     for (int d = 0; d < ndim; d++) work.cells[d] = (double)plan->geometry.cells[d];
     for (int part = 0; part < PARTS; part++) LMR_TRY(time_part(p, part, &seconds[part]));

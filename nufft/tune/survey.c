@@ -44,7 +44,7 @@ static int bin_of(int ndim, const int64_t modes[3], const larmor_array *points, 
     int bin = 0;
     for (int d = 0; d < ndim; d++) {
         const int i = which * ndim + d;
-        const double turns = coordinate(points, pairs, i) / (double)modes[d], part = turns - floor(turns);
+        const double cycles = coordinate(points, pairs, i) / (double)modes[d], part = cycles - floor(cycles);
         const int at = isfinite(part) ? (int)(part * sides[ndim - 1]) : 0;
         bin = bin * sides[ndim - 1] + (at < sides[ndim - 1] ? at : 0);
     }
@@ -59,14 +59,14 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
     const size_t each = (size_t)ndim * larmor_dtype_size(points->dtype);
     int64_t from[SAMPLES];
     const int count = choose_pairs(m, SAMPLES, from);
-    int in_bin[MOST_BINS] = {0}, bins = 1, together = 0;
+    int in_bin[MOST_BINS] = {0}, bins = 1, in_one_bin = 0;
     void *pairs = malloc(2 * each * (size_t)count);
     if (!pairs) return LMR_NO_MEMORY();
     const larmor_status st = read_pairs(points, each, from, count, pairs);
     for (int i = 0; i < count && !st; i++) {
         const int bin = bin_of(ndim, modes, points, pairs, 2 * i);
         in_bin[bin]++;
-        together += bin == bin_of(ndim, modes, points, pairs, 2 * i + 1);
+        in_one_bin += bin == bin_of(ndim, modes, points, pairs, 2 * i + 1);
     }
     free(pairs);
     if (st) return st;
@@ -75,22 +75,22 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
     for (int b = 0; b < bins; b++) met += (double)in_bin[b] * (in_bin[b] - 1);
     const double crowding = bins * met / ((double)count * (count - 1));
     survey->crowding = (int)fmin(rint(log2(fmax(crowding, 1))), LMR_CROWDING_MOST);
-    survey->ordered = 2 * together > count;
+    survey->ordered = 2 * in_one_bin > count;
     return LARMOR_OK;
 }
 
 larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m, int *lattice)
 {
     union {
-        double wide[LATTICE * 3];
-        float narrow[LATTICE * 3];
+        double doubles[LATTICE * 3];
+        float floats[LATTICE * 3];
     } first;
     const int count = (int)(m < LATTICE ? m : LATTICE) * ndim;
     *lattice = m > 0;
     LMR_TRY(points->dev->be->copy(points->dev->ctx, LMR_TO_HOST, &first, points->data,
                                   (size_t)count * larmor_dtype_size(points->dtype)));
     for (int i = 0; i < count && *lattice; i++) {
-        const double k = points->dtype == LARMOR_F64 ? first.wide[i] : (double)first.narrow[i];
+        const double k = points->dtype == LARMOR_F64 ? first.doubles[i] : (double)first.floats[i];
         *lattice = 2 * k == rint(2 * k);
     }
     return LARMOR_OK;

@@ -78,7 +78,7 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
 typedef struct candidate {
     int grid; /* of the trial's */
     lmr_nufft_way way;
-    int64_t together; /* transforms that share a pass, by its way */
+    int64_t per_pass; /* transforms that share a pass, by its way */
     double seconds;
 } candidate;
 
@@ -191,7 +191,7 @@ static int is_known(const trial *t, const candidate *c)
 {
     for (int i = 0; i < t->count; i++) {
         const candidate *other = &t->table[i];
-        if (other->grid == c->grid && other->together == c->together && other->way.method == c->way.method &&
+        if (other->grid == c->grid && other->per_pass == c->per_pass && other->way.method == c->way.method &&
             other->way.tiles == c->way.tiles && other->way.precompute == c->way.precompute)
             return 1;
     }
@@ -230,7 +230,7 @@ static larmor_status try_candidate(trial *t, candidate c)
     int late = 0;
     int64_t grid = (int64_t)larmor_dtype_size(t->opts->dtype);
     for (int d = 0; d < 3; d++) grid *= t->choices[c.grid].cells[d];
-    c.together = lmr_nufft_together(t->opts->batch, grid, c.way.max_batch);
+    c.per_pass = lmr_nufft_per_pass(t->opts->batch, grid, c.way.max_batch);
     if (is_known(t, &c)) return LARMOR_OK;
     if (t->plan) LMR_TRY(is_late(t, t->longest, lmr_race_budget_alone(t->effort), &late));
     if (late) return LARMOR_OK;

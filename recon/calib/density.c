@@ -58,7 +58,7 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
     LMR_NEED(w);
     *w = NULL;
     const lmr_recon_kernels *kernels;
-    larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *wide = NULL;
+    larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
     LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
     larmor_device *dev = traj->dev;
     const int nd = image.ndim;
@@ -70,12 +70,12 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
                                      LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts), &lines));
     LMR_OR(done, kernels->lines(dev->ctx, nd, n, readouts, k->data, t->data, lines->data));
     LMR_OR(done, collect_rays(lines, readouts, &rays));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &wide));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
     LMR_OR(done, kernels->ramp(dev->ctx, nd, n, readouts, t->data, lines->data, larmor_array_count(rays), rays->data,
-                               wide->data));
-    st = larmor_array_convert(wide, traj->dtype, w);
+                               in_double->data));
+    st = larmor_array_convert(in_double, traj->dtype, w);
 done:
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(rays);
     larmor_array_free(lines);
     larmor_array_free(t);

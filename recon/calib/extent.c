@@ -175,7 +175,7 @@ static larmor_status add_noise(const search *s)
 
 static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils)
 {
-    larmor_array *root = NULL, *all = NULL, *first = NULL, *narrow = NULL, *to = NULL;
+    larmor_array *root = NULL, *all = NULL, *first = NULL, *in_single = NULL, *to = NULL;
     larmor_status st;
     s->coils = coils_kept(coils);
     s->channels = s->coils + NOISES;
@@ -185,14 +185,14 @@ static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils
     LMR_OR(done, lmr_centre_gather(&s->centre, root, kspace, coils, &all));
     if (coils > s->coils) LMR_OR(done, compress(s, coils, all));
     LMR_OR(done, larmor_array_slice(all, 0, s->coils, &first));
-    LMR_OR(done, larmor_array_convert(first, LARMOR_C64, &narrow));
+    LMR_OR(done, larmor_array_convert(first, LARMOR_C64, &in_single));
     LMR_OR(done, larmor_array_create(s->centre.dev, LARMOR_C64, LARMOR_SHAPE(s->centre.m, s->channels), &s->data));
     LMR_OR(done, larmor_array_slice(s->data, 0, s->coils, &to));
-    LMR_OR(done, larmor_copy(narrow, to));
+    LMR_OR(done, larmor_copy(in_single, to));
     st = add_noise(s);
 done:
     larmor_array_free(to);
-    larmor_array_free(narrow);
+    larmor_array_free(in_single);
     larmor_array_free(first);
     larmor_array_free(all);
     larmor_array_free(root);

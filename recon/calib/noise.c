@@ -67,16 +67,16 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
     if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
     double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
     if (!cov) return LMR_NO_MEMORY();
-    larmor_array *wide = NULL;
+    larmor_array *in_double = NULL;
     larmor_status st;
     LMR_OR(done, covariance(noise, m, coils, cov));
     if (m < 5 * coils) load_diagonal(m, coils, cov);
     LMR_OR(done, inverse_root(coils, scale, cov));
-    LMR_OR(done, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &wide));
-    LMR_OR(done, larmor_array_write(wide, cov, larmor_array_bytes(wide)));
-    st = larmor_array_convert(wide, noise->dtype, W);
+    LMR_OR(done, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &in_double));
+    LMR_OR(done, larmor_array_write(in_double, cov, larmor_array_bytes(in_double)));
+    st = larmor_array_convert(in_double, noise->dtype, W);
 done:
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     free(cov);
     return st;
 }
@@ -90,23 +90,23 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
                         W ? lmr_describe(W).s : "missing");
     const lapack_int n = (lapack_int)coils;
-    larmor_array *wide = NULL;
+    larmor_array *in_double = NULL;
     larmor_status st = LARMOR_OK;
     double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
     lapack_int *pivots = malloc((size_t)coils * sizeof *pivots);
     if (!inverse || !pivots) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_convert(W, LARMOR_C128, &wide);
-    if (!st) st = larmor_array_read(wide, inverse, larmor_array_bytes(wide));
-    larmor_array_free(wide);
-    wide = NULL;
+    if (!st) st = larmor_array_convert(W, LARMOR_C128, &in_double);
+    if (!st) st = larmor_array_read(in_double, inverse, larmor_array_bytes(in_double));
+    larmor_array_free(in_double);
+    in_double = NULL;
     if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||
                 LAPACKE_zgetri(LAPACK_COL_MAJOR, n, inverse, n, pivots)))
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
                       (long long)coils);
-    if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &wide);
-    if (!st) st = larmor_array_write(wide, inverse, larmor_array_bytes(wide));
-    if (!st) st = larmor_array_convert(wide, W->dtype, C);
-    larmor_array_free(wide);
+    if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double);
+    if (!st) st = larmor_array_write(in_double, inverse, larmor_array_bytes(in_double));
+    if (!st) st = larmor_array_convert(in_double, W->dtype, C);
+    larmor_array_free(in_double);
     free(pivots);
     free(inverse);
     return st;

@@ -18,7 +18,7 @@ typedef struct smoother {
     larmor_device *dev;
     const lmr_recon_kernels *kernels;
     int64_t n[3], pixels, fine, coils, count, window;
-    int64_t together; /* pairs of coils whose products are smoothed at a time, so that the workspace stays small */
+    int64_t at_once; /* pairs of coils whose products are smoothed at a time, so that the workspace stays small */
     larmor_array *taps, *binomial; /* f64 [window], f64 [5] */
     larmor_array *work[3], *cov;   /* c128 [fine, at_once] twice, [pixels, at_once]; [coils, coils, pixels + 1] */
     void *x, *spare, *sum;
@@ -90,7 +90,7 @@ static smoother smoother_of(const int64_t n[3], int64_t coils)
         s.fine *= lmr_fine_size(n[d]);
     }
     const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (s.fine > 0 ? s.fine : 1);
-    s.together = lmr_clamp(fitting, 1, pairs);
+    s.at_once = lmr_clamp(fitting, 1, pairs);
     return s;
 }
 
@@ -112,7 +112,7 @@ static larmor_status smoother_create(larmor_device *dev, const int64_t n[3], int
     LMR_TRY(st);
     LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(5), LARMOR_F64, binomial, &s->binomial));
     for (int i = 0; i < 3; i++)
-        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], s->together), &s->work[i]));
+        LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(size[i], s->at_once), &s->work[i]));
     s->x = s->work[0]->data;
     s->spare = s->work[1]->data;
     s->sum = s->work[2]->data;
@@ -131,8 +131,8 @@ static void smoother_free(smoother *s)
 static larmor_status covariances(smoother *s, const larmor_array *images)
 {
     const int64_t pairs = s->coils * (s->coils + 1) / 2;
-    for (int64_t first = 0; first < pairs; first += s->together) {
-        s->count = pairs - first < s->together ? pairs - first : s->together;
+    for (int64_t first = 0; first < pairs; first += s->at_once) {
+        s->count = pairs - first < s->at_once ? pairs - first : s->at_once;
         LMR_TRY(smooth_products(s, images, first));
         LMR_TRY(s->kernels->scatter(s->dev->ctx, s->pixels, s->coils, first, s->count, s->sum, s->cov->data));
     }
@@ -199,7 +199,7 @@ double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coi
 {
     const smoother s = smoother_of(n, coils);
     const double work = 2 * (double)s.fine + (double)s.pixels, matrices = (double)coils * ((double)s.pixels + 1);
-    double numbers = work * (double)s.together + ((double)coils + 1) * matrices + (double)s.pixels * (double)coils;
+    double numbers = work * (double)s.at_once + ((double)coils + 1) * matrices + (double)s.pixels * (double)coils;
     if (!dev->be->threads(dev->ctx)) numbers += (double)coils * matrices; /* a GPU's eigenvalue solver */
     return 16 * numbers;
 }

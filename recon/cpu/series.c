@@ -21,33 +21,33 @@ static int64_t least(int64_t a, int64_t b)
 
 /* ---- blocks of low rank ---- */
 
-static larmor_status blocks(void *ctx, const lmr_blocks *cut, const void *x_, void *y_)
+/* Between the images x and the blocks y, where each block is [voxels, frames]. */
+static void copy_blocks(int threads, const lmr_blocks *cut, int to_blocks, cplx *x, cplx *y)
 {
-    const cplx *x = x_;
-    cplx *y = y_;
     const int64_t inside = product(cut->block), voxels = product(cut->dim), n = product(cut->count);
-#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t b = 0; b < n; b++)
         for (int64_t v = 0; v < inside; v++) {
-            const int64_t source = lmr_block_source(cut, v, b);
-            for (int64_t t = 0; t < cut->frames; t++)
-                y[v + inside * (t + cut->frames * b)] = source < 0 ? 0 : x[source + voxels * t];
+            const int64_t at = lmr_block_source(cut, v, b);
+            for (int64_t t = 0; t < cut->frames; t++) {
+                cplx *in_block = y + v + inside * (t + cut->frames * b);
+                if (to_blocks)
+                    *in_block = at < 0 ? 0 : x[at + voxels * t];
+                else if (at >= 0)
+                    x[at + voxels * t] = *in_block;
+            }
         }
+}
+
+static larmor_status blocks(void *ctx, const lmr_blocks *cut, const void *x, void *y)
+{
+    copy_blocks(THREADS(ctx), cut, 1, (cplx *)x, y);
     return LARMOR_OK;
 }
 
-static larmor_status unblocks(void *ctx, const lmr_blocks *cut, const void *y_, void *x_)
+static larmor_status unblocks(void *ctx, const lmr_blocks *cut, const void *y, void *x)
 {
-    const cplx *y = y_;
-    cplx *x = x_;
-    const int64_t inside = product(cut->block), voxels = product(cut->dim), n = product(cut->count);
-#pragma omp parallel for schedule(static) num_threads(THREADS(ctx))
-    for (int64_t b = 0; b < n; b++)
-        for (int64_t v = 0; v < inside; v++) {
-            const int64_t target = lmr_block_source(cut, v, b);
-            if (target < 0) continue;
-            for (int64_t t = 0; t < cut->frames; t++) x[target + voxels * t] = y[v + inside * (t + cut->frames * b)];
-        }
+    copy_blocks(THREADS(ctx), cut, 0, x, (cplx *)y);
     return LARMOR_OK;
 }
 

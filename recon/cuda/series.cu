@@ -187,15 +187,15 @@ template <typename T> larmor_status multiply(void *ctx, int64_t m, int64_t n, in
 
 /* The two ways between x [n, voxels, batch] and y [voxels, count, batch], through a tile in shared memory so that
  * both are touched along their fast dimension. */
-template <typename T, bool FORWARD> __global__ void turn_kernel(int64_t n, int64_t voxels, int64_t count,
-                                                                int64_t batch, const int64_t *index,
-                                                                const cx<T> *factor, cx<T> *x, cx<T> *y)
+template <typename T, bool FORWARD> __global__ void transpose_kernel(int64_t n, int64_t voxels, int64_t count,
+                                                                     int64_t batch, const int64_t *index,
+                                                                     const cx<T> *factor, cx<T> *x, cx<T> *y)
 {
     __shared__ cx<T> tile[TILE][TILE + 1]; /* [plane][voxel] */
-    const int64_t wide = (voxels - 1) / TILE + 1, tiles = wide * ((count - 1) / TILE + 1);
+    const int64_t across = (voxels - 1) / TILE + 1, tiles = across * ((count - 1) / TILE + 1);
     const int tx = threadIdx.x % TILE, ty = threadIdx.x / TILE;
     for (int64_t at = blockIdx.x; at < tiles * batch; at += gridDim.x) {
-        const int64_t b = at / tiles, v0 = TILE * (at % tiles % wide), p0 = TILE * (at % tiles / wide);
+        const int64_t b = at / tiles, v0 = TILE * (at % tiles % across), p0 = TILE * (at % tiles / across);
         const int64_t px = p0 + tx, vy = v0 + ty, vx = v0 + tx, py = p0 + ty;
         const bool inside_x = px < count && vy < voxels, inside_y = py < count && vx < voxels;
         const int64_t plane = index && inside_x ? index[px] : px;
@@ -217,13 +217,13 @@ template <typename T, bool FORWARD> __global__ void turn_kernel(int64_t n, int64
     }
 }
 
-template <typename T, bool FORWARD> larmor_status turn(lmr_cuda *c, int64_t n, int64_t voxels, int64_t count,
-                                                       int64_t batch, const int64_t *index, const void *factor,
-                                                       cx<T> *x, cx<T> *y)
+template <typename T, bool FORWARD> larmor_status transpose(lmr_cuda *c, int64_t n, int64_t voxels, int64_t count,
+                                                            int64_t batch, const int64_t *index, const void *factor,
+                                                            cx<T> *x, cx<T> *y)
 {
     if (!voxels || !count) return LARMOR_OK;
     const int64_t tiles = ((voxels - 1) / TILE + 1) * ((count - 1) / TILE + 1);
-    turn_kernel<T, FORWARD>
+    transpose_kernel<T, FORWARD>
         <<<pieces(tiles * batch), THREADS, 0, c->stream>>>(n, voxels, count, batch, index, in<T>(factor), x, y);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -233,14 +233,14 @@ template <typename T> larmor_status planes(void *ctx, int64_t n, int64_t voxels,
                                            const int64_t *index, const void *factor, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    return turn<T, true>(c, n, voxels, count, batch, index, factor, const_cast<cx<T> *>(in<T>(x)), out<T>(y));
+    return transpose<T, true>(c, n, voxels, count, batch, index, factor, const_cast<cx<T> *>(in<T>(x)), out<T>(y));
 }
 
 template <typename T> larmor_status lines(void *ctx, int64_t n, int64_t voxels, int64_t count, int64_t batch,
                                           const int64_t *index, const void *factor, const void *y, void *x)
 {
     LMR_CUDA_ENTER(c, ctx);
-    return turn<T, false>(c, n, voxels, count, batch, index, factor, out<T>(x), const_cast<cx<T> *>(in<T>(y)));
+    return transpose<T, false>(c, n, voxels, count, batch, index, factor, out<T>(x), const_cast<cx<T> *>(in<T>(y)));
 }
 
 template <typename T, bool FORWARD> __global__ void
@@ -286,12 +286,12 @@ template <typename T> __global__ void evolve_kernel(int64_t n, int64_t batch, do
                                                     const cx<T> *x, cx<T> *y)
 {
     for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const double turns = time * f[i];
+        const double cycles = time * f[i];
         T re, im;
         if constexpr (sizeof(T) == 4)
-            sincospif((float)(2 * (turns - rint(turns))), &im, &re);
+            sincospif((float)(2 * (cycles - rint(cycles))), &im, &re);
         else
-            sincospi(2 * (turns - rint(turns)), &im, &re);
+            sincospi(2 * (cycles - rint(cycles)), &im, &re);
         const cx<T> by = {re, im};
         for (int64_t at = i; at < n * batch; at += n) store(times(by, x[at]), add, y + at);
     }

@@ -111,17 +111,17 @@ static const larmor_op_impl impl = {"fft", forward, adjoint, normal, destroy};
 
 /* ---- creation ---- */
 
-/* q(0 .. n-1); the angle is a whole number of 2n-th turns, kept below a turn. */
+/* q(0 .. n-1); the phase is a whole number of 2n-ths of a cycle, kept below one cycle. */
 static larmor_status write_phases(int64_t n, double _Complex *q)
 {
     const int64_t c = n / 2, whole = 2 * n;
     int64_t square;
     if (!lmr_mul(c, c, &square)) return LMR_FAIL(LARMOR_ERR_SHAPE, "fft: %lld numbers are too many", (long long)n);
-    int64_t turn = (whole - square % whole) % whole;
+    int64_t phase = (whole - square % whole) % whole;
     for (int64_t i = 0; i < n; i++) {
-        const double angle = 3.14159265358979323846 * (double)turn / (double)n;
+        const double angle = 3.14159265358979323846 * (double)phase / (double)n;
         q[i] = cos(angle) + I * sin(angle);
-        turn = (turn + 2 * c) % whole;
+        phase = (phase + 2 * c) % whole;
     }
     return LARMOR_OK;
 }

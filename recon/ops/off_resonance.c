@@ -265,11 +265,11 @@ static range range_of(int64_t n, const double *x)
 /* A real array's values on the host, n of them. */
 static larmor_status download(const char *what, const larmor_array *x, double **out)
 {
-    larmor_array *wide;
+    larmor_array *in_double;
     *out = NULL;
-    LMR_TRY(lmr_input_real("off-resonance", what, x, &wide));
-    const larmor_status st = larmor_array_download(wide, LARMOR_F64, out);
-    larmor_array_free(wide);
+    LMR_TRY(lmr_input_real("off-resonance", what, x, &in_double));
+    const larmor_status st = larmor_array_download(in_double, LARMOR_F64, out);
+    larmor_array_free(in_double);
     return st;
 }
 

@@ -102,10 +102,10 @@ static larmor_status find_layers(const larmor_array *traj, int64_t nz, layers *a
     const int64_t samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
     *a = (layers){.nz = nz, .readouts = readouts};
     *wrong = -1;
-    larmor_array *wide;
-    LMR_TRY(lmr_input_real("stack of stars", "trajectory", traj, &wide));
-    const larmor_status st = larmor_array_download(wide, LARMOR_F64, &a->k);
-    larmor_array_free(wide);
+    larmor_array *in_double;
+    LMR_TRY(lmr_input_real("stack of stars", "trajectory", traj, &in_double));
+    const larmor_status st = larmor_array_download(in_double, LARMOR_F64, &a->k);
+    larmor_array_free(in_double);
     if (st) return st;
     a->list = lmr_new(readouts, sizeof *a->list);
     a->first = lmr_new(nz + 1, sizeof *a->first);

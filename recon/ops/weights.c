@@ -54,28 +54,28 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
 {
     *copy = NULL;
     const lmr_sparse_kernels *kernels;
-    larmor_array *wide, *narrow = NULL, *out = NULL;
+    larmor_array *in_double, *converted = NULL, *out = NULL;
     int64_t index;
     double value;
-    LMR_TRY(lmr_input_real(who, what, weights_, &wide));
+    LMR_TRY(lmr_input_real(who, what, weights_, &in_double));
     larmor_status st;
-    LMR_OR(done, lmr_find_outlier(wide, 0, &index, &value));
+    LMR_OR(done, lmr_find_outlier(in_double, 0, &index, &value));
     if (index >= 0) {
         st = LMR_FAIL(LARMOR_ERR_ARG, "%s: element %lld of the %s is %g, expected at least 0", who, (long long)index,
                       what, value);
         goto done;
     }
-    LMR_OR(done, lmr_sparse_kernels_of(wide->dev, dtype, &kernels));
-    LMR_OR(done, larmor_array_convert(wide, lmr_real_of(dtype), &narrow));
-    LMR_OR(done, larmor_array_create(wide->dev, lmr_real_of(dtype), wide->shape, &out));
-    LMR_OR(done, larmor_copy(narrow, out));
+    LMR_OR(done, lmr_sparse_kernels_of(in_double->dev, dtype, &kernels));
+    LMR_OR(done, larmor_array_convert(in_double, lmr_real_of(dtype), &converted));
+    LMR_OR(done, larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
+    LMR_OR(done, larmor_copy(converted, out));
     if (root) LMR_OR(done, kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
     *copy = out;
     out = NULL;
 done:
     larmor_array_free(out);
-    larmor_array_free(narrow);
-    larmor_array_free(wide);
+    larmor_array_free(converted);
+    larmor_array_free(in_double);
     return st;
 }
 

@@ -261,9 +261,9 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, &spread));
-    const larmor_shape coarse = coarse_grid(p->image), wide = lmr_doubled(p->image), small = lmr_doubled(coarse);
-    const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, wide);
-    const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, wide);
+    const larmor_shape coarse = coarse_grid(p->image), doubled = lmr_doubled(p->image), small = lmr_doubled(coarse);
+    const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, doubled);
+    const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, doubled);
     const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
     const double correlation =
         coils + 2 * lmr_bytes_of(p->dtype, coarse) + fmax(lmr_autocorrelation_bytes(dev, p->dtype, coarse), sum);

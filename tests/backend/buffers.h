@@ -36,15 +36,15 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     void *ptr;
     const size_t bytes = (size_t)n * element(precision);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
-    float *narrow = malloc((size_t)n * 8 + 1);
-    assert_non_null(narrow);
+    float *in_single = malloc((size_t)n * 8 + 1);
+    assert_non_null(in_single);
     for (int64_t i = 0; i < n; i++) {
-        narrow[2 * i] = (float)creal(values[i]);
-        narrow[2 * i + 1] = (float)cimag(values[i]);
+        in_single[2 * i] = (float)creal(values[i]);
+        in_single[2 * i + 1] = (float)cimag(values[i]);
     }
     assert_ok(
-        dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)values : narrow, bytes));
-    free(narrow);
+        dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)values : in_single, bytes));
+    free(in_single);
     return ptr;
 }
 
@@ -57,11 +57,11 @@ static inline cx *download(int precision, const void *ptr, int64_t n)
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));
         return values;
     }
-    float *narrow = malloc(bytes + 1);
-    assert_non_null(narrow);
-    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, narrow, ptr, bytes));
-    for (int64_t i = 0; i < n; i++) values[i] = (double)narrow[2 * i] + I * (double)narrow[2 * i + 1];
-    free(narrow);
+    float *in_single = malloc(bytes + 1);
+    assert_non_null(in_single);
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, in_single, ptr, bytes));
+    for (int64_t i = 0; i < n; i++) values[i] = (double)in_single[2 * i] + I * (double)in_single[2 * i + 1];
+    free(in_single);
     return values;
 }
 

@@ -14,10 +14,10 @@ static void naive_dft(int ndim, const int64_t dim[3], int64_t batch, int sign, c
         for (int64_t k = 0; k < n; k++) {
             cx sum = 0;
             for (int64_t i = 0; i < n; i++) {
-                double turns = 0;
+                double cycles = 0;
                 for (int64_t d = 0, at = i, to = k; d < 3; at /= full[d], to /= full[d], d++)
-                    turns += (double)(at % full[d] * (to % full[d]) % full[d]) / (double)full[d];
-                sum += x[b * n + i] * cexp(sign * 2 * PI * I * turns);
+                    cycles += (double)(at % full[d] * (to % full[d]) % full[d]) / (double)full[d];
+                sum += x[b * n + i] * cexp(sign * 2 * PI * I * cycles);
             }
             y[b * n + k] = sum;
         }
@@ -288,17 +288,17 @@ static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], co
         k[d] = keep[d];
     }
     const int64_t cells = n[0] * n[1] * n[2];
-    cx *grid = calloc((size_t)cells, sizeof *grid), *turned = calloc((size_t)cells, sizeof *turned);
-    assert_true(grid && turned);
+    cx *grid = calloc((size_t)cells, sizeof *grid), *spectrum = calloc((size_t)cells, sizeof *spectrum);
+    assert_true(grid && spectrum);
     for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
         grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]] = x[i];
-    naive_dft(ndim, dim, 1, -1, grid, turned);
-    for (int64_t i = 0; i < cells; i++) turned[i] *= 0.25 * creal(s[i]);
-    naive_dft(ndim, dim, 1, 1, turned, grid);
+    naive_dft(ndim, dim, 1, -1, grid, spectrum);
+    for (int64_t i = 0; i < cells; i++) spectrum[i] *= 0.25 * creal(s[i]);
+    naive_dft(ndim, dim, 1, 1, spectrum, grid);
     for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
         y[i] = grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]];
     free(grid);
-    free(turned);
+    free(spectrum);
 }
 
 static void convolution_is_that_of_the_padded_arrays(void **state)

@@ -16,26 +16,27 @@ static int64_t parts_of(larmor_dtype type)
 static double *download(larmor_dtype type, const void *ptr, int64_t n)
 {
     double *values = malloc((size_t)(n + 1) * sizeof *values);
-    float *narrow = malloc((size_t)(n + 1) * sizeof *narrow);
-    assert_true(values && narrow);
-    const int wide = lmr_precision(type) == LMR_F64;
-    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, wide ? (void *)values : narrow, ptr, (size_t)n * (wide ? 8 : 4)));
-    for (int64_t i = 0; i < n && !wide; i++) values[i] = (double)narrow[i];
-    free(narrow);
+    float *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
+    assert_true(values && in_single);
+    const int is_double = lmr_precision(type) == LMR_F64;
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, is_double ? (void *)values : in_single, ptr,
+                            (size_t)n * (is_double ? 8 : 4)));
+    for (int64_t i = 0; i < n && !is_double; i++) values[i] = (double)in_single[i];
+    free(in_single);
     return values;
 }
 
 static void *upload(larmor_dtype type, const double *values, int64_t n)
 {
     void *ptr;
-    float *narrow = malloc((size_t)(n + 1) * sizeof *narrow);
-    assert_non_null(narrow);
-    for (int64_t i = 0; i < n; i++) narrow[i] = (float)values[i];
-    const int wide = lmr_precision(type) == LMR_F64;
-    const size_t bytes = (size_t)n * (wide ? 8 : 4);
+    float *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
+    assert_non_null(in_single);
+    for (int64_t i = 0; i < n; i++) in_single[i] = (float)values[i];
+    const int is_double = lmr_precision(type) == LMR_F64;
+    const size_t bytes = (size_t)n * (is_double ? 8 : 4);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
-    assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, wide ? (const void *)values : narrow, bytes));
-    free(narrow);
+    assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, is_double ? (const void *)values : in_single, bytes));
+    free(in_single);
     return ptr;
 }
 

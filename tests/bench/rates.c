@@ -100,7 +100,7 @@ static void time_points(larmor_nufft_opts opts, const larmor_array *points, int6
         const double seconds = time_execute(plan, one ? values : grid, one ? grid : values);
         printf("points %d %s %d %d %lld %lld %lld %lld %d %d %.4e\n", opts.type,
                opts.dtype == LARMOR_C128 ? "double" : "single", opts.ndim, info.width, (long long)opts.modes[0],
-               (long long)m, (long long)opts.batch, (long long)info.together, (int)opts.method,
+               (long long)m, (long long)opts.batch, (long long)info.per_pass, (int)opts.method,
                (int)(one ? info.spread_method : info.interp_method), seconds);
     }
     larmor_nufft_free(plan);
@@ -178,7 +178,7 @@ static void time_grid(int ndim, int64_t cells, larmor_dtype dtype, int64_t batch
     const larmor_nufft_info info = larmor_nufft_describe(plan);
     if (info.grid[0] == cells)
         printf("grid %d %s %d %lld %lld %lld %lld %.4e\n", type, dtype == LARMOR_C128 ? "double" : "single", ndim,
-               (long long)cells, (long long)opts.modes[0], (long long)batch, (long long)info.together,
+               (long long)cells, (long long)opts.modes[0], (long long)batch, (long long)info.per_pass,
                time_execute(plan, type == 1 ? values : image, type == 1 ? image : values));
     larmor_nufft_free(plan);
     larmor_array_free(points);

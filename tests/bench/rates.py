@@ -57,10 +57,10 @@ def point_rows(lines, device, precision, kind, ndim, width, method):
             continue
         if int(p[9]) != method:
             continue
-        cells, m, batch, together = float(p[5]) ** ndim, float(p[6]), float(p[7]), float(p[8])
+        cells, m, batch, per_pass = float(p[5]) ** ndim, float(p[6]), float(p[7]), float(p[8])
         padded, longer = (touched(int(p[5]), ndim, m), 1) if device == "gpu" else \
             portions(kind, ndim, int(p[5]), width, m)
-        columns = (longer * np.ceil(batch / together) * m, longer * batch * m, longer * batch * padded)
+        columns = (longer * np.ceil(batch / per_pass) * m, longer * batch * m, longer * batch * padded)
         yield columns, 1e9 * float(p[11]) - START.get(device, 0), m / cells
 
 

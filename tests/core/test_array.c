@@ -186,9 +186,9 @@ static void conversion_keeps_values_and_makes_real_parts(void **state)
 {
     (void)state;
     const float v[2] = {1.5F, -2.25F};
-    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *wide, *complex_x, *back;
-    assert_ok(larmor_array_convert(x, LARMOR_F64, &wide));
-    assert_values(wide, (double[]){1.5, -2.25}, 16);
+    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *in_double, *complex_x, *back;
+    assert_ok(larmor_array_convert(x, LARMOR_F64, &in_double));
+    assert_values(in_double, (double[]){1.5, -2.25}, 16);
     assert_ok(larmor_array_convert(x, LARMOR_C128, &complex_x));
     assert_values(complex_x, (double[]){1.5, 0, -2.25, 0}, 32);
     assert_ok(larmor_array_convert(complex_x, LARMOR_C64, &back));
@@ -197,7 +197,7 @@ static void conversion_keeps_values_and_makes_real_parts(void **state)
     assert_refused(larmor_array_convert(complex_x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c128 [2] on");
     assert_null(back);
     larmor_array_free(complex_x);
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(x);
 }
 
@@ -222,15 +222,15 @@ static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(vo
     const double v[3] = {1.5, -2, 0.25};
     larmor_array *x;
     double *back;
-    float _Complex *narrow;
+    float _Complex *in_single;
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_values(x, (float[]){1.5F, 0, -2, 0, 0.25F, 0}, 24);
-    assert_ok(larmor_array_download(x, LARMOR_C64, &narrow));
-    for (int i = 0; i < 3; i++) assert_true(crealf(narrow[i]) == (float)v[i] && cimagf(narrow[i]) == 0);
+    assert_ok(larmor_array_download(x, LARMOR_C64, &in_single));
+    for (int i = 0; i < 3; i++) assert_true(crealf(in_single[i]) == (float)v[i] && cimagf(in_single[i]) == 0);
     back = (double *)&back;
     assert_refused(larmor_array_download(x, LARMOR_F64, &back), LARMOR_ERR_ARG, "c64 [3]");
     assert_null(back);
-    free(narrow);
+    free(in_single);
     larmor_array_free(x);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3), LARMOR_F64, v, &x));
     assert_ok(larmor_array_download(x, LARMOR_F64, &back));
@@ -249,7 +249,7 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
 {
     (void)state;
     const int64_t v[3] = {(INT64_C(1) << 53) + 1, -7, INT64_MIN};
-    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *wide,
+    larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *in_double,
                  *none;
     assert_ok(larmor_copy(x, y));
     assert_values(y, v, sizeof v);
@@ -257,11 +257,11 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
     assert_values(y, (int64_t[]){-3, -3, -3}, sizeof v);
     assert_refused(larmor_fill(y, 0.5), LARMOR_ERR_ARG, "0.5 is no whole number");
     assert_refused(larmor_fill(y, 1e19), LARMOR_ERR_ARG, "no whole number of 64 bits");
-    assert_ok(larmor_array_convert(y, LARMOR_F64, &wide));
-    assert_values(wide, (double[]){-3, -3, -3}, 24);
-    assert_refused(larmor_array_convert(wide, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
+    assert_ok(larmor_array_convert(y, LARMOR_F64, &in_double));
+    assert_values(in_double, (double[]){-3, -3, -3}, 24);
+    assert_refused(larmor_array_convert(in_double, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
     assert_refused(larmor_axpby(1, y, 1, y), LARMOR_ERR_SHAPE, "expected a complex array");
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(y);
     larmor_array_free(x);
 }
@@ -439,17 +439,17 @@ static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
     (void)state;
     larmor_device *other;
     assert_ok(larmor_device_open("cpu:2", &other));
-    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *wide = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
+    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *in_double = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
                  *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;
     assert_ok(larmor_array_create(other, LARMOR_C64, LARMOR_SHAPE(2), &far));
     double norm;
-    assert_refused(larmor_axpby(1, x, 1, wide), LARMOR_ERR_SHAPE, "c128 [2]");
+    assert_refused(larmor_axpby(1, x, 1, in_double), LARMOR_ERR_SHAPE, "c128 [2]");
     assert_refused(larmor_axpby(1, x, 1, far), LARMOR_ERR_SHAPE, "on cpu:2");
     assert_refused(larmor_axpby(1, real, 1, real), LARMOR_ERR_SHAPE, "expected a complex array");
     assert_refused(larmor_nrm2(real, &norm), LARMOR_ERR_SHAPE, "f32 [2]");
     larmor_array_free(far);
     larmor_array_free(real);
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(x);
     larmor_device_free(other);
 }

@@ -20,10 +20,10 @@ static void *plan_of_ones_own(void *unused)
     for (int n = 8; !atomic_load(&over); n = n % 500 + 8) {
         fftw_complex *x = fftw_malloc(sizeof *x * (size_t)n);
         fftwf_complex *y = fftwf_malloc(sizeof *y * (size_t)n);
-        fftw_plan wide = fftw_plan_dft_1d(n, x, x, FFTW_FORWARD, FFTW_ESTIMATE);
-        fftwf_plan narrow = fftwf_plan_dft_1d(n, y, y, FFTW_FORWARD, FFTW_ESTIMATE);
-        fftwf_destroy_plan(narrow);
-        fftw_destroy_plan(wide);
+        fftw_plan in_double = fftw_plan_dft_1d(n, x, x, FFTW_FORWARD, FFTW_ESTIMATE);
+        fftwf_plan in_single = fftwf_plan_dft_1d(n, y, y, FFTW_FORWARD, FFTW_ESTIMATE);
+        fftwf_destroy_plan(in_single);
+        fftw_destroy_plan(in_double);
         fftwf_free(y);
         fftw_free(x);
     }

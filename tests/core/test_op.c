@@ -361,13 +361,13 @@ static void parts_that_do_not_fit_are_refused(void **state)
     assert_refused(larmor_op_with_normal(A, B, &out), LARMOR_ERR_SHAPE, "with_normal: output of the normal");
     assert_refused(larmor_op_stack(NULL, 0, &out), LARMOR_ERR_ARG, "stack: got 0 operators");
     assert_refused(larmor_op_chain(A, NULL, &out), LARMOR_ERR_ARG, "an operator is NULL");
-    larmor_array *narrow;
+    larmor_array *in_single;
     larmor_op *D;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &narrow));
-    assert_ok(larmor_op_diag(narrow, &D));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4), &in_single));
+    assert_ok(larmor_op_diag(in_single, &D));
     assert_refused(larmor_op_chain(A, D, &out), LARMOR_ERR_SHAPE, "both must agree");
     larmor_op_free(D);
-    larmor_array_free(narrow);
+    larmor_array_free(in_single);
     assert_int_equal(a.destroyed + b.destroyed, 0);
     larmor_op_free(A);
     larmor_op_free(B);

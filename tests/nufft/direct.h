@@ -13,13 +13,13 @@
 
 typedef long double _Complex direct_cplx;
 
-/* exp(sign 2 pi i k r / N) for all modes of a dimension; the phase is reduced to a turn before it meets pi. */
+/* exp(sign 2 pi i k r / N) for all modes of a dimension; the phase is reduced to one cycle before it meets pi. */
 static inline void direct_phases(double k, int64_t modes, int sign, direct_cplx *out)
 {
-    const long double turn = 6.283185307179586476925286766559L;
+    const long double two_pi = 6.283185307179586476925286766559L;
     for (int64_t i = 0; i < modes; i++) {
         const long double cycles = remainderl((long double)k * (long double)(i - modes / 2), (long double)modes);
-        const long double angle = (long double)sign * turn * cycles / (long double)modes;
+        const long double angle = (long double)sign * two_pi * cycles / (long double)modes;
         out[i] = cosl(angle) + sinl(angle) * (direct_cplx)I;
     }
 }
@@ -54,9 +54,9 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     free(e);
 }
 
-/* s x, less whole turns if it is large. A product's rounding error is a double, too; fma hinders the compiler from
+/* s x, less whole cycles if it is large. A product's rounding error is a double, too; fma hinders the compiler from
  * leaving out the rounding. */
-static inline long double direct_turns(double s, double x)
+static inline long double direct_cycles(double s, double x)
 {
     if (fabs(s * x) < 256) return (long double)s * x; /* quicker, and exact enough */
     const double product = fma(s, x, 0.0), rest = fma(s, x, -product);
@@ -70,13 +70,13 @@ static inline void direct_type3(int adjoint, int sign, int ndim, int64_t m, cons
 {
     const int64_t rows = adjoint ? m : n, columns = adjoint ? n : m;
     const double *row = adjoint ? points : targets, *column = adjoint ? targets : points;
-    const double turn = 6.283185307179586476925286766559 * (adjoint ? -sign : sign);
+    const double two_pi = 6.283185307179586476925286766559 * (adjoint ? -sign : sign);
     for (int64_t k = 0; k < rows; k++) {
         direct_cplx sum = 0;
         for (int64_t j = 0; j < columns; j++) {
-            long double turns = 0;
-            for (int d = 0; d < ndim; d++) turns += direct_turns(row[k * ndim + d], column[j * ndim + d]);
-            const double angle = turn * (double)(turns - rintl(turns));
+            long double cycles = 0;
+            for (int d = 0; d < ndim; d++) cycles += direct_cycles(row[k * ndim + d], column[j * ndim + d]);
+            const double angle = two_pi * (double)(cycles - rintl(cycles));
             sum += in[j] * (cos(angle) + sin(angle) * I);
         }
         out[k] = (double _Complex)sum;
@@ -107,20 +107,20 @@ static inline double _Complex *random_values(int64_t n, larmor_dtype dtype, uint
 
 static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const double _Complex *x)
 {
-    larmor_array *wide, *out;
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &wide));
-    assert_ok(larmor_array_write(wide, x, (size_t)n * sizeof *x));
-    assert_ok(larmor_array_convert(wide, dtype, &out));
-    larmor_array_free(wide);
+    larmor_array *in_double, *out;
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(n), &in_double));
+    assert_ok(larmor_array_write(in_double, x, (size_t)n * sizeof *x));
+    assert_ok(larmor_array_convert(in_double, dtype, &out));
+    larmor_array_free(in_double);
     return out;
 }
 
 static inline void to_host(larmor_array *x, double _Complex *out)
 {
-    larmor_array *wide;
-    assert_ok(larmor_array_convert(x, LARMOR_C128, &wide));
-    assert_ok(larmor_array_read(wide, out, larmor_array_bytes(wide)));
-    larmor_array_free(wide);
+    larmor_array *in_double;
+    assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
+    assert_ok(larmor_array_read(in_double, out, larmor_array_bytes(in_double)));
+    larmor_array_free(in_double);
 }
 
 static inline larmor_array *points_on_device(int ndim, int64_t m, const double *points)

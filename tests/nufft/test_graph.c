@@ -116,9 +116,9 @@ static void check_type(int type)
     uint64_t state = 41 + (uint64_t)type;
     if (cannot_record()) return;
     for (int ndim = 1; ndim <= 3; ndim++)
-        for (int wide = 0; wide < 2; wide++)
+        for (int is_double = 0; is_double < 2; is_double++)
             for (int64_t batch = 1; batch <= BATCH; batch += BATCH - 1) {
-                transform t = transform_create(type, ndim, wide ? LARMOR_C128 : LARMOR_C64, batch, 2000, &state);
+                transform t = transform_create(type, ndim, is_double ? LARMOR_C128 : LARMOR_C64, batch, 2000, &state);
                 check_replay(&t, &state);
                 transform_free(&t);
             }

@@ -212,8 +212,8 @@ static void points_may_be_single_or_double_in_plans_of_either_precision(void **s
         const larmor_dtype dtype = precision ? LARMOR_C128 : LARMOR_C64;
         uint64_t seed = 4;
         float single[M];
-        double wide[M];
-        for (int i = 0; i < M; i++) wide[i] = single[i] = (float)(test_random(&seed) * N / 2);
+        double in_double[M];
+        for (int i = 0; i < M; i++) in_double[i] = single[i] = (float)(test_random(&seed) * N / 2);
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
         for (int k = 0; k < 2; k++) {
             larmor_nufft *plan;
@@ -221,7 +221,7 @@ static void points_may_be_single_or_double_in_plans_of_either_precision(void **s
             assert_ok(larmor_nufft_create(
                 dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype}, &plan));
             assert_ok(larmor_array_create(dev, k ? LARMOR_F64 : LARMOR_F32, LARMOR_SHAPE(1, M), &points));
-            assert_ok(larmor_array_write(points, k ? (void *)wide : (void *)single, larmor_array_bytes(points)));
+            assert_ok(larmor_array_write(points, k ? (void *)in_double : (void *)single, larmor_array_bytes(points)));
             assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(N), &y));
             assert_ok(larmor_nufft_set_points(plan, points, NULL));
             assert_ok(larmor_nufft_execute(plan, x, y));
@@ -383,8 +383,8 @@ static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
         const double _Complex value = test_random(&seed) + I * test_random(&seed);
         in[mode] += value;
         for (int j = 0; j < M; j++) {
-            const __float128 turns = (__float128)points[j] * (__float128)(mode - n / 2) / (__float128)n;
-            const double part = (double)(turns - (__float128)(int64_t)turns);
+            const __float128 cycles = (__float128)points[j] * (__float128)(mode - n / 2) / (__float128)n;
+            const double part = (double)(cycles - (__float128)(int64_t)cycles);
             truth[j] += value * cexp(-2 * 3.14159265358979323846 * I * part);
         }
     }
@@ -455,12 +455,12 @@ static void arrays_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     larmor_nufft *plan;
-    larmor_array *points, *flat, *values, *wide, *modes;
+    larmor_array *points, *flat, *values, *in_double, *modes;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {8, 6}}, &plan));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5), &points));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3, 5), &flat));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5), &values));
-    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(5), &wide));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(5), &in_double));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 6), &modes));
     assert_refused(larmor_nufft_execute(plan, modes, values), LARMOR_ERR_ARG, "has no points");
     assert_refused(larmor_nufft_set_points(plan, flat, NULL), LARMOR_ERR_SHAPE, "points are f32 [3, 5]");
@@ -468,13 +468,13 @@ static void arrays_that_do_not_fit_are_refused(void **state)
     assert_refused(larmor_nufft_set_points(plan, points, points), LARMOR_ERR_ARG, "type 3");
     assert_ok(larmor_nufft_set_points(plan, points, NULL));
     assert_refused(larmor_nufft_execute(plan, values, modes), LARMOR_ERR_SHAPE, "nufft: values are c64 [8, 6]");
-    assert_refused(larmor_nufft_execute(plan, modes, wide), LARMOR_ERR_SHAPE, "values are c128 [5]");
+    assert_refused(larmor_nufft_execute(plan, modes, in_double), LARMOR_ERR_SHAPE, "values are c128 [5]");
     assert_refused(larmor_nufft_execute_adjoint(plan, values, values), LARMOR_ERR_SHAPE, "modes are c64 [5]");
     assert_ok(larmor_nufft_execute(plan, modes, values));
     larmor_array_free(points);
     larmor_array_free(flat);
     larmor_array_free(values);
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(modes);
     larmor_nufft_free(plan);
     larmor_nufft_free(NULL);

@@ -133,7 +133,7 @@ static void what_is_asked_for_is_kept_whatever_the_effort(void **state)
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         assert_int_equal(info.grid[0], lmr_nufft_good_size(85));
         assert_int_equal(info.grid[1], lmr_nufft_good_size(170));
-        assert_int_equal(info.together, 2);
+        assert_int_equal(info.per_pass, 2);
         assert_int_equal(info.spread_method, gpu ? LARMOR_NUFFT_GM_SORT : LARMOR_NUFFT_AUTO);
         larmor_nufft_free(plan);
         problem_free(&p);
@@ -408,7 +408,7 @@ static void points_set_again_are_planned_as_the_first_time(void **state)
     assert_int_equal(second.source, LARMOR_PLAN_BY_WISDOM);
     for (int d = 0; d < 2; d++) assert_int_equal(first.grid[d], second.grid[d]);
     assert_int_equal(first.width, second.width);
-    assert_int_equal(first.together, second.together);
+    assert_int_equal(first.per_pass, second.per_pass);
     assert_int_equal(first.spread_method, second.spread_method);
     assert_int_equal(first.interp_method, second.interp_method);
     larmor_nufft_free(plan);

@@ -1,83 +1,5 @@
-/* Precomputed forms: the same results as on the fly, in a limit of memory, and what is said of them is so.
- * SPDX-License-Identifier: Apache-2.0 */
-#include <stdatomic.h>
-
-#include "core/backend.h"
-#include "core/device.h"
-#include "nufft/options.h"
-#include "nufft/plan.h"
-#include "tests/nufft/direct.h"
-
-/* Every allocation of larmor's own in this program that is not to be zero passes through the functions below (the
- * linker's --wrap): the bytes that were asked for. */
-static atomic_llong asked;
-
-/* Names that the linker gives. NOLINTBEGIN */
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__real_malloc(size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    atomic_fetch_add(&asked, (long long)size);
-    return __real_aligned_alloc(alignment, size);
-}
-void *__wrap_malloc(size_t size)
-{
-    atomic_fetch_add(&asked, (long long)size);
-    return __real_malloc(size);
-}
-/* NOLINTEND */
-
-enum { POINTS = 200 };
-static const int64_t sizes[3][3] = {{90, 1, 1}, {40, 37, 1}, {18, 20, 19}};
-static const larmor_precompute forms[] = {LARMOR_PRECOMPUTE_PARTIAL, LARMOR_PRECOMPUTE_FULL};
-
-static int is_processor(void)
-{
-    return dev->be->threads(dev->ctx) > 0;
-}
-
-static larmor_nufft_opts options(int type, int ndim, larmor_dtype dtype)
-{
-    larmor_nufft_opts o = {
-        .type = type, .ndim = ndim, .upsample = 2, .dtype = dtype}; /* as many cells for any points */
-    for (int d = 0; d < ndim; d++) o.modes[d] = sizes[ndim - 1][d];
-    return o;
-}
-
-static int64_t mode_count(const larmor_nufft_opts *o)
-{
-    int64_t count = 1;
-    for (int d = 0; d < o->ndim; d++) count *= o->modes[d];
-    return count;
-}
-
-/* Random ones, some of them twice, and around the grid's edges: there windows wrap. */
-static larmor_array *make_points(int ndim, const int64_t *modes, int64_t m, uint64_t *state)
-{
-    static const double edges[] = {0.5, -0.5, 0.4999, -0.4999, 0, 3.5, -7.49};
-    double *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
-    for (int64_t i = 0; i < m * ndim; i++) {
-        const double n = (double)modes[i % ndim];
-        const int64_t j = i / ndim;
-        x[i] = j < 49 ? n * edges[(i % ndim ? j / 7 : j) % 7] : test_random(state) * n / 2;
-        if (j > 60 && j % 5 == 0) x[i] = x[i - ndim];
-    }
-    larmor_array *k = points_on_device(ndim, m, x);
-    free(x);
-    return k;
-}
-
-static larmor_nufft *make_plan(larmor_nufft_opts o, larmor_precompute form, const larmor_array *k)
-{
-    larmor_nufft *plan;
-    o.precompute = form;
-    assert_ok(larmor_nufft_create(dev, &o, &plan));
-    assert_ok(larmor_nufft_set_points(plan, k, NULL));
-    return plan;
-}
+/* Precomputed forms: the same results as on the fly, whatever the options. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/nufft/precompute.h"
 
 /* execute's result for random input, from a seed. */
 static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o, int64_t m, int64_t *count)
@@ -131,9 +53,9 @@ static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **st
     static const int64_t batches[][2] = {{1, 0}, {3, 0}, {11, 4}, {8, 0}, {19, 18}};
     for (int type = 1; type <= 2; type++)
         for (int ndim = 1; ndim <= 3; ndim++)
-            for (int wide = 0; wide < 2; wide++)
+            for (int is_double = 0; is_double < 2; is_double++)
                 for (int b = 0; b < (ndim < 3 ? 5 : 3); b++) {
-                    larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
+                    larmor_nufft_opts o = options(type, ndim, is_double ? LARMOR_C128 : LARMOR_C64);
                     o.batch = batches[b][0];
                     o.max_batch = batches[b][1];
                     check_forms(o, POINTS);
@@ -153,14 +75,14 @@ static void check_every_method(int ndim)
     uint64_t seed = 78;
     if (is_processor()) skip(); /* which has but one */
     larmor_array *k = make_points(ndim, middle, m, &seed);
-    for (int wide = 0; wide < 2; wide++)
+    for (int is_double = 0; is_double < 2; is_double++)
         for (int i = 0; i < method_count; i++)
             for (int64_t batch = 1; batch <= 5; batch += 4)
                 for (int type = 1; type <= 2; type++) {
-                    larmor_nufft_opts o = options(type, ndim, wide ? LARMOR_C128 : LARMOR_C64);
+                    larmor_nufft_opts o = options(type, ndim, is_double ? LARMOR_C128 : LARMOR_C64);
                     o.method = methods[i];
                     o.batch = batch;
-                    compare_forms(o, m, k, wide ? 1e-13 : 2e-5);
+                    compare_forms(o, m, k, is_double ? 1e-13 : 2e-5);
                 }
     larmor_array_free(k);
 }
@@ -238,7 +160,7 @@ static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
     check_forms(o, POINTS);
 }
 
-static void forward_and_adjoint_are_a_pair(void **state)
+static void forward_and_adjoint_are_adjoint_to_each_other(void **state)
 {
     (void)state;
     uint64_t seed = 3;
@@ -331,31 +253,6 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
     free(first);
 }
 
-/* A plan from below, whose parts can be seen. */
-typedef struct open_plan {
-    lmr_nufft_device on;
-    lmr_nufft_plan *plan;
-} open_plan;
-
-static void make_open_plan(larmor_nufft_opts o, larmor_precompute form, open_plan *p)
-{
-    larmor_nufft_opts filled;
-    lmr_nufft_choice choice;
-    o.precompute = form;
-    assert_ok(lmr_nufft_fill_options(dev, &o, &filled));
-    assert_ok(lmr_nufft_attach(dev, &filled, &p->on));
-    const lmr_nufft_request r = lmr_nufft_request_of(&filled, POINTS, NULL);
-    const lmr_nufft_way way = lmr_nufft_way_of(p->on.kernels, &filled);
-    assert_ok(lmr_nufft_choose(&r, filled.modes, &choice));
-    assert_ok(lmr_nufft_plan_make(&p->on, &filled, &choice, &way, &p->plan));
-}
-
-static void free_open_plan(open_plan *p)
-{
-    lmr_nufft_plan_free(p->plan);
-    lmr_nufft_detach(&p->on);
-}
-
 /* Types 1 and 2 of a plan of type 1: the second one as its adjoint. */
 static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *count)
 {
@@ -385,8 +282,8 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     open_plan plan;
     make_open_plan(o, LARMOR_PRECOMPUTE_FULL, &plan);
     assert_ok(lmr_nufft_plan_set_points(plan.plan, k, POINTS));
-    double _Complex *narrow[2], *wide[2];
-    for (int type = 1; type <= 2; type++) narrow[type - 1] = run_open_plan(&plan, type, &count);
+    double _Complex *short_index[2], *long_index[2];
+    for (int type = 1; type <= 2; type++) short_index[type - 1] = run_open_plan(&plan, type, &count);
     lmr_precompute *p = plan.plan->precompute;
     const lmr_nufft_geometry *g = &plan.plan->geometry;
     assert_ok(p->kernels->build(plan.on.ctx, g, LMR_PRECOMPUTE_FULL, 1, 0, plan.plan->sorted, &bytes, &made));
@@ -394,10 +291,10 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
     assert_true(bytes - p->bytes >= (int64_t)8 * POINTS * g->width * g->width);
     p->made = made;
     for (int type = 1; type <= 2; type++) {
-        wide[type - 1] = run_open_plan(&plan, type, &count);
-        assert_at_most(relative_l2(count, wide[type - 1], narrow[type - 1]), is_processor() ? 0 : 1e-6);
-        free(narrow[type - 1]);
-        free(wide[type - 1]);
+        long_index[type - 1] = run_open_plan(&plan, type, &count);
+        assert_at_most(relative_l2(count, long_index[type - 1], short_index[type - 1]), is_processor() ? 0 : 1e-6);
+        free(short_index[type - 1]);
+        free(long_index[type - 1]);
     }
     free_open_plan(&plan);
     larmor_array_free(k);
@@ -447,156 +344,6 @@ static void points_can_be_set_again_and_a_failure_changes_nothing(void **state)
     }
 }
 
-/* ---- memory ---- */
-
-/* By the definition of the forms; what cuSPARSE adds is not known. */
-static int64_t least_bytes(const larmor_nufft_info *info, const larmor_nufft_opts *o, larmor_precompute form)
-{
-    const int64_t real = o->dtype == LARMOR_C64 ? 4 : 8;
-    int64_t entries = POINTS, cells = 1;
-    for (int d = 0; d < o->ndim; d++) {
-        entries *= info->width;
-        cells *= info->grid[d];
-    }
-    if (form == LARMOR_PRECOMPUTE_PARTIAL) /* a GPU stores whole groups of 32 points */
-        return (is_processor() ? POINTS : (POINTS + 31) / 32 * 32) * o->ndim * info->width * real +
-               (is_processor() ? 64 : 0);
-    const int64_t work = 2 * real * info->together * (POINTS + (info->together > 1 ? cells : 0));
-    return 2 * entries * (real + 4) + 4 * (POINTS + 1 + cells + 1) + work;
-}
-
-static void described_bytes_are_those_of_the_forms(void **state)
-{
-    (void)state;
-    uint64_t seed = 11;
-    for (int i = 0; i < 2; i++)
-        for (int ndim = 1; ndim <= 3; ndim++)
-            for (int wide = 0; wide < 2; wide++)
-                for (int64_t batch = 1; batch < 5; batch += 3) {
-                    larmor_nufft_opts o = options(1, ndim, wide ? LARMOR_C128 : LARMOR_C64);
-                    o.batch = batch;
-                    o.tol = 1e-3;
-                    larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
-                    larmor_nufft *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
-                    assert_int_equal(larmor_nufft_describe(none).precompute_bytes, 0);
-                    larmor_nufft_free(none);
-                    larmor_nufft *plan = make_plan(o, forms[i], k);
-                    const larmor_nufft_info info = larmor_nufft_describe(plan);
-                    const int64_t least = least_bytes(&info, &o, forms[i]);
-                    assert_true(info.precompute_bytes >= least);
-                    if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
-                        assert_true(info.precompute_bytes <= least + 16);
-                    larmor_nufft_free(plan);
-                    larmor_array_free(k);
-                }
-}
-
-/* Between set_points of a plan with and one without; blocks are rounded up to 64 bytes. */
-static void described_bytes_are_allocated(void **state)
-{
-    (void)state;
-    uint64_t seed = 12;
-    if (!is_processor()) skip(); /* a GPU's memory is not the host's */
-    for (int i = 0; i < 2; i++) {
-        larmor_nufft_opts o = options(1, 2, LARMOR_C64);
-        long long took[2];
-        int64_t bytes = 0;
-        o.batch = 4;
-        larmor_array *k = make_points(2, o.modes, 4000, &seed);
-        for (int made = 0; made < 2; made++) {
-            o.precompute = made ? forms[i] : LARMOR_PRECOMPUTE_NONE;
-            larmor_nufft *plan;
-            assert_ok(larmor_nufft_create(dev, &o, &plan));
-            const long long before = atomic_load(&asked);
-            assert_ok(larmor_nufft_set_points(plan, k, NULL));
-            took[made] = atomic_load(&asked) - before;
-            bytes = larmor_nufft_describe(plan).precompute_bytes;
-            larmor_nufft_free(plan);
-        }
-        assert_true(took[1] - took[0] >= bytes);
-        assert_at_most((double)(took[1] - took[0]), (double)bytes + 8 * 64);
-        larmor_array_free(k);
-    }
-}
-
-static void the_estimate_of_memory_counts_them(void **state)
-{
-    (void)state;
-    uint64_t seed = 13;
-    for (int i = 0; i < 2; i++) {
-        larmor_nufft_opts o = options(2, 3, LARMOR_C64);
-        int64_t without, with;
-        o.batch = 4;
-        o.tol = 1e-3;
-        larmor_array *k = make_points(3, o.modes, 4000, &seed);
-        assert_ok(larmor_nufft_memory(dev, &o, 4000, &without));
-        o.precompute = forms[i];
-        assert_ok(larmor_nufft_memory(dev, &o, 4000, &with));
-        larmor_nufft *plan = make_plan(o, forms[i], k);
-        const larmor_nufft_info info = larmor_nufft_describe(plan);
-        const int64_t bytes = info.precompute_bytes;
-        const double wider = (info.width + 1.0) / info.width, /* as points on a lattice may need it */
-            most = (double)bytes * (forms[i] == LARMOR_PRECOMPUTE_FULL ? wider * wider * wider : wider);
-        assert_true(with - without >= bytes);
-        if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
-            assert_at_most((double)(with - without), most + 64);
-        larmor_nufft_free(plan);
-        larmor_array_free(k);
-    }
-}
-
-static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"partial", "full"}, *const instead[] = {"none", "partial or none"};
-    uint64_t seed = 14;
-    for (int i = 0; i < 2; i++) {
-        larmor_nufft_opts o = options(1, 2, LARMOR_C64);
-        larmor_nufft *plan;
-        larmor_array *k = make_points(2, o.modes, POINTS, &seed);
-        o.precompute = forms[i];
-        o.precompute_memory = 5000;
-        assert_ok(larmor_nufft_create(dev, &o, &plan));
-        const larmor_nufft_info info = larmor_nufft_describe(plan);
-        const larmor_status st = larmor_nufft_set_points(plan, k, NULL);
-        assert_int_equal(st, LARMOR_ERR_MEMORY);
-        char text[400];
-        snprintf(text, sizeof text,
-                 "nufft: precompute: %s takes %lld bytes for 200 points with a window of %d cells in 2D, expected at "
-                 "most 5000, precompute_memory; allow more by precompute_memory, or use %s",
-                 names[i], (long long)(least_bytes(&info, &o, forms[i]) + (i ? 8 : 0)), info.width, instead[i]);
-        const char *said = strstr(larmor_last_error(), "nufft: precompute");
-        assert_non_null(said);
-        assert_int_equal(strncmp(said, text, strlen(text)), 0);
-        larmor_nufft_free(plan);
-        larmor_array_free(k);
-    }
-}
-
-/* Sizes that no machine has: refused before anything is allocated, and without overflow. */
-static void sizes_are_checked_before_they_are_multiplied(void **state)
-{
-    (void)state;
-    open_plan plan;
-    make_open_plan(options(1, 3, LARMOR_C64), LARMOR_PRECOMPUTE_FULL, &plan);
-    lmr_precompute_job job = {.on = &plan.on, .geometry = &plan.plan->geometry, .batch = 1};
-    job.points = INT64_C(1) << 40;
-    assert_refused(lmr_precompute_check(&job, LARMOR_PRECOMPUTE_FULL), LARMOR_ERR_MEMORY, "half of what is free");
-    job.points = INT64_MAX;
-    assert_refused(lmr_precompute_check(&job, LARMOR_PRECOMPUTE_FULL), LARMOR_ERR_MEMORY, "full takes");
-    assert_refused(lmr_precompute_check(&job, LARMOR_PRECOMPUTE_PARTIAL), LARMOR_ERR_MEMORY,
-                   "partial takes 9223372036854775807 bytes");
-    assert_ok(lmr_precompute_check(&job, LARMOR_PRECOMPUTE_NONE));
-    const lmr_precompute_size narrow = {.ndim = 3, .width = 8, .real = 4, .points = 4000000, .cells = 1 << 20},
-                              wide = {.ndim = 3, .width = 8, .real = 4, .points = 5000000, .cells = 1 << 20};
-    assert_false(lmr_precompute_is_wide(&narrow));
-    assert_true(lmr_precompute_is_wide(&wide));
-    const lmr_precompute_kernels groups = {.group = 32, .margin = 8};
-    const lmr_precompute_size size = {.ndim = 2, .width = 5, .real = 4, .points = 33};
-    assert_int_equal(lmr_precompute_bytes(&groups, &size, LARMOR_PRECOMPUTE_PARTIAL), 64 * 2 * 5 * 4 + 8);
-    free_open_plan(&plan);
-}
-
 /* ---- options ---- */
 
 static void options_that_make_no_sense_are_refused(void **state)
@@ -641,17 +388,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forms_agree_for_windows_of_2_to_16_cells),
     cmocka_unit_test(forms_agree_without_fft_and_in_fft_order),
     cmocka_unit_test(forms_agree_for_the_caller_s_own_order_of_points),
-    cmocka_unit_test(forward_and_adjoint_are_a_pair),
+    cmocka_unit_test(forward_and_adjoint_are_adjoint_to_each_other),
     cmocka_unit_test(the_full_form_keeps_the_least_tolerance_that_it_promises),
     cmocka_unit_test(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run),
     cmocka_unit_test(indices_of_64_bits_give_what_those_of_32_give),
     cmocka_unit_test(no_points_are_no_trouble),
     cmocka_unit_test(points_can_be_set_again_and_a_failure_changes_nothing),
-    cmocka_unit_test(described_bytes_are_those_of_the_forms),
-    cmocka_unit_test(described_bytes_are_allocated),
-    cmocka_unit_test(the_estimate_of_memory_counts_them),
-    cmocka_unit_test(a_form_beyond_the_limit_is_refused_with_its_bytes),
-    cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
     cmocka_unit_test(options_that_make_no_sense_are_refused),
     cmocka_unit_test(automatic_is_none_and_says_so),
 };

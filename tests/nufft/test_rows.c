@@ -147,7 +147,7 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
                               .stride = 1,
                               .tile_stride = 1};
     double k[PLACE_BLOCK];
-    job->wide = 1;
+    job->is_double = 1;
     job->points = k;
     for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, cells, modes, width, &state);
     assert_int_equal(rows->place(job), -1);

@@ -7,20 +7,20 @@ static const int64_t modes[3] = {100, 60, 40};
 
 static lmr_survey survey_of(int ndim, int64_t m, const double *k)
 {
-    lmr_survey wide, narrow;
+    lmr_survey in_double, in_single;
     larmor_array *points = points_on_device(ndim, m, k), *singles;
     float *copy = malloc((size_t)(m * ndim) * sizeof *copy + 1);
     for (int64_t i = 0; i < m * ndim; i++) copy[i] = (float)k[i];
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(ndim, m), &singles));
     assert_ok(larmor_array_write(singles, copy, larmor_array_bytes(singles)));
-    assert_ok(lmr_survey_points(ndim, modes, points, m, &wide));
-    assert_ok(lmr_survey_points(ndim, modes, singles, m, &narrow));
-    assert_int_equal(wide.crowding, narrow.crowding);
-    assert_int_equal(wide.ordered, narrow.ordered);
+    assert_ok(lmr_survey_points(ndim, modes, points, m, &in_double));
+    assert_ok(lmr_survey_points(ndim, modes, singles, m, &in_single));
+    assert_int_equal(in_double.crowding, in_single.crowding);
+    assert_int_equal(in_double.ordered, in_single.ordered);
     larmor_array_free(points);
     larmor_array_free(singles);
     free(copy);
-    return wide;
+    return in_double;
 }
 
 /* Random over the central `part` of each dimension, `periods` away. */

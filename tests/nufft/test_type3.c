@@ -177,7 +177,7 @@ static void many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tol
 static void long_and_thin_boxes_are_right(void **state)
 {
     (void)state;
-    problem p = problem_create(1, 80, 10, 300, 70, 5, 20); /* 24000 turns across both */
+    problem p = problem_create(1, 80, 10, 300, 70, 5, 20); /* 24000 cycles across both */
     check(&p, 1e-5, LARMOR_C64, 2e-5);
     check(&p, 1e-11, LARMOR_C128, 2e-11);
     problem_free(&p);
@@ -331,9 +331,9 @@ static void a_batch_is_the_single_transforms(void **state)
             larmor_nufft *plan =
                 plan_for(&p, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128, .max_batch = most});
             apply(plan, &p, LARMOR_C128, adjoint, in, out);
-            const int64_t together = larmor_nufft_describe(plan).together;
+            const int64_t per_pass = larmor_nufft_describe(plan).per_pass;
             const int64_t halves = most == 4 ? 4 : 6; /* of 11, as even as max_batch allows */
-            assert_int_equal(together, most < BATCH ? halves : BATCH);
+            assert_int_equal(per_pass, most < BATCH ? halves : BATCH);
             larmor_nufft_free(plan);
             p.batch = 1;
             plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
@@ -384,9 +384,9 @@ static void single_points_and_targets_serve_plans_of_either_precision(void **sta
     enum { M = 50, N = 30 };
     uint64_t seed = 4;
     float points[M], targets[N];
-    double wide_points[M], wide_targets[N];
-    for (int i = 0; i < M; i++) wide_points[i] = points[i] = (float)(3 + test_random(&seed));
-    for (int i = 0; i < N; i++) wide_targets[i] = targets[i] = (float)(7 * test_random(&seed));
+    double double_points[M], double_targets[N];
+    for (int i = 0; i < M; i++) double_points[i] = points[i] = (float)(3 + test_random(&seed));
+    for (int i = 0; i < N; i++) double_targets[i] = targets[i] = (float)(7 * test_random(&seed));
     for (int precision = 0; precision < 2; precision++) {
         const larmor_dtype dtype = precision ? LARMOR_C128 : LARMOR_C64;
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
@@ -398,8 +398,8 @@ static void single_points_and_targets_serve_plans_of_either_precision(void **sta
             assert_ok(larmor_array_create(dev, real, LARMOR_SHAPE(1, M), &x));
             assert_ok(larmor_array_create(dev, real, LARMOR_SHAPE(1, 6, N / 6), &s));
             assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(N), &f));
-            assert_ok(larmor_array_write(x, k ? (void *)wide_points : points, larmor_array_bytes(x)));
-            assert_ok(larmor_array_write(s, k ? (void *)wide_targets : targets, larmor_array_bytes(s)));
+            assert_ok(larmor_array_write(x, k ? (void *)double_points : points, larmor_array_bytes(x)));
+            assert_ok(larmor_array_write(s, k ? (void *)double_targets : targets, larmor_array_bytes(s)));
             assert_ok(larmor_nufft_set_points(plan, x, s));
             assert_ok(larmor_nufft_execute(plan, c, f));
             to_host(f, out[k]);
@@ -521,7 +521,7 @@ static void what_does_not_fit_is_refused(void **state)
 static void the_memory_that_is_foretold_covers_the_grids(void **state)
 {
     (void)state;
-    problem p = problem_create(2, 400, 0, 8, 300, 0, 5); /* 16 x 10 turns across both */
+    problem p = problem_create(2, 400, 0, 8, 300, 0, 5); /* 16 x 10 cycles across both */
     int64_t bytes;
     larmor_nufft_opts o = {.type = 3, .ndim = 2, .modes = {160, 160}, .tol = 1e-6, .dtype = LARMOR_C128};
     assert_ok(larmor_nufft_memory(dev, &o, p.m + p.n, &bytes));

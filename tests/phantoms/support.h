@@ -11,12 +11,12 @@
 /* A complex array's elements in double, to be freed. */
 static inline double complex *values_of(larmor_array *x)
 {
-    larmor_array *wide;
-    assert_ok(larmor_array_convert(x, LARMOR_C128, &wide));
-    double complex *host = malloc(larmor_array_bytes(wide) + 1);
+    larmor_array *in_double;
+    assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
+    double complex *host = malloc(larmor_array_bytes(in_double) + 1);
     assert_non_null(host);
-    assert_ok(larmor_array_read(wide, host, larmor_array_bytes(wide)));
-    larmor_array_free(wide);
+    assert_ok(larmor_array_read(in_double, host, larmor_array_bytes(in_double)));
+    larmor_array_free(in_double);
     return host;
 }
 

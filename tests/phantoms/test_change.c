@@ -42,10 +42,10 @@ static void a_larger_object_has_a_narrower_and_higher_kspace(void **state)
     const double size = 1.3;
     for (int i = 0; i < 6; i++) {
         const int ndim = 2 + i % 2;
-        double *k = random_points(ndim, 30), wide[3 * POINTS];
-        for (int j = 0; j < ndim * POINTS; j++) wide[j] = size * k[j];
+        double *k = random_points(ndim, 30), scaled[3 * POINTS];
+        for (int j = 0; j < ndim * POINTS; j++) scaled[j] = size * k[j];
         double complex *a = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){.size = size}), k, 0);
-        double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), wide, 0);
+        double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), scaled, 0);
         for (int j = 0; j < POINTS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
         free(b);
         free(a);
@@ -84,9 +84,9 @@ static void a_moved_object_has_a_linear_phase(void **state)
         double complex *a = kspace_at(changed(names[i / 2], ndim, moved), k, 0);
         double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), k, 0);
         for (int j = 0; j < POINTS; j++) {
-            double turns = 0;
-            for (int d = 0; d < ndim; d++) turns += k[ndim * j + d] * moved.shift[d];
-            assert_at_most(cabs(a[j] - b[j] * cexp(-2 * M_PI * I * turns)), 1e-14);
+            double cycles = 0;
+            for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * moved.shift[d];
+            assert_at_most(cabs(a[j] - b[j] * cexp(-2 * M_PI * I * cycles)), 1e-14);
         }
         free(b);
         free(a);
@@ -116,10 +116,10 @@ static void coils_stand_around_a_larger_object(void **state)
     enum { COILS = 5 };
     for (int ndim = 2; ndim <= 3; ndim++) {
         const larmor_phantom_state large = {.size = size};
-        double *k = random_points(ndim, 20), wide[3 * POINTS];
-        for (int j = 0; j < ndim * POINTS; j++) wide[j] = size * k[j];
+        double *k = random_points(ndim, 20), scaled[3 * POINTS];
+        for (int j = 0; j < ndim * POINTS; j++) scaled[j] = size * k[j];
         double complex *a = kspace_at(changed("shepp-logan", ndim, large), k, COILS);
-        double complex *b = kspace_at(changed("shepp-logan", ndim, (larmor_phantom_state){0}), wide, COILS);
+        double complex *b = kspace_at(changed("shepp-logan", ndim, (larmor_phantom_state){0}), scaled, COILS);
         for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(a[j] - pow(size, ndim) * b[j]), 1e-14);
         free(b);
         free(a);

@@ -91,13 +91,13 @@ static void eight_coils_tell_apart_what_folds_onto_itself(void **state)
 static void each_coil_of_a_ring_is_its_neighbour_turned(void **state)
 {
     (void)state;
-    enum { N = 33 }; /* odd: the grid turns onto itself */
+    enum { N = 33 }; /* odd: the grid cycles onto itself */
     double complex *s = maps_of(LARMOR_SHAPE(N, N), 4);
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < N; y++)
             for (int x = 0; x < N; x++) {
-                const double complex turned = s[(N - 1 - y) + N * x + N * N * (c + 1)]; /* (x, y) goes to (-y, x) */
-                assert_at_most(cabs(turned - I * s[x + N * y + N * N * c]), 1e-14);
+                const double complex rotated = s[(N - 1 - y) + N * x + N * N * (c + 1)]; /* (x, y) goes to (-y, x) */
+                assert_at_most(cabs(rotated - I * s[x + N * y + N * N * c]), 1e-14);
             }
     free(s);
 }

@@ -15,8 +15,8 @@ static void a_voxel_holds_the_share_of_it_that_is_covered(void **state)
         int inside = 0;
         for (int s = 0; s < 16; s++) {
             const double x = (i % NX - NX / 2 + (s % 4 - 1.5) / 4) / NX - 0.07;
-            const double y = (i / NX - NY / 2 + (s / 4 - 1.5) / 4) / NY + 0.05, turn = M_PI / 6;
-            const double a = (x * cos(turn) + y * sin(turn)) / 0.3, b = (y * cos(turn) - x * sin(turn)) / 0.22;
+            const double y = (i / NX - NY / 2 + (s / 4 - 1.5) / 4) / NY + 0.05, angle = M_PI / 6;
+            const double a = (x * cos(angle) + y * sin(angle)) / 0.3, b = (y * cos(angle) - x * sin(angle)) / 0.22;
             inside += a * a + b * b <= 1;
         }
         assert_at_most(cabs(v[i] - inside / 16.0), 1e-15);
@@ -70,9 +70,9 @@ static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double l
     for (int64_t j = 0; j < count; j++) {
         double complex sum = 0;
         for (int64_t i = 0; i < count; i++) { /* k of element i, over N, is its place */
-            double turns = 0;
-            for (int d = 0; d < nd; d++) turns += k[d + nd * j] * k[d + nd * i] / (double)shape.dim[d];
-            sum += x[i] * cexp(-2 * M_PI * I * turns);
+            double cycles = 0;
+            for (int d = 0; d < nd; d++) cycles += k[d + nd * j] * k[d + nd * i] / (double)shape.dim[d];
+            sum += x[i] * cexp(-2 * M_PI * I * cycles);
         }
         assert_at_most(cabs(sum / (double)count - expected[j]), limit);
     }

@@ -149,14 +149,14 @@ static void blobs_have_the_transform_of_gaussians(void **state)
             double complex sum = 0;
             for (int i = 0; i < blobs; i++) {
                 const lmr_blob *b = &p->blob[i];
-                double turns = 0, square = 0;
+                double cycles = 0, square = 0;
                 for (int d = 0; d < ndim; d++) {
-                    turns += k[ndim * j + d] * b->centre[d];
+                    cycles += k[ndim * j + d] * b->centre[d];
                     square += k[ndim * j + d] * k[ndim * j + d];
                 }
                 const double size = pow(2 * M_PI * b->sigma * b->sigma, ndim / 2.0);
                 sum += b->density * size * exp(-2 * M_PI * M_PI * b->sigma * b->sigma * square) *
-                       cexp(-2 * M_PI * I * turns);
+                       cexp(-2 * M_PI * I * cycles);
             }
             assert_at_most(cabs(all[j] - parts[j] - sum), 1e-16);
         }
@@ -188,18 +188,18 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
         assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &maps));
         assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
         double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
-        double complex *turned = malloc((size_t)voxels * sizeof *turned);
+        double complex *dephased = malloc((size_t)voxels * sizeof *dephased);
         double *k = coordinates_of(traj);
-        assert_non_null(turned);
+        assert_non_null(dephased);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < SAMPLES; j++) {
                 for (int64_t r = 0; r < voxels; r++)
-                    turned[r] = rho[r] * cexp(2 * M_PI * I * creal(f[r]) * seconds[j]);
-                const double complex expected = integral(shape, turned, s + voxels * c, k + shape.ndim * j);
+                    dephased[r] = rho[r] * cexp(2 * M_PI * I * creal(f[r]) * seconds[j]);
+                const double complex expected = integral(shape, dephased, s + voxels * c, k + shape.ndim * j);
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 2e-4);
             }
         free(k);
-        free(turned);
+        free(dephased);
         free(v);
         free(f);
         free(s);
@@ -281,9 +281,9 @@ static void a_shifted_phantom_has_a_linear_phase(void **state)
         double complex *moved = kspace_of(p, traj, 0);
         double *k = coordinates_of(traj);
         for (int j = 0; j < 100; j++) {
-            double turns = 0;
-            for (int d = 0; d < ndim; d++) turns += k[ndim * j + d] * shift[d];
-            assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * turns)), 1e-14);
+            double cycles = 0;
+            for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * shift[d];
+            assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * cycles)), 1e-14);
         }
         free(k);
         free(moved);

@@ -115,8 +115,8 @@ static void image_of(const double complex *y, int n, double complex *x)
     for (int i = 0; i < n * n; i++) {
         x[i] = 0;
         for (int j = 0; j < n * n; j++) {
-            const int turns = (i % n - n / 2) * (j % n - n / 2) + (i / n - n / 2) * (j / n - n / 2);
-            x[i] += y[j] * wave[((turns % n) + n) % n];
+            const int cycles = (i % n - n / 2) * (j % n - n / 2) + (i / n - n / 2) * (j / n - n / 2);
+            x[i] += y[j] * wave[((cycles % n) + n) % n];
         }
     }
 }

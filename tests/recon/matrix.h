@@ -7,12 +7,12 @@
 static inline larmor_status write_values(larmor_array *x, const cplx *values)
 {
     const int64_t count = larmor_array_count(x);
-    float complex *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
-    assert_non_null(narrow);
-    for (int64_t i = 0; i < count; i++) narrow[i] = (float complex)values[i];
+    float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
+    assert_non_null(in_single);
+    for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
     const larmor_status st = larmor_array_write(
-        x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : narrow, larmor_array_bytes(x));
-    free(narrow);
+        x, larmor_array_dtype(x) == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x));
+    free(in_single);
     return st;
 }
 

@@ -27,11 +27,11 @@ static inline larmor_array *complex_array(larmor_dtype dtype, larmor_shape shape
     larmor_array *x;
     assert_ok(larmor_array_create(dev, dtype, shape, &x));
     const int64_t count = larmor_array_count(x);
-    float complex *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
-    assert_non_null(narrow);
-    for (int64_t i = 0; i < count; i++) narrow[i] = (float complex)values[i];
-    assert_ok(larmor_array_write(x, dtype == LARMOR_C128 ? (const void *)values : narrow, larmor_array_bytes(x)));
-    free(narrow);
+    float complex *in_single = malloc((size_t)(count + 1) * sizeof *in_single);
+    assert_non_null(in_single);
+    for (int64_t i = 0; i < count; i++) in_single[i] = (float complex)values[i];
+    assert_ok(larmor_array_write(x, dtype == LARMOR_C128 ? (const void *)values : in_single, larmor_array_bytes(x)));
+    free(in_single);
     return x;
 }
 
@@ -98,7 +98,7 @@ static inline double position(larmor_shape image, int64_t i, int d)
 }
 
 /* k . r of a sample and a pixel */
-static inline double turns(const double *k, larmor_shape image, int64_t i)
+static inline double cycles(const double *k, larmor_shape image, int64_t i)
 {
     double sum = 0;
     for (int d = 0; d < image.ndim; d++) sum += k[d] * position(image, i, d);
@@ -111,7 +111,7 @@ static inline void direct_forward(const cplx *x, larmor_shape image, const doubl
     for (int64_t j = 0; j < m; j++) {
         y[j] = 0;
         for (int64_t i = 0; i < larmor_shape_count(image); i++)
-            y[j] += x[i] * cexp(-2 * M_PI * I * turns(k + j * image.ndim, image, i));
+            y[j] += x[i] * cexp(-2 * M_PI * I * cycles(k + j * image.ndim, image, i));
     }
 }
 
@@ -120,7 +120,7 @@ static inline void direct_adjoint(const cplx *y, const double *k, int64_t m, lar
 {
     for (int64_t i = 0; i < larmor_shape_count(image); i++) {
         x[i] = 0;
-        for (int64_t j = 0; j < m; j++) x[i] += y[j] * cexp(2 * M_PI * I * turns(k + j * image.ndim, image, i));
+        for (int64_t j = 0; j < m; j++) x[i] += y[j] * cexp(2 * M_PI * I * cycles(k + j * image.ndim, image, i));
     }
 }
 
@@ -133,7 +133,7 @@ static inline double *random_points(larmor_shape image, int64_t m, uint64_t seed
     return k;
 }
 
-/* Spokes uniform over half a turn, n samples each at k = -extent/2 + i extent/n: [2, n, spokes] */
+/* Spokes uniform over half a circle, n samples each at k = -extent/2 + i extent/n: [2, n, spokes] */
 static inline double *radial_points(double extent, int64_t n, int64_t spokes)
 {
     double *k = malloc((size_t)(2 * n * spokes) * sizeof *k);

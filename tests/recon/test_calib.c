@@ -13,8 +13,8 @@ static cplx coefficient(int coil, int w)
 {
     uint64_t seed = (uint64_t)(1 + coil * WAVES + w);
     for (int i = 0; i < 8; i++) test_random(&seed);
-    const double size = w == 0 ? 0.8 : 0.2, turn = test_random(&seed);
-    return size * cexp(M_PI * I * turn);
+    const double size = w == 0 ? 0.8 : 0.2, cycles = test_random(&seed);
+    return size * cexp(M_PI * I * cycles);
 }
 
 static double object(const double *r, int nd)
@@ -32,12 +32,12 @@ static cplx object_kspace(const double *k, int nd)
 {
     cplx sum = 0;
     for (int b = 0; b < BLOBS; b++) {
-        double square = 0, turn = 0;
+        double square = 0, cycles = 0;
         for (int d = 0; d < nd; d++) {
             square += pow(blob[b][3] * k[d], 2);
-            turn += k[d] * blob[b][d];
+            cycles += k[d] * blob[b][d];
         }
-        sum += blob[b][4] * pow(blob[b][3], nd) * exp(-M_PI * square) * cexp(-2 * M_PI * I * turn);
+        sum += blob[b][4] * pow(blob[b][3], nd) * exp(-M_PI * square) * cexp(-2 * M_PI * I * cycles);
     }
     return sum;
 }
@@ -46,9 +46,9 @@ static cplx sensitivity(int coil, const double *r, int nd)
 {
     cplx sum = 0;
     for (int w = 0; w < WAVES; w++) {
-        double turn = 0;
-        for (int d = 0; d < nd; d++) turn += wave[w][d] * r[d];
-        sum += coefficient(coil, w) * cexp(2 * M_PI * I * turn);
+        double cycles = 0;
+        for (int d = 0; d < nd; d++) cycles += wave[w][d] * r[d];
+        sum += coefficient(coil, w) * cexp(2 * M_PI * I * cycles);
     }
     return sum;
 }
@@ -219,9 +219,9 @@ static void the_phase_of_the_object_is_not_in_the_maps(void **state)
     for (int64_t i = 0; i < m; i++) s.y[i] *= -3 + 4 * I;
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
-    cplx *turned = estimate(&s, NULL, NULL);
-    assert_at_most(difference(turned, maps, larmor_shape_count(s.image) * COILS), 3e-4);
-    free(turned);
+    cplx *rephased = estimate(&s, NULL, NULL);
+    assert_at_most(difference(rephased, maps, larmor_shape_count(s.image) * COILS), 3e-4);
+    free(rephased);
     free(maps);
     free_scan(&s);
 }

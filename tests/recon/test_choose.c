@@ -70,9 +70,9 @@ static scan noisy_scan(double relative)
         const double u = position(s.image, i, 0), v = position(s.image, i, 1);
         s.truth[i] = (hypot(u, v) < 0.4) - 0.5 * (hypot(u - 0.1, v) < 0.12);
         for (int c = 0; c < COILS; c++) {
-            const double turn = 2 * M_PI * c / COILS;
+            const double angle = 2 * M_PI * c / COILS;
             maps[i + c * VOXELS] =
-                exp(-2 * (pow(u - cos(turn) / 2, 2) + pow(v - sin(turn) / 2, 2))) * cexp(I * (u + c));
+                exp(-2 * (pow(u - cos(angle) / 2, 2) + pow(v - sin(angle) / 2, 2))) * cexp(I * (u + c));
         }
     }
     s.maps = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), maps);

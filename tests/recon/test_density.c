@@ -183,9 +183,9 @@ static void gridding_of_spiral_arms_has_unit_gain(void **state)
     enum { ARMS = 8, N = 700 };
     double *k = malloc(2 * ARMS * N * sizeof *k);
     for (int j = 0; j < ARMS * N; j++) {
-        const double t = (double)(j % N) / (N - 1), radius = 16 * pow(t, 1.4), turn = 2 * M_PI * radius / ARMS;
-        k[2 * j] = radius * cos(turn + 2 * M_PI * (j / N) / ARMS);
-        k[2 * j + 1] = radius * sin(turn + 2 * M_PI * (j / N) / ARMS);
+        const double t = (double)(j % N) / (N - 1), radius = 16 * pow(t, 1.4), angle = 2 * M_PI * radius / ARMS;
+        k[2 * j] = radius * cos(angle + 2 * M_PI * (j / N) / ARMS);
+        k[2 * j + 1] = radius * sin(angle + 2 * M_PI * (j / N) / ARMS);
     }
     expect_unit_gain(0, k, N, ARMS, 0.01);
     free(k);
@@ -294,14 +294,15 @@ static void trajectories_in_single_precision_give_the_same_weights(void **state)
 {
     (void)state;
     double *k = radial_points(32, 64, 10);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, 64, 10), k), *narrow = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 10));
+    larmor_array *traj = real_array(LARMOR_SHAPE(2, 64, 10), k),
+                 *in_single = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 10));
     float singles[2 * 64 * 10];
     for (int i = 0; i < 2 * 64 * 10; i++) singles[i] = (float)k[i];
-    assert_ok(larmor_array_write(narrow, singles, sizeof singles));
+    assert_ok(larmor_array_write(in_single, singles, sizeof singles));
     for (int ramp = 0; ramp < 2; ramp++) {
         larmor_array *w, *v;
         assert_ok(ramp ? larmor_density_ramp(traj, image, &w) : larmor_density_pipe(traj, image, 5, &w));
-        assert_ok(ramp ? larmor_density_ramp(narrow, image, &v) : larmor_density_pipe(narrow, image, 5, &v));
+        assert_ok(ramp ? larmor_density_ramp(in_single, image, &v) : larmor_density_pipe(in_single, image, 5, &v));
         assert_int_equal(larmor_array_dtype(v), LARMOR_F32);
         cplx *a = values_of(v), *b = values_of(w);
         assert_at_most(difference(a, b, 640), 1e-5);
@@ -310,7 +311,7 @@ static void trajectories_in_single_precision_give_the_same_weights(void **state)
         larmor_array_free(w);
         larmor_array_free(v);
     }
-    larmor_array_free(narrow);
+    larmor_array_free(in_single);
     larmor_array_free(traj);
     free(k);
 }

@@ -17,13 +17,13 @@ static cplx transform(const blob *b, const double *k, int nd)
 {
     cplx sum = 0;
     for (; b->density > 0; b++) {
-        double turn = 0, square = 0, volume = b->density;
+        double cycles = 0, square = 0, volume = b->density;
         for (int d = 0; d < nd; d++) {
-            turn += k[d] * b->centre[d];
+            cycles += k[d] * b->centre[d];
             square += pow(k[d] * b->width[d], 2);
             volume *= b->width[d];
         }
-        sum += volume * exp(-M_PI * square) * cexp(-2 * M_PI * I * turn);
+        sum += volume * exp(-M_PI * square) * cexp(-2 * M_PI * I * cycles);
     }
     return sum;
 }
@@ -46,7 +46,7 @@ static const scan scans[] = {
 };
 enum { SCANS = sizeof scans / sizeof *scans, SEEING = SCANS - 2 };
 
-/* Coil c sees the object with a phase that turns along x, coils from `silent` on see nothing; noise: its standard
+/* Coil c sees the object with a phase that is linear in x, coils from `silent` on see nothing; noise: its standard
  * deviation relative to the root mean square of the samples. */
 static larmor_extent extent_of(const scan *s, const blob *object, int coils, int silent, double noise)
 {

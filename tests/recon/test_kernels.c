@@ -67,8 +67,8 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
     for (int p = 0; p < 2; p++) {
         const lmr_recon_kernels *kernels = table(p);
         cplx *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
-        cplx *wide = malloc((size_t)(ND * count) * sizeof *wide);
-        assert_true(chosen && wide);
+        cplx *in_double = malloc((size_t)(ND * count) * sizeof *in_double);
+        assert_true(chosen && in_double);
         for (int64_t i = 0; i < count * COILS; i++) chosen[i] = w[i % count] * y[index[i % count] + M * (i / count)];
         larmor_array *points = real_array(LARMOR_SHAPE(ND, M), k), *where = zeros(LARMOR_F64, LARMOR_SHAPE(M));
         larmor_array *picked = zeros(LARMOR_F64, LARMOR_SHAPE(ND, count)), *weights = floats(count, w);
@@ -77,14 +77,14 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
         assert_ok(kernels->select(dev->ctx, ND, M, points->data, radius, 0.9, where->data, &found));
         assert_int_equal(found, count);
         assert_ok(kernels->pick(dev->ctx, ND, count, where->data, 3, points->data, picked->data));
-        for (int64_t i = 0; i < ND * count; i++) wide[i] = point[i];
-        expect(1, picked, wide);
+        for (int64_t i = 0; i < ND * count; i++) in_double[i] = point[i];
+        expect(1, picked, in_double);
         assert_ok(kernels->gather(dev->ctx, M, count, COILS, where->data, weights->data, from->data, to->data));
         expect(p, to, chosen);
         assert_ok(kernels->pick(dev->ctx, ND, count, where->data, 1, points->data, picked->data));
         assert_ok(kernels->taper(dev->ctx, ND, count, picked->data, radius, weights->data));
-        for (int64_t i = 0; i < count; i++) wide[i] = taper[i];
-        expect(1, weights, wide);
+        for (int64_t i = 0; i < count; i++) in_double[i] = taper[i];
+        expect(1, weights, in_double);
         larmor_array_free(points);
         larmor_array_free(where);
         larmor_array_free(picked);
@@ -93,7 +93,7 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
         larmor_array_free(to);
         free(y);
         free(chosen);
-        free(wide);
+        free(in_double);
     }
     free(k);
 }

@@ -36,7 +36,7 @@ static void free_scan(scan *s)
 /* One voxel's signal at one sample, with the phase of the definition. */
 static cplx signal_of(const scan *s, int i, int j)
 {
-    return cexp(-2 * M_PI * I * turns(s->k + 2 * j, LARMOR_SHAPE(NX, NY), i)) *
+    return cexp(-2 * M_PI * I * cycles(s->k + 2 * j, LARMOR_SHAPE(NX, NY), i)) *
            cexp(+2 * M_PI * I * s->field[i] * s->times[j]);
 }
 

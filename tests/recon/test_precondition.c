@@ -35,8 +35,8 @@ static sense make(larmor_shape image, int coils, int weighted)
     for (int j = 0; j < SAMPLES; j++) p.w[j] = weighted ? 0.1 + j % 5 : 1;
     if (p.voxels > 64) /* maps are smooth, as those of coils */
         for (int64_t i = 0; i < p.voxels * COILS; i++) {
-            const double turn = (double)(i % p.voxels) / (double)p.voxels, c = (double)(i / p.voxels);
-            p.s[i] = (1 + 0.5 * cos(3 * turn + c)) * cexp(I * (2 * turn + c));
+            const double angle = (double)(i % p.voxels) / (double)p.voxels, c = (double)(i / p.voxels);
+            p.s[i] = (1 + 0.5 * cos(3 * angle + c)) * cexp(I * (2 * angle + c));
         }
     const int channels = coils ? coils : 1;
     p.a = malloc((size_t)(SAMPLES * channels * p.voxels) * sizeof *p.a);
@@ -44,7 +44,7 @@ static sense make(larmor_shape image, int coils, int weighted)
         for (int c = 0; c < channels; c++)
             for (int j = 0; j < SAMPLES; j++)
                 p.a[j + SAMPLES * (c + channels * i)] = sqrt(p.w[j]) * p.s[i + c * p.voxels] *
-                                                        cexp(-2 * M_PI * I * turns(p.k + j * image.ndim, image, i));
+                                                        cexp(-2 * M_PI * I * cycles(p.k + j * image.ndim, image, i));
     p.traj = real_array(LARMOR_SHAPE(image.ndim, SAMPLES), p.k);
     p.weights = weighted ? real_array(LARMOR_SHAPE(SAMPLES), p.w) : NULL;
     p.maps = coils ? complex_array(LARMOR_C128, larmor_shape_append(image, coils), p.s) : NULL;
@@ -316,9 +316,9 @@ static scan radial_scan(larmor_dtype dtype)
         const double u = position(image, i, 0), v = position(image, i, 1);
         x[i] = (hypot(u, v) < 0.4) + (hypot(u - 0.1, v) < 0.1);
         for (int c = 0; c < COILS; c++) {
-            const double turn = 2 * M_PI * c / COILS;
+            const double angle = 2 * M_PI * c / COILS;
             maps[i + c * N * N] =
-                exp(-2 * (pow(u - cos(turn) / 2, 2) + pow(v - sin(turn) / 2, 2))) * cexp(I * (u + c));
+                exp(-2 * (pow(u - cos(angle) / 2, 2) + pow(v - sin(angle) / 2, 2))) * cexp(I * (u + c));
         }
     }
     s.maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), maps);

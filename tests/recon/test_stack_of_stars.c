@@ -20,7 +20,7 @@ static const design designs[] = {
     {6, 7, {3, -3, 2, 8, 1, -9, 0}, {0, 0.2, 0.4, 0.6, 0.8, 1, 1.2}, 4},
     /* a plane */
     {1, 2, {0, 0}, {0, 1}, 1},
-    /* more partitions than a kernel turns at a time, most of them empty */
+    /* more partitions than a kernel transposes at a time, most of them empty */
     {20, 4, {-10, 0, 9, -1}, {0, 0.3, 0, 0.3}, 2},
     /* nothing */
     {3, 0, {0}, {0}, 0},

@@ -82,15 +82,15 @@ static void a_basis_is_taken_to_a_wider_type_but_not_a_narrower_one(void **state
     (void)state;
     cplx *basis = random_values(FRAMES * RANK, 1);
     larmor_array *b = complex_array(LARMOR_C64, LARMOR_SHAPE(FRAMES, RANK), basis);
-    larmor_array *wide = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
+    larmor_array *in_double = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
     larmor_op *B;
     assert_ok(larmor_op_subspace(dev, LARMOR_C128, LARMOR_SHAPE(5, 4), b, &B));
     assert_int_equal(larmor_op_dtype(B), LARMOR_C128);
     larmor_op_free(B);
-    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), wide, &B), LARMOR_ERR_SHAPE,
+    assert_refused(larmor_op_subspace(dev, LARMOR_C64, LARMOR_SHAPE(5, 4), in_double, &B), LARMOR_ERR_SHAPE,
                    "subspace: basis is c128 [7, 3] on");
     assert_null(B);
-    larmor_array_free(wide);
+    larmor_array_free(in_double);
     larmor_array_free(b);
     free(basis);
 }

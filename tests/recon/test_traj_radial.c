@@ -24,7 +24,7 @@ static double angle_of(const double *k, int64_t samples, int64_t j)
 }
 
 /* The difference of two angles, in (-pi, pi]. */
-static double turn(double from, double to)
+static double rotation(double from, double to)
 {
     return remainder(to - from, 2 * M_PI);
 }
@@ -49,7 +49,7 @@ static void default_spokes_are_at_most_one_apart_at_the_rim(void **state)
     larmor_shape s;
     double *k = make("radial", &(larmor_traj_opts){.matrix = {64}}, &s);
     assert_int_equal(s.dim[1], 128);
-    assert_at_most(fabs(turn(angle_of(k, 128, 0), angle_of(k, 128, 1))) * 32, 1);
+    assert_at_most(fabs(rotation(angle_of(k, 128, 0), angle_of(k, 128, 1))) * 32, 1);
     assert_true((double)(s.dim[2] - 1) < M_PI * 32); /* and no more of them than needed */
     free(k);
 }
@@ -66,7 +66,7 @@ static void golden_spokes_are_the_golden_angle_apart(void **state)
         double *k =
             make("golden", &(larmor_traj_opts){.matrix = {32}, .readouts = 500, .tiny = published[t].tiny}, &s);
         for (int64_t j = 0; j + 1 < 500; j++) {
-            const double step = turn(angle_of(k, s.dim[1], j), angle_of(k, s.dim[1], j + 1)) * 180 / M_PI;
+            const double step = rotation(angle_of(k, s.dim[1], j), angle_of(k, s.dim[1], j + 1)) * 180 / M_PI;
             assert_at_most(fabs(step - published[t].degrees), 5e-5);
         }
         assert_at_most(fabs(angle_of(k, s.dim[1], 0)), 1e-15);

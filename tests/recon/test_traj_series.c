@@ -60,7 +60,7 @@ static double angle_at(const double *k, const larmor_shape *s, int64_t readout)
     return atan2(last[1], last[0]);
 }
 
-/* Even readouts keep their distance, and each repetition is turned into the gaps that the others have left. */
+/* Even readouts keep their distance, and each repetition is rotated into the gaps that the others have left. */
 static void even_spokes_and_arms_turn_into_the_gaps(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void even_spokes_and_arms_turn_into_the_gaps(void **state)
     const char *names[] = {"radial", "spiral"};
     for (int i = 0; i < 2; i++) {
         const double spacing = (i ? 2 : 1) * M_PI / N;
-        double turn[REPETITIONS];
+        double angle[REPETITIONS];
         for (int r = 0; r < REPETITIONS; r++) {
             larmor_shape s;
             const larmor_traj_opts opts = {.matrix = {24}, .samples = 50, .readouts = N};
@@ -76,13 +76,13 @@ static void even_spokes_and_arms_turn_into_the_gaps(void **state)
             for (int j = 0; j < N; j++) {
                 const double moved = remainder(angle_at(k, &s, j) - angle_at(still, &s, j), 2 * M_PI) / spacing;
                 assert_at_most(fabs(moved - fmod(r * 0.6180339887498949, 1)), 1e-9);
-                turn[r] = moved;
+                angle[r] = moved;
             }
             free(still);
             free(k);
         }
         for (int r = 0; r < REPETITIONS; r++)
-            for (int q = 0; q < r; q++) assert_true(fabs(remainder(turn[r] - turn[q], 1)) > 0.5 / REPETITIONS);
+            for (int q = 0; q < r; q++) assert_true(fabs(remainder(angle[r] - angle[q], 1)) > 0.5 / REPETITIONS);
     }
 }
 

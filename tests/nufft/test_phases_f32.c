@@ -1,3 +1,3 @@
 /* The inner loops in single precision. SPDX-License-Identifier: Apache-2.0 */
 #define LMR_REAL 32
-#include "tests/nufft/test_waves.c"
+#include "tests/nufft/test_phases.c"

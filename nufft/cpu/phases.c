@@ -1,18 +1,18 @@
-/* Many waves at once: exponential, sine and cosine by polynomials, in loops that compilers vectorise.
+/* Many phase factors at once: exponential, sine and cosine by polynomials, in loops that compilers vectorise.
  * Compiled once per instruction set and precision. SPDX-License-Identifier: Apache-2.0 */
-#include "nufft/waves.h"
+#include "nufft/phases.h"
 
 #include "nufft/cpu/type3.h"
 
 #ifndef FP_FAST_FMA
 
 /* Every fma is a call: vectors would not help. */
-static void waves(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], real *out)
+static void phases(const lmr_nufft_phases *w, int count, double (*x)[PHASE_BLOCK], real *out)
 {
     for (int i = 0; i < count; i++) {
         const double at[3] = {x[0][i], x[1][i], x[2][i]};
-        double turns;
-        const double size = lmr_waves_at(w, at, &turns), angle = 6.283185307179586476925 * turns;
+        double cycles;
+        const double size = lmr_phases_at(w, at, &cycles), angle = 6.283185307179586476925 * cycles;
         out[2 * i] = (real)(size * cos(angle));
         out[2 * i + 1] = (real)(size * sin(angle));
     }
@@ -42,20 +42,20 @@ INLINE double taylor(const int n, const int first, const int step, double y)
     return sum;
 }
 
-/* As lmr_waves_at. */
-static void add_turns(double from, double by, int count, const double *restrict x, double *restrict turns)
+/* As lmr_phases_at. */
+static void add_cycles(double from, double by, int count, const double *restrict x, double *restrict cycles)
 {
     for (int i = 0; i < count; i++) {
         const double e = x[i] - from, product = fma(e, by, 0.0), rest = fma(e, by, -product);
-        turns[i] += (product - rint(product)) + (rest - rint(rest));
+        cycles[i] += (product - rint(product)) + (rest - rint(rest));
     }
 }
 
 typedef double lanes __attribute__((vector_size(64)));
 enum { LANES = 8, GROUP = 2 };
-_Static_assert(WAVE_BLOCK % (LANES * GROUP) == 0, "blocks of whole groups");
+_Static_assert(PHASE_BLOCK % (LANES * GROUP) == 0, "blocks of whole groups");
 
-static void add_series(const lmr_nufft_waves *w, int d, int count, const double *x, double *sum)
+static void add_series(const lmr_nufft_phases *w, int d, int count, const double *x, double *sum)
 {
     for (int i = 0; i < count; i += LANES * GROUP) {
         lanes y[GROUP], b1[GROUP], b2[GROUP];
@@ -96,18 +96,18 @@ INLINE double exponential(double x)
     return taylor(EXPONENTIAL, 0, 1, r) * power;
 }
 
-static void waves(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], real *out)
+static void phases(const lmr_nufft_phases *w, int count, double (*x)[PHASE_BLOCK], real *out)
 {
-    double turns[WAVE_BLOCK] = {0}, size[WAVE_BLOCK] = {0};
+    double cycles[PHASE_BLOCK] = {0}, size[PHASE_BLOCK] = {0};
     for (int d = 0; d < w->ndim; d++) {
-        add_turns(w->from[d], w->by[d], WAVE_BLOCK, x[d], turns);
-        if (w->terms) add_series(w, d, WAVE_BLOCK, x[d], size);
+        add_cycles(w->from[d], w->by[d], PHASE_BLOCK, x[d], cycles);
+        if (w->terms) add_series(w, d, PHASE_BLOCK, x[d], size);
     }
-    for (int i = 0; w->terms && i < WAVE_BLOCK; i++) size[i] = exponential(size[i]);
-    for (int i = 0; !w->terms && i < WAVE_BLOCK; i++) size[i] = 1;
+    for (int i = 0; w->terms && i < PHASE_BLOCK; i++) size[i] = exponential(size[i]);
+    for (int i = 0; !w->terms && i < PHASE_BLOCK; i++) size[i] = 1;
     for (int i = 0; i < count; i++) {
         /* angle = quarter pi / 2 + a; cos and sin of the first part are (even, odd) */
-        const double t = turns[i] - rint(turns[i]), quarter = rint(4 * t),
+        const double t = cycles[i] - rint(cycles[i]), quarter = rint(4 * t),
                      a = (t - 0.25 * quarter) * 6.283185307179586, even = 1 - fabs(quarter),
                      odd = quarter * (2 - fabs(quarter));
         const double s = a * taylor(SINE, 1, 2, -a * a), c = taylor(COSINE, 0, 2, -a * a);
@@ -118,4 +118,4 @@ static void waves(const lmr_nufft_waves *w, int count, double (*x)[WAVE_BLOCK], 
 
 #endif
 
-const lmr_waves LMR_WAVES = waves;
+const lmr_phases LMR_PHASES = phases;

@@ -1,19 +1,19 @@
-/* What a wave of lmr_nufft_waves is at a point, the same for every device. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_NUFFT_WAVES_H
-#define LMR_NUFFT_WAVES_H
+/* The phase factor of lmr_nufft_phases at a point, the same for every device. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_PHASES_H
+#define LMR_NUFFT_PHASES_H
 
 #include <math.h>
 
 #include "nufft/kernels.h"
 
 #ifdef __CUDACC__
-#define LMR_WAVES_FUNCTION static __device__ inline
+#define LMR_PHASES_FUNCTION static __device__ inline
 #else
-#define LMR_WAVES_FUNCTION static inline
+#define LMR_PHASES_FUNCTION static inline
 #endif
 
 /* The Chebyshev series at y, by Clenshaw's recurrence. */
-LMR_WAVES_FUNCTION double lmr_waves_series(const lmr_nufft_waves *w, double y)
+LMR_PHASES_FUNCTION double lmr_phases_series(const lmr_nufft_phases *w, double y)
 {
     double b1 = 0, b2 = 0;
     for (int k = w->terms - 1; k > 0; k--) {
@@ -24,9 +24,9 @@ LMR_WAVES_FUNCTION double lmr_waves_series(const lmr_nufft_waves *w, double y)
     return w->series[0] + y * b1 - b2;
 }
 
-/* Size and angle, in turns, |turns| <= 1 / 2, at x[ndim]. The product of distance and frequency is taken to twice the
- * precision, so that whole turns, which may be very many, drop out exactly. */
-LMR_WAVES_FUNCTION double lmr_waves_at(const lmr_nufft_waves *w, const double *x, double *turns)
+/* Modulus and phase, in cycles, |cycles| <= 1 / 2, at x[ndim]. The product of distance and frequency is taken to twice the
+ * precision, so that whole cycles, which may be very many, drop out exactly. */
+LMR_PHASES_FUNCTION double lmr_phases_at(const lmr_nufft_phases *w, const double *x, double *cycles)
 {
     double sum = 0, log_size = 0;
     for (int d = 0; d < w->ndim; d++) {
@@ -35,10 +35,10 @@ LMR_WAVES_FUNCTION double lmr_waves_at(const lmr_nufft_waves *w, const double *x
         sum += (product - rint(product)) + (rest - rint(rest));
         if (w->terms) {
             const double v = e * w->scale[d];
-            log_size += lmr_waves_series(w, 2 * v * v - 1);
+            log_size += lmr_phases_series(w, 2 * v * v - 1);
         }
     }
-    *turns = sum - rint(sum);
+    *cycles = sum - rint(sum);
     return w->terms ? exp(log_size) : 1;
 }
 
