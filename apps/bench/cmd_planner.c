@@ -63,7 +63,7 @@ static int same_choice(const larmor_nufft *a, const larmor_nufft *b)
 {
     const larmor_nufft_info x = larmor_nufft_describe(a), y = larmor_nufft_describe(b);
     return x.grid[0] == y.grid[0] && x.grid[1] == y.grid[1] && x.grid[2] == y.grid[2] && x.width == y.width &&
-           x.together == y.together && x.tiles == y.tiles && x.spread_method == y.spread_method &&
+           x.per_pass == y.per_pass && x.tiles == y.tiles && x.spread_method == y.spread_method &&
            x.interp_method == y.interp_method && x.precompute == y.precompute;
 }
 
@@ -169,7 +169,7 @@ static larmor_status write_case(bench_lines *lines, const planner_result *r, con
         json_integers(j, "grid", r->info[e].grid, r->c.ndim);
         json_integer(j, "width", r->info[e].width);
         json_integer(j, "tiles", r->info[e].tiles);
-        json_integer(j, "together", r->info[e].together);
+        json_integer(j, "per_pass", r->info[e].per_pass);
         json_integer(j, "spread_method", r->info[e].spread_method);
         json_integer(j, "interp_method", r->info[e].interp_method);
         json_integer(j, "tried", r->info[e].tried);

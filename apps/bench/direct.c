@@ -20,9 +20,9 @@ static inline double polynomial(int n, const double *coefficient, double y)
     return sum;
 }
 
-/* exp(2 pi i turns), in a form that compilers vectorise, to 3e-16. The nearest quarter of a turn is taken off
+/* exp(2 pi i cycles), in a form that compilers vectorise, to 3e-16. The nearest quarter of a cycle is taken off
  * and the series of the rest, at most pi / 4, have no further terms above 2^-54. */
-static inline void unit_at(double turns, double *re, double *im)
+static inline void unit_at(double cycles, double *re, double *im)
 {
     static const double cosine[] = {1,
                                     -1. / 2,
@@ -36,7 +36,7 @@ static inline void unit_at(double turns, double *re, double *im)
     static const double sine[] = {1,           -1. / 6,        1. / 120,        -1. / 5040,
                                   1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000};
     const double round = 0x1.8p52; /* adding it leaves no bits behind the point */
-    const double t = turns - ((turns + round) - round), quarter = (4 * t + round) - round;
+    const double t = cycles - ((cycles + round) - round), quarter = (4 * t + round) - round;
     const double a = 2 * M_PI * (t - 0.25 * quarter);
     const double c = polynomial(9, cosine, a * a), s = a * polynomial(8, sine, a * a);
     const double even = 1 - fabs(quarter), odd = quarter * (2 - fabs(quarter)); /* cosine and sine of the quarter */
@@ -146,10 +146,10 @@ static larmor_status sum_points(const bench_case *c, const double *points, const
     return LARMOR_OK;
 }
 
-static double _Complex wave_at(double turns)
+static double _Complex wave_at(double cycles)
 {
     double re, im;
-    unit_at(turns, &re, &im);
+    unit_at(cycles, &re, &im);
     return CMPLX(re, im);
 }
 

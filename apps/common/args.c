@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "messages.h"
 
 #define MAX_WORD 64
 #define MAX_OPTIONS 64

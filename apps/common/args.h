@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Exit codes. */
+enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+
 typedef enum app_type {
     APP_FLAG,    /* int: 1 when given */
     APP_INTEGER, /* int64_t */

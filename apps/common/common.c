@@ -1,10 +1,9 @@
-/* Exit codes, messages, signals and devices of the command line. SPDX-License-Identifier: Apache-2.0 */
+/* Exit codes, signals and devices of the command line. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "common.h"
 
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,48 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "progress.h"
-
-static int quiet, on_terminal;
+static int on_terminal;
 static char command_line[4096];
 static volatile sig_atomic_t caught;
-
-/* program: NULL, or the name before the line. */
-static void print_line(const char *program, const char *format, va_list arguments)
-{
-    app_progress_lift();
-    if (program) fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    app_progress_lower();
-}
-
-void app_error(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    print_line(app_self.name, format, arguments);
-    va_end(arguments);
-}
-
-void app_log(const char *format, ...)
-{
-    if (quiet) return;
-    va_list arguments;
-    va_start(arguments, format);
-    print_line(NULL, format, arguments);
-    va_end(arguments);
-}
-
-void app_set_quiet(void)
-{
-    quiet = 1;
-}
-
-int app_is_quiet(void)
-{
-    return quiet;
-}
 
 static int exit_code(app_phase phase, larmor_status status)
 {
@@ -124,7 +84,7 @@ static void remember(int number)
     const size_t skip = on_terminal ? 0 : strlen("\r\033[K");
     if (caught) _exit(128 + number);
     caught = number;
-    if (!quiet && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
+    if (!app_is_quiet() && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
 }
 
 void app_catch_signals(void)
@@ -230,11 +190,6 @@ double app_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-const char *app_s(int64_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 const char *app_suffix(const char *path)

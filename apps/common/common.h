@@ -1,11 +1,10 @@
-/* What all programs and commands share: exit codes, messages, signals, devices. SPDX-License-Identifier: Apache-2.0 */
+/* What all programs and commands share: exit codes, signals, devices, and their messages. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_COMMON_H
 #define APP_COMMON_H
 
 #include "args.h"
 #include "larmor/larmor.h"
-
-enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+#include "messages.h"
 
 /* Where a call failed decides the exit code: reading what the user gave, or everything after. */
 typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
@@ -25,14 +24,6 @@ int app_fail_in(app_phase phase, larmor_status status, const char *file);
             goto label;                                                                                              \
         }                                                                                                            \
     } while (0)
-
-/* The program's name, ": ...", and a newline on stderr. */
-void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* A line of the log on stderr, unless --quiet was given. */
-void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void app_set_quiet(void);
-int app_is_quiet(void);
 
 /* What was typed, for the provenance of files; "" before app_set_command_line. Cut at 4 KiB. */
 void app_set_command_line(int argc, char **argv);
@@ -95,9 +86,6 @@ int app_same_file(const char *a, const char *b);
 
 /* Seconds since some moment. */
 double app_now(void);
-
-/* What is printed behind the word for so many things: "" for 1, else "s". */
-const char *app_s(int64_t count);
 
 /* The file name's last suffix, e.g. ".cfl"; "" if it has none. */
 const char *app_suffix(const char *path);

@@ -4,6 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+const app_option json_options[] = {
+    APP_OPTION(json_settings, APP_FLAG, json, 0, "json", "", "print a JSON object"),
+    {0},
+};
+
 /* Bytes of the UTF-8 character at s, 0 if it is none. */
 static int utf8_length(const unsigned char *s)
 {

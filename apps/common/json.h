@@ -5,6 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "args.h"
+
+/* Of commands that have no option but --json. */
+typedef struct json_settings {
+    int json;
+} json_settings;
+extern const app_option json_options[];
+
 typedef struct json {
     FILE *out;
     int depth, items; /* items: whether the innermost container has any yet */

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
         print_commands(stderr);
         return APP_USAGE;
     }
+    app_set_program(app_self.name);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
     if (!strcmp(argv[1], "completion")) return app_complete(argc - 2, argv + 2);

@@ -14,15 +14,11 @@
 
 #define LINE_SECONDS 2.0
 #define REDRAW_SECONDS 0.1
-#define ERASE "\r\033[K"
 
 enum { WIDEST = 200 }; /* columns; a longer line says no more */
 
-/* One lock for whatever is written to stderr, and what is on the terminal's last line. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static app_progress *shown;
 static double last_line; /* of all tasks: many short ones do not make many lines */
 
 static void init(void)
@@ -45,7 +41,7 @@ static int columns(void)
     return number < WIDEST ? (int)number : WIDEST;
 }
 
-/* With the lock held: draw the line, unless that was done just now. */
+/* With app_stderr held: draw the line, unless that was done just now. */
 static void draw(app_progress *p, int at_once)
 {
     char line[APP_LINE];
@@ -55,9 +51,7 @@ static void draw(app_progress *p, int at_once)
         if (!at_once && now - p->printed < REDRAW_SECONDS) return;
         /* the last column stays free: some terminals wrap as soon as it is written */
         app_progress_line(&p->state, now, columns() - 1, p->colour, line);
-        fprintf(stderr, ERASE "%s", line);
-        fflush(stderr);
-        p->open = 1;
+        app_line_write(line);
         p->printed = now;
     } else if (now - last_line >= LINE_SECONDS) {
         app_progress_line(&p->state, now, WIDEST, 0, line);
@@ -66,16 +60,10 @@ static void draw(app_progress *p, int at_once)
     }
 }
 
-static void erase(app_progress *p)
-{
-    if (p->open) fputs(ERASE, stderr);
-    p->open = 0;
-}
-
 static void *redraw(void *progress)
 {
     app_progress *p = progress;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&app_stderr);
     while (!p->over) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -84,10 +72,10 @@ static void *redraw(void *progress)
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&wake, &lock, &until);
+        pthread_cond_timedwait(&wake, &app_stderr, &until);
         if (!p->over) draw(p, 0);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&app_stderr);
     return NULL;
 }
 
@@ -101,27 +89,26 @@ void app_progress_begin(app_progress *p, const char *what)
     p->terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb");
     p->colour = p->terminal && !(no_colour && *no_colour);
     if (p->quiet) return;
-    pthread_mutex_lock(&lock);
-    shown = p;
+    pthread_mutex_lock(&app_stderr);
     draw(p, 1);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&app_stderr);
     p->running = !pthread_create(&p->thread, NULL, redraw, p); /* without it, steps alone draw */
 }
 
 void app_progress_stage(app_progress *p, const char *stage)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&app_stderr);
     snprintf(p->state.stage, sizeof p->state.stage, "%s", stage);
     p->state.step = p->state.steps = 0;
     draw(p, 1);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&app_stderr);
 }
 
 /* name: whether the stage's name stays */
 static void step(app_progress *p, int name, int at, int steps, double residual, double objective)
 {
     if (steps < 1 || at < 1) return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&app_stderr);
     app_progress_state *s = &p->state;
     if (!name) s->stage[0] = 0;
     s->last_step = app_now();
@@ -131,7 +118,7 @@ static void step(app_progress *p, int name, int at, int steps, double residual, 
     s->residual = residual;
     s->objective = objective;
     draw(p, at == 1 || at == steps);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&app_stderr);
 }
 
 void app_progress_step(app_progress *p, int at, int steps, double residual, double objective)
@@ -141,25 +128,13 @@ void app_progress_step(app_progress *p, int at, int steps, double residual, doub
 
 void app_progress_end(app_progress *p)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&app_stderr);
     p->over = 1;
-    if (shown == p) shown = NULL;
-    erase(p);
+    app_line_erase();
     pthread_cond_broadcast(&wake);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&app_stderr);
     if (p->running) pthread_join(p->thread, NULL);
     p->running = 0;
-}
-
-void app_progress_lift(void)
-{
-    pthread_mutex_lock(&lock);
-    if (shown) erase(shown);
-}
-
-void app_progress_lower(void)
-{
-    pthread_mutex_unlock(&lock);
 }
 
 int app_stage(void *user, const char *name)

@@ -19,7 +19,6 @@ typedef struct app_progress {
     app_progress_state state;
     double printed; /* when a line was last written */
     int terminal, colour, quiet;
-    int open;    /* whether a line without its end is on the terminal */
     int running; /* whether the thread that redraws it is */
     int over;    /* asks it to end */
     pthread_t thread;
@@ -36,10 +35,6 @@ void app_progress_step(app_progress *p, int step, int steps, double residual, do
 
 /* End the task, and take its line off the terminal. */
 void app_progress_end(app_progress *p);
-
-/* Between these two anybody may write to stderr: the line is away, and comes back later. */
-void app_progress_lift(void);
-void app_progress_lower(void);
 
 /* The same as a function for recon_job: not 0 when a signal was caught. */
 int app_stage(void *user, const char *name);

@@ -5,16 +5,6 @@
 
 #define MAX_DEVICES 64
 
-typedef struct settings {
-    int json;
-} settings;
-
-#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
-static const app_option options[] = {
-    OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
-    {0},
-};
-
 static void print_text(const larmor_device_info *infos, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -52,7 +42,7 @@ static void print_json(const larmor_device_info *infos, int count)
 static int run(const void *given, const app_files *files)
 {
     (void)files;
-    const settings *s = given;
+    const json_settings *s = given;
     larmor_device_info infos[MAX_DEVICES];
     int count, code = APP_DONE;
     APP_OR(done, APP_RUN, larmor_device_list(infos, MAX_DEVICES, &count));
@@ -69,7 +59,7 @@ const app_command cmd_devices = {
     .name = "devices",
     .usage = "[--json]",
     .summary = "the devices of this machine",
-    .options = options,
-    .settings = sizeof(settings),
+    .options = json_options,
+    .settings = sizeof(json_settings),
     .run = run,
 };

@@ -119,9 +119,9 @@ static larmor_status read_values(const settings *s, const char *path, larmor_dev
     larmor_status st = larmor_image_read(path, dev, &read);
     if (st) return st;
     const larmor_dtype own = larmor_array_dtype(read);
-    int wide = own == LARMOR_F64 || own == LARMOR_C128;
-    if (s->precision) wide = !strcmp(s->precision, "double");
-    st = larmor_array_convert(read, wide ? LARMOR_C128 : LARMOR_C64, x);
+    int is_double = own == LARMOR_F64 || own == LARMOR_C128;
+    if (s->precision) is_double = !strcmp(s->precision, "double");
+    st = larmor_array_convert(read, is_double ? LARMOR_C128 : LARMOR_C64, x);
     larmor_array_free(read);
     return st;
 }
@@ -194,8 +194,8 @@ static void report(const settings *s, const larmor_nufft_opts *o, const larmor_d
 {
     static const char *const sources[] = {"the model", "timing", "wisdom"};
     if (s->plan)
-        app_log("plan: by %s, %d timed; %lld transform%s together, tiles %d, about %.3g ms", sources[info.source],
-                info.tried, (long long)info.together, app_s(info.together), info.tiles, 1e3 * info.seconds);
+        app_log("plan: by %s, %d timed; %lld transform%s per pass, tiles %d, about %.3g ms", sources[info.source],
+                info.tried, (long long)info.per_pass, app_s(info.per_pass), info.tiles, 1e3 * info.seconds);
     app_log("wrote %s: type %d%s on %s, %lld point%s, grid %lld x %lld x %lld, window %d, expected error %.1e",
             s->output, o->type, s->adjoint ? " (adjoint)" : "", larmor_device_spec(dev), (long long)count,
             app_s(count), (long long)info.grid[0], (long long)info.grid[1], (long long)info.grid[2], info.width,

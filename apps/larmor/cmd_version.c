@@ -3,16 +3,6 @@
 #include "common.h"
 #include "json.h"
 
-typedef struct settings {
-    int json;
-} settings;
-
-#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
-static const app_option options[] = {
-    OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
-    {0},
-};
-
 /* The versions are found by CMake, so that the program need not link what only the library uses. */
 static const struct {
     const char *name, *version;
@@ -26,7 +16,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static int run(const void *given, const app_files *files)
 {
     (void)files;
-    const settings *s = given;
+    const json_settings *s = given;
     if (!s->json) {
         printf("larmor %s\n", larmor_version());
         for (int i = 0; i < PARTS; i++) printf("%-10s%s\n", parts[i].name, parts[i].version);
@@ -44,7 +34,7 @@ const app_command cmd_version = {
     .name = "version",
     .usage = "[--json]",
     .summary = "the version, and those of the libraries it was built with",
-    .options = options,
-    .settings = sizeof(settings),
+    .options = json_options,
+    .settings = sizeof(json_settings),
     .run = run,
 };

@@ -68,7 +68,7 @@ near first.cfl one.cfl 2e-5
 export XDG_CACHE_HOME="$folder/cache"
 for plan in estimate measure; do
     expect 0 nufft --type 1 --plan $plan --grid 20,16 --width 8 --tiles 3 -t k.cfl --modes 8,6 one.cfl -o h.cfl --force
-    grep -qE '^plan: .* transforms* together, tiles 3, ' err || fail "$last: other tiles: $(cat err)"
+    grep -qE '^plan: .* transforms* per pass, tiles 3, ' err || fail "$last: other tiles: $(cat err)"
     grep -q ' grid 20 x 16 x 1, window 8, ' err || fail "$last: another grid or window: $(cat err)"
     near h.cfl plus.cfl 2e-5
 done
@@ -76,7 +76,7 @@ rm -r cache
 
 # --plan: what is measured goes into the file of wisdom, and comes from there the next time.
 expect 0 nufft --type 1 --plan estimate -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
-grep -q '^plan: by the model, 0 timed; 1 transform together' err || fail "$last: what was chosen is not said"
+grep -q '^plan: by the model, 0 timed; 1 transform per pass' err || fail "$last: what was chosen is not said"
 [ ! -e cache/larmor/wisdom ] || fail "$last: an estimate left wisdom"
 expect 0 nufft --type 1 --plan measure -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
 grep -qE '^plan: by timing, [1-9][0-9]* timed; ' err || fail "$last: nothing was timed"

@@ -1,0 +1,30 @@
+/* What programs say on stderr: lines of messages, and one line of progress below them that gives way to each message.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_MESSAGES_H
+#define APP_MESSAGES_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* The program's name, which stands before errors. */
+void app_set_program(const char *name);
+
+/* The program's name, ": ...", and a newline on stderr. */
+void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of the log on stderr, unless --quiet was given. */
+void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void app_set_quiet(void);
+int app_is_quiet(void);
+
+/* What is printed behind the word for so many things: "" for 1, else "s". */
+const char *app_s(int64_t count);
+
+/* Held by whoever writes to stderr. */
+extern pthread_mutex_t app_stderr;
+
+/* With app_stderr held, on a terminal: write the line of progress, or erase it until it is written again. */
+void app_line_write(const char *line);
+void app_line_erase(void);
+
+#endif
