@@ -21,6 +21,7 @@ jobs=$(nproc 2>/dev/null || echo 2)
 cmake --preset "$preset" -DLARMOR_TESTS=ON >/dev/null
 cmake --build --preset "$preset" -j "$jobs"
 tests/check_layers.sh
+tests/check_style.sh
 tests/check_docs.sh
 case $preset in
 cuda) which="-L cuda" ;;

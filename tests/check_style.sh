@@ -1,0 +1,102 @@
+#!/bin/sh
+# One statement a line: no statements chained by commas, and no ternary within another one's branches or condition. Read
+# by a tokenizer of C, because clang-format keeps both. Usage: tests/check_style.sh [ROOT].
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "${1:-$(dirname "$0")/..}"
+# io and pipeline, with their tests, still chain some statements.
+find core nufft recon phantoms apps examples include tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
+    grep -vE '^tests/(io|pipeline)/' | sort | python3 -c '
+import re, sys
+
+TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])*\x27|[A-Za-z_]\w*|
+                       \.?\d(?:[eEpP][+-]|[\w.\x27])*|->|\+\+|--|::|.""", re.S | re.X)
+TYPES = set("int double float char void long short unsigned signed const static struct enum union auto extern inline "
+            "volatile typedef constexpr template using register bool".split())
+HEADS = {"if", "for", "while", "switch"}
+BLOCK, EXPRESSION, OTHER = range(3)
+
+
+
+def tokens(text, is_cuda):
+    text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.M)
+    if is_cuda:  # commas between the brackets of launches and templates separate nothing
+        text = re.sub(r"<<<.*?>>>", lambda m: re.sub(r"[<>,]", " ", m.group(0)), text, flags=re.S)
+        for _ in range(4):
+            text = re.sub(r"(?<=\w)<[\w\s:,*()&+-]*>", lambda m: re.sub(r"[<>,]", "_", m.group(0)), text)
+    return [(m.group(0), text.count("\n", 0, m.start()) + 1) for m in TOKEN.finditer(text)
+            if not m.group(0).isspace() and m.group(0)[:2] not in ("//", "/*")]
+
+
+def declares(words):
+    if not words or words[0] in TYPES:
+        return True
+    if words[0] == "return" or not re.match(r"[A-Za-z_]", words[0]) or len(words) < 2:
+        return False
+    macro_type = len(words) > 4 and words[1] == "(" and words[3] == ")" and re.match(r"[A-Za-z_]", words[4])
+    return bool(macro_type or re.match(r"[A-Za-z_]", words[1]) or words[1] in ("*", "&", "::", "<"))
+
+
+def check(name, text):
+    found, stack, start, commas, closed = [], [], 0, False, None
+    ternaries = [0]  # of the expressions that are open, by depth
+    list_ = tokens(text, name.endswith((".cu", ".cuh")))
+    for i, (token, line) in enumerate(list_):
+        before = list_[i - 1][0] if i else ";"
+        in_block = not stack or stack[-1][0] == BLOCK
+        if token in ("(", "["):
+            is_call = re.match(r"\w", before) and before not in {"return", "case", "sizeof", "else", "do"} | HEADS
+            kind = EXPRESSION if token == "(" and not is_call and before not in (")", "]") else OTHER
+            stack.append((kind, before))
+            ternaries.append(0)
+        elif token in (")", "]"):
+            closed = stack.pop()
+            ternaries.pop()
+            if closed[1] in HEADS and (not stack or stack[-1][0] == BLOCK):
+                start, commas = i + 1, False
+        elif token == "{":
+            words = [w for w, _ in list_[max(0, i - 3):i]]
+            opens = (before == ")" and (closed[0] == OTHER or closed[1] in HEADS)) or \
+                (before in (";", "}", "{", ":", "else", "do") and in_block) or \
+                bool({"struct", "union", "namespace", "const", "extern"} & set(words))
+            stack.append((BLOCK if opens else OTHER, before))
+            ternaries.append(0)
+            if opens:
+                start, commas = i + 1, False
+        elif token == "}":
+            kind, _ = stack.pop()
+            ternaries.pop()
+            if kind == BLOCK:
+                start, commas = i + 1, False
+        elif token == ";":
+            if in_block:
+                if commas and not declares([w for w, _ in list_[start:i]]):
+                    found.append((list_[start][1], "statements chained by commas"))
+                start, commas = i + 1, False
+            ternaries[-1] = 0
+        elif token == ",":
+            commas = commas or in_block
+            ternaries[-1] = 0
+        elif token == ":" and in_block and list_[start][0] in ("case", "default") and not ternaries[-1]:
+            start, commas = i + 1, False
+        elif token in ("else", "do") and in_block:
+            start, commas = i + 1, False
+        elif token == "?":
+            depth = len(ternaries) - 1
+            while not ternaries[depth] and depth and stack[depth - 1][0] == EXPRESSION:
+                depth -= 1
+            if ternaries[depth]:
+                found.append((line, "a ternary within a ternary"))
+            ternaries[-1] += 1
+    return found
+
+
+wrong = 0
+for name in sys.stdin.read().split():
+    for line, what in check(name, open(name, encoding="utf-8").read()):
+        print("%s:%d: %s" % (name, line, what))
+        wrong = 1
+if not wrong:
+    print("style: as it should be")
+sys.exit(wrong)
+'
