@@ -169,7 +169,7 @@ void larmor_array_free(larmor_array *x)
     if (x->owner) {
         larmor_array_free(x->owner);
     } else if (x->release) {
-        x->dev->be->sync(x->dev->ctx); /* what is queued may still use the memory; nobody could be told of a fault */
+        x->dev->be->sync(x->dev->ctx); /* queued work may still use the memory; a fault cannot be reported here */
         x->release(x->data, x->user);
     } else {
         x->dev->be->release(x->dev->ctx, x->data);

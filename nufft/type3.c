@@ -44,7 +44,7 @@ static larmor_status measure(const lmr_nufft_device *on, int ndim, const char *w
     return LARMOR_OK;
 }
 
-/* The product of the widths, at least 1: points or targets that all agree get a width that makes it so. */
+/* The product of the widths, at least 1: points or targets that all agree count as wide enough for that. */
 static larmor_status widen(int ndim, lmr_type3_box *points, lmr_type3_box *targets, double product[3])
 {
     for (int d = 0; d < ndim; d++) {

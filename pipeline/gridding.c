@@ -31,7 +31,8 @@ static larmor_status divide_by_energy(lmr_job *job, larmor_array *x)
         st = lmr_one_of(job->maps, m, &maps);
         if (!st) st = lmr_one_of(x, m, &image);
         if (!st) st = larmor_divide_by_energy(maps, image);
-        larmor_array_free(image), larmor_array_free(maps);
+        larmor_array_free(image);
+        larmor_array_free(maps);
     }
     return st;
 }
@@ -66,7 +67,9 @@ static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const lar
     LMR_OR(done, larmor_array_slice(images, 0, count, &part));
     LMR_OR(done, larmor_op_adjoint(F, kspace, part));
 done:
-    larmor_array_free(part), larmor_array_free(kspace), larmor_op_free(F);
+    larmor_array_free(part);
+    larmor_array_free(kspace);
+    larmor_op_free(F);
     return st;
 }
 
@@ -89,7 +92,8 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
     }
     LMR_OR(done, divide_by_voxels(grid, x));
 done:
-    larmor_array_free(sum), larmor_array_free(images);
+    larmor_array_free(sum);
+    larmor_array_free(images);
     return st;
 }
 

@@ -73,7 +73,8 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     s->problem = (larmor_problem){
         .image = image, .samples = group->total, .coils = info->coils, .dtype = LARMOR_C64, .sets = job->sets};
-    s->frames = 1, s->samples = (double)group->total;
+    s->frames = 1;
+    s->samples = (double)group->total;
     const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info->coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
     const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
@@ -91,7 +92,8 @@ static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
 {
     const larmor_raw_info *info = &job->info;
     const double samples = (double)group->total;
-    s->frames++, s->samples += samples;
+    s->frames++;
+    s->samples += samples;
     s->held += 8 * samples * (info->coils + s->problem.image.ndim + (info->density_stored != 0));
     if (group->total > s->problem.samples) s->problem.samples = group->total;
 }

@@ -55,7 +55,8 @@ static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
     LMR_OR(done, larmor_array_slice(to, first, count, &part));
     st = larmor_copy(line, part);
 done:
-    larmor_array_free(part), larmor_array_free(line);
+    larmor_array_free(part);
+    larmor_array_free(line);
     return st;
 }
 
@@ -70,14 +71,16 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
     *b = NULL;
     LMR_OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
-        larmor_array_free(one), one = NULL;
+        larmor_array_free(one);
+        one = NULL;
         LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_OR(done, put(one, line, first));
         first += larmor_array_count(one);
     }
     st = larmor_array_reshape(line, shape, b);
 done:
-    larmor_array_free(one), larmor_array_free(line);
+    larmor_array_free(one);
+    larmor_array_free(line);
     return st;
 }
 
@@ -95,7 +98,8 @@ static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count
     LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(total), &factors));
     LMR_OR(done, larmor_fill(factors, 1 / (double)count));
     for (int i = 0; i < count; i++) {
-        larmor_array_free(one), one = NULL;
+        larmor_array_free(one);
+        one = NULL;
         LMR_OR(done, larmor_array_convert(frames[i].samples.traj, LARMOR_F64, &one));
         LMR_OR(done, put(one, points, nd * first));
         first += larmor_array_count(one) / nd;
@@ -103,7 +107,9 @@ static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count
     LMR_OR(done, larmor_array_reshape(points, LARMOR_SHAPE(nd, total, 1), traj));
     st = larmor_array_reshape(factors, LARMOR_SHAPE(total, 1), weights);
 done:
-    larmor_array_free(one), larmor_array_free(factors), larmor_array_free(points);
+    larmor_array_free(one);
+    larmor_array_free(factors);
+    larmor_array_free(points);
     return st;
 }
 
@@ -124,7 +130,9 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     }
     st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
 done:
-    larmor_array_free(weights), larmor_array_free(traj), larmor_array_free(maps);
+    larmor_array_free(weights);
+    larmor_array_free(traj);
+    larmor_array_free(maps);
     return st;
 }
 
@@ -148,10 +156,12 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
         LMR_OR(done, larmor_sense_weigh(weights[i], one));
         LMR_OR(done, put(one, line, first));
         first += larmor_array_count(one);
-        larmor_array_free(one), one = NULL;
+        larmor_array_free(one);
+        one = NULL;
     }
 done:
-    larmor_array_free(one), larmor_array_free(line);
+    larmor_array_free(one);
+    larmor_array_free(line);
     return st;
 }
 

@@ -98,7 +98,10 @@ static byte_text bytes_text(int64_t bytes)
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     double value = (double)bytes;
     int unit = 0;
-    while (unit < 4 && value >= 999.5) value /= 1000, unit++;
+    while (unit < 4 && value >= 999.5) {
+        value /= 1000;
+        unit++;
+    }
     byte_text text;
     snprintf(text.s, sizeof text.s, "%.*f %s", unit > 0 && value < 9.95 ? 1 : 0, value, units[unit]);
     return text;

@@ -15,7 +15,8 @@ static int is_wanted(const larmor_counters *only, const larmor_group *g)
 
 void lmr_series_free(lmr_series *list)
 {
-    free(list->group), free(list->first);
+    free(list->group);
+    free(list->first);
     *list = (lmr_series){NULL, NULL, 0, 0};
 }
 

@@ -63,7 +63,7 @@ static void append(case_list *list, bench_case c)
     list->c[list->count++] = c;
 }
 
-/* All types that are asked for, up to `last` without a wish, of a case that is wanted. */
+/* The types that are asked for, 1 to `last` if none is, of a case that is wanted. */
 static void add_types(case_list *list, bench_case c, int last)
 {
     const bench_wish *w = list->wish;

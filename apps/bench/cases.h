@@ -17,7 +17,7 @@ typedef struct bench_wish {
 
 /* The cases, at least one, to be freed.
  *
- * Errors  LARMOR_ERR_ARG for a wish that makes no case; LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_ARG for options that make no case; LARMOR_ERR_MEMORY. */
 larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *count);
 
 /* 1 if the case, its type included, is one of those asked for. */

@@ -35,7 +35,7 @@ static inline void unit_at(double cycles, double *re, double *im)
                                     1. / 20922789888000};
     static const double sine[] = {1,           -1. / 6,        1. / 120,        -1. / 5040,
                                   1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000};
-    const double round = 0x1.8p52; /* adding it leaves no bits behind the point */
+    const double round = 0x1.8p52; /* adding it rounds to a whole number */
     const double t = cycles - ((cycles + round) - round), quarter = (4 * t + round) - round;
     const double a = 2 * M_PI * (t - 0.25 * quarter);
     const double c = polynomial(9, cosine, a * a), s = a * polynomial(8, sine, a * a);

@@ -96,7 +96,7 @@ static void note_failure(bench_timing *timing)
     snprintf(timing->failure, sizeof timing->failure, "%s", larmor_last_error());
 }
 
-/* The batches that the peer may be told to work in: its own choice, 8, all at once. */
+/* The sizes of batches that the peer is timed with: its own choice, 8, all at once. */
 static int list_methods(const bench_case *c, int most, int methods[BENCH_MOST_PEERS],
                         int64_t batches[BENCH_MOST_PEERS])
 {
@@ -189,7 +189,7 @@ void bench_place_clear(bench_place *place)
     place->direct = place->direct_of_peer = (bench_direct){0};
 }
 
-/* Nothing of the truth depends on the tolerance or the upsampling factor. */
+/* The exact values depend neither on the tolerance nor on the upsampling factor. */
 static larmor_status prepare(bench_place *place, bench_case *c)
 {
     if (place->direct.count && bench_same_data(&place->data.asked, c)) {

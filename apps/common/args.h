@@ -86,7 +86,7 @@ extern const app_program app_self;
 
 /* Read argv[0..argc) into settings (zeroed by the caller) and files.
  *
- * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (said in one line on
+ * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (reported in one line on
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
 

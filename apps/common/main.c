@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "completion")) return app_complete(argc - 2, argv + 2);
     const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
     if (!command) return APP_USAGE;
-    void *settings = calloc(1, command->settings + 1); /* + 1: never asked for nothing */
+    void *settings = calloc(1, command->settings + 1); /* + 1, because it may be 0 */
     if (!settings) {
         app_error("out of host memory");
         return APP_LACKING;

@@ -91,7 +91,7 @@ static void take_magnitude(picture *p)
     for (int64_t i = 0; i < p->count; i++) p->value[i] = cabs(p->value[i]);
 }
 
-/* No phase at all: what a format or a program that keeps magnitudes alone has left. */
+/* Without phase, as a format or a program that keeps magnitudes alone leaves an image. */
 static int is_magnitude(const picture *p)
 {
     for (int64_t i = 0; i < p->count; i++)

@@ -322,7 +322,7 @@ static int is_image_name(const char *path)
     return suffix ? strcmp(suffix, ".h5") != 0 : strstr(path, ".h5:/") != NULL;
 }
 
-/* Nothing is printed of what is no image. */
+/* Nothing is printed if it is not an image. */
 static larmor_status show_image(const char *path, int as_json)
 {
     larmor_image_info *image = calloc(1, sizeof *image);
@@ -353,7 +353,7 @@ static int run(const void *given, const app_files *files)
     if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
         char why[512];
         snprintf(why, sizeof why, "%s", larmor_last_error());
-        const int damaged = strstr(why, "Copy it again") != NULL; /* and not to be looked into any further */
+        const int damaged = strstr(why, "Copy it again") != NULL; /* and not inspected any further */
         if (!damaged && !show_image(path, s->json)) return APP_DONE;
         return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
     }

@@ -104,7 +104,7 @@ void lmr_cpu_large_pages(void *region, size_t bytes)
 #endif
 }
 
-/* calloc, so that large arrays get the kernel's zero pages for nothing; the region's own address is kept before it. */
+/* calloc, so that large arrays get the kernel's zero pages at no cost; the region's own address is kept before it. */
 static larmor_status allocate(void *ctx, size_t bytes, void **ptr)
 {
     (void)ctx;

@@ -127,7 +127,7 @@ template <typename N> struct three {
     N v[3];
 };
 
-enum { THREADS = 256 }; /* of a block, where nothing else is said */
+enum { THREADS = 256 }; /* of a block, unless stated otherwise */
 
 /* Blocks for a grid-stride loop over n: one pass if the grid can be that large, at least 1. */
 static inline unsigned blocks(int64_t n, int threads = THREADS)

@@ -134,7 +134,7 @@ __global__ void probe_kernel()
 {
 }
 
-/* A GPU for which this plugin has no code is told at once and not at the first launch. */
+/* A GPU for which this plugin has no code is reported at once and not at the first launch. */
 larmor_status check_code(const lmr_cuda *c)
 {
     cudaFuncAttributes attributes;

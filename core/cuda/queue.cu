@@ -118,7 +118,7 @@ void lmr_cuda_stop_recording(lmr_cuda *c)
     (void)cudaGetLastError();
 }
 
-/* The new stream waits for an event at the old one's end. Libraries' handles are told when they are next used. */
+/* The new stream waits for an event at the old one's end. Libraries' handles get it when they are next used. */
 larmor_status lmr_cuda_set_stream(void *ctx, void *stream)
 {
     LMR_CUDA_ENTER(c, ctx);

@@ -138,7 +138,8 @@ static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, 
 
 /* ---- what is within reach ---- */
 
-/* The least bound of a factor's windows, from one that hardly does for anything on until rounding is most of it. */
+/* The least bound of a factor's windows, from the width for a loose tolerance to the one at which rounding is most of
+ * it. */
 static larmor_status least_of_factor(const lmr_nufft_request *r, const int64_t *modes, double upsample, double *least)
 {
     const double all[3] = {upsample, upsample, upsample};

@@ -14,8 +14,8 @@
  * space. */
 larmor_status lmr_nufft_choose(const lmr_nufft_request *request, const int64_t modes[3], lmr_nufft_choice *choice);
 
-/* The factors that come into question, cheapest first, and how many: the one that was asked for, or all whose grids
- * differ; finely: more of them. Whether they keep tol is not said. */
+/* The candidate factors, cheapest first, and how many: the one that was asked for, or all whose grids differ; finely:
+ * more of them. They need not keep tol. */
 int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3], int finely,
                    lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES]);
 

@@ -142,7 +142,7 @@ larmor_status lmr_nufft_first_width_on_grid(const lmr_nufft_request *r, const in
     return LARMOR_OK;
 }
 
-/* The widths that come into question. */
+/* The widths to try. */
 static larmor_status widths(const lmr_nufft_request *r, const int64_t modes[3], double upsample, int *first,
                             int *last)
 {
@@ -183,7 +183,7 @@ static larmor_status widen(const lmr_nufft_request *r, const int64_t modes[3], d
 static larmor_status narrowest(const lmr_nufft_request *r, const int64_t modes[3], double upsample,
                                lmr_nufft_choice *choice, int *kept)
 {
-    static const double much_more = 8; /* error by aliasing at which narrower windows are in vain */
+    static const double much_more = 8; /* error by aliasing, over tol, beyond which no narrower window is tried */
     int first, last, width;
     int64_t before[3] = {0}; /* the grid of the width before, which did not keep tol there */
     LMR_TRY(widths(r, modes, upsample, &first, &last));

@@ -91,7 +91,7 @@ static double pair_cost(const lmr_nufft_request *r, const double product[3], dou
     return lmr_nufft_cost_points(&rates, &outer, 1) + lmr_nufft_cost_grid(&rates, &grid);
 }
 
-/* The outer factors that come into question, cheapest first. */
+/* The candidate outer factors, cheapest first. */
 static int rank_pairs(const lmr_nufft_request *r, const double product[3],
                       lmr_nufft_candidate list[LMR_NUFFT_CANDIDATES])
 {

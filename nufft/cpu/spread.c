@@ -27,7 +27,7 @@ static void add_row(int64_t n, int64_t start, int64_t count, const real *from, r
     }
 }
 
-/* Where a number is what is wanted of it; anything is wanted of a negative one. */
+/* 1 if a body made for `wanted`, or for anything if that is negative, is right for the value. */
 static int fits(int64_t wanted, int64_t value)
 {
     return wanted < 0 || wanted == value;

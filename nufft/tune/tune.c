@@ -78,7 +78,7 @@ int lmr_tune_grids(const lmr_nufft_request *r, const int64_t modes[3], int effor
 typedef struct candidate {
     int grid; /* of the trial's */
     lmr_nufft_way way;
-    int64_t per_pass; /* transforms that share a pass, by its way */
+    int64_t per_pass; /* transforms that share a pass, as the way has it */
     double seconds;
 } candidate;
 

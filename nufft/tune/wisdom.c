@@ -439,7 +439,7 @@ static void print_all(const larmor_device *dev, const wisdom *own, wisdom *all, 
     for (int i = 0; i < all->count; i++) print_plan(f, name, threads, &all->entries[i]);
 }
 
-/* From before the file is read until it is replaced nobody else saves there: what they have would be lost. */
+/* Locked from before the file is read until it is replaced, so that no entry of another process is lost. */
 static larmor_status write_file(const larmor_device *dev, const char *path, wisdom *all)
 {
     enum { PATIENCE = 30 };

@@ -14,7 +14,7 @@ enum { DEFAULT_ITERS = 12 };
 /* The last iterate is the best unless its residual is this much above the smallest. */
 #define WORSE 2
 
-/* The objective comes along for nothing: a step takes alpha r^H M r from it. */
+/* The objective costs nothing more: a step takes alpha r^H M r from it. */
 
 typedef struct state {
     larmor_array *r, *p, *q, *best; /* residual, direction, (A^H A + lambda) p, iterate with the smallest residual */

@@ -113,7 +113,7 @@ for line in 3:a.jsonl 1:cut.jsonl; do
 done
 rm a.jsonl before.jsonl cut.jsonl copy
 
-# A case that cannot be is told, and leaves no files.
+# A case that is impossible is reported, and leaves no files.
 # shellcheck disable=SC2086
 expect 1 nufft $small --modes 8 --tol 1e-12 --json a.json
 said_like '^larmor-bench: .*1e-12'

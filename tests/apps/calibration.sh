@@ -27,7 +27,7 @@ near_truth grid.h5 0.25
 expect 0 recon unflagged.h5 -o unflagged-image.h5 -q
 near_truth unflagged-image.h5 0.18
 
-# A block of another contrast gives the maps, but stays out of the image, which is said.
+# A block of another contrast gives the maps, but stays out of the image, and the log reports it.
 "$MAKE_SCAN" contrast contrast.h5 truth.h5
 expect 0 recon contrast.h5 -o contrast-image.h5
 grep -q '^warning: 16 readouts for calibration give coil maps alone: their signal on the same lines differs' err ||

@@ -35,7 +35,7 @@ for traj in golden spiral; do
     at_most "$traj beside the field of view alone" "$wide" 0.5 "$narrow"
 done
 
-# An object within it: nothing is said, and the image is that of the field of view alone to the bit.
+# An object within it: nothing is reported, and the image is that of the field of view alone to the bit.
 for traj in golden spiral cartesian; do
     expect 0 phantom -o scan.h5 --traj $traj --matrix 48 --coils 4 --snr 10 --force -q
     expect 0 recon scan.h5 -o image.h5 --force
@@ -54,7 +54,7 @@ expect 0 recon large.h5 -o large.npy --lambda 1e-3 --iters 2 --memory 38M --forc
 log '^field of view: signal reaches to '
 log '^warning: memory: [0-9]* MB planned of 38 MB allowed on .*; the field of view is not enlarged, what is outside folds in$'
 
-# Partial Fourier is said; skipped lines are none. Maps from an undersampled centre are doubted, given ones are not.
+# Partial Fourier is reported; skipped lines are not partial Fourier. Maps from an undersampled centre are doubted, given ones are not.
 expect 0 phantom -o partial.h5 --traj cartesian --matrix 48 --coils 4 --partial-fourier 0.625 -q
 expect 0 recon partial.h5 -o partial.npy
 log '^warning: image 1 of 1: partial Fourier along y: k-space reaches to 23/FOV on one side and to 6/FOV on the other'

@@ -17,7 +17,7 @@ scan c.h5 --noise 1e-4 --seed 6
 cmp a.h5 b.h5 || fail "one seed made two files"
 ! cmp -s a.h5 c.h5 || fail "two seeds made one file"
 
-# info knows what phantom was told.
+# info prints what was given to phantom.
 expect 0 info a.h5
 printed '32 x 32 x 1'
 printed '21 readouts x 48 samples'
@@ -60,7 +60,7 @@ expect 0 phantom -o e.h5 --matrix 16,32 --truth tall.npy -q --force
 expect 1 compare flat.npy tall.npy --transpose --tol 1e-9
 expect 3 compare missing.npy truth.h5
 
-# A picture shows what a bright rim surrounds, and says what is black and white; --window says so itself.
+# A picture shows what a bright rim surrounds, and the log has the values of black and white; --window sets them.
 expect 0 convert truth.h5 shown.png
 said_like '^wrote shown.png, black 0, white 0\.[0-9]+$'
 expect 0 convert truth.h5 asked.png --window 0.1,0.3

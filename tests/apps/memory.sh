@@ -34,7 +34,7 @@ for maps in maps.cfl none; do
     expect 0 compare some.npy all.npy --tol 1e-5
 done
 
-# The preconditioner is given up before it makes a scan impossible, and that is said; asked for, it is not.
+# The preconditioner is given up before it makes a scan impossible, and that is reported; asked for, it is not given up.
 expect 0 recon scan.h5 -o some.npy --maps maps.cfl --memory 14M --force
 grep -q 'the preconditioner does not fit' err || fail "$last: nothing said of the preconditioner"
 expect 0 recon scan.h5 -o some.npy --maps maps.cfl --memory 11500K --force -q

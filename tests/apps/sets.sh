@@ -44,7 +44,7 @@ expect 0 recon scan.h5 -o again.npy --maps twice.npy --method grid --force
 grep -q 'twice.npy, 2 sets' err || fail "the log does not say that there are two sets"
 expect 0 compare again.npy two.npy --tol 1e-7
 
-# What they are not for is said before any work.
+# What they are not for is refused before any work.
 for method in tgv wavelet; do
     expect 2 recon scan.h5 -o x.npy --maps twice.cfl --method $method -q
     said "larmor: twice.cfl: several sets of maps are for --method cg, grid and tv, without --joint; got $method."

@@ -90,7 +90,7 @@ cmp zero.h5 good.h5 || fail "faults of size 0 change the scan"
 expect 0 phantom -o field.h5 --matrix 12,8 --off-resonance 10 --field-gradient 120 --field-map field.cfl -q
 dims field "12 8 1 1 1"
 
-# A dead coil is said by info to be dead; its map is zero.
+# info reports a dead coil; its map is zero.
 simulate dead --matrix 32 --dead-coils 1 --noiseless-coils 1,2 --noise 1e-3
 expect 0 info dead.h5
 printed '^coils: 3 '

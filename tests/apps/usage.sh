@@ -11,7 +11,7 @@ for command in recon phantom traj info compare convert nufft devices version; do
     printed "^usage: larmor $command "
     printed '^  -q, --quiet '
     expect 0 "$command" -h
-    # A default is said once.
+    # A default is printed once.
     awk '/^ *--?[a-z]/ { n = 0 } { n += gsub(/\(default: /, "") } n > 1 { exit 1 }' out ||
         fail "larmor $command --help says a default twice"
     mv out asked

@@ -1,5 +1,5 @@
-/* Plugins: where they are found, what is said of those that are not or are wrong. A process looks for a plugin once,
- * so each case is a child of its own. SPDX-License-Identifier: Apache-2.0 */
+/* Plugins: where they are found, what is reported of those that are missing or wrong. A process looks for a plugin
+ * once, so each case is a child of its own. SPDX-License-Identifier: Apache-2.0 */
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ static void set(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* What a process there is told when it opens spec and lists the devices. */
+/* What a process there prints when it opens spec and lists the devices. */
 static const outcome *look(surroundings s, const char *spec)
 {
     memset(seen, 0, sizeof *seen);

@@ -66,7 +66,7 @@ expect 0 completion recon -m w
 expect 0 completion recon scan.h
 [ ! -s out ] || fail "names of files are the shell's"
 expect 0 completion
-grep -q '^complete .* larmor$' out || fail "bash is told nothing"
+grep -q '^complete .* larmor$' out || fail "bash gets nothing"
 if command -v bash >/dev/null; then
     mkdir bin
     ln -s "$LARMOR" bin/larmor

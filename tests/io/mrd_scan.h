@@ -87,12 +87,15 @@ static inline int add_readout(scan *s, int samples, int coils, int dims)
     r->head.sample_time_us = 4;
     r->head.read_dir[0] = r->head.phase_dir[1] = r->head.slice_dir[2] = 1;
     r->head.idx.kspace_encode_step_1 = (uint16_t)i;
-    r->data.len = 2 * (size_t)samples * (size_t)coils, r->traj.len = (size_t)samples * (size_t)dims;
-    r->data.p = calloc(r->data.len + 1, sizeof(float)), r->traj.p = calloc(r->traj.len + 1, sizeof(float));
+    r->data.len = 2 * (size_t)samples * (size_t)coils;
+    r->traj.len = (size_t)samples * (size_t)dims;
+    r->data.p = calloc(r->data.len + 1, sizeof(float));
+    r->traj.p = calloc(r->traj.len + 1, sizeof(float));
     for (int c = 0; c < coils; c++) {
         for (int n = 0; n < samples; n++) {
             float *x = data_of(s, i) + 2 * (c * samples + n);
-            x[0] = (float)(1 + i) + (float)c / 8, x[1] = (float)n / 1024;
+            x[0] = (float)(1 + i) + (float)c / 8;
+            x[1] = (float)n / 1024;
         }
     }
     return i;
@@ -111,7 +114,10 @@ static inline void set_spoke(scan *s, int i, double angle, double edge_x, double
 
 static inline void free_scan(scan *s)
 {
-    for (int i = 0; s && i < s->count; i++) free(s->r[i].traj.p), free(s->r[i].data.p);
+    for (int i = 0; s && i < s->count; i++) {
+        free(s->r[i].traj.p);
+        free(s->r[i].data.p);
+    }
     free(s);
 }
 
@@ -200,7 +206,8 @@ static inline hid_t readout_type(const char *leave_out)
     if (!leave_out || strcmp(leave_out, "head") != 0) H5Tinsert(t, "head", offsetof(readout, head), head);
     if (!leave_out || strcmp(leave_out, "traj") != 0) H5Tinsert(t, "traj", offsetof(readout, traj), list);
     if (!leave_out || strcmp(leave_out, "data") != 0) H5Tinsert(t, "data", offsetof(readout, data), list);
-    H5Tclose(head), H5Tclose(list);
+    H5Tclose(head);
+    H5Tclose(list);
     return t;
 }
 
@@ -215,7 +222,10 @@ static inline void write_xml(hid_t file, const scan *s, const layout *l)
     const hid_t d = H5Dcreate2(file, "dataset/xml", type, data_space, H5P_DEFAULT, list, H5P_DEFAULT);
     const char *texts[8] = {s->xml, s->xml, s->xml, s->xml, s->xml, s->xml, s->xml, s->xml};
     H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, l->fixed_length ? (const void *)s->xml : texts);
-    H5Dclose(d), H5Pclose(list), H5Sclose(data_space), H5Tclose(type);
+    H5Dclose(d);
+    H5Pclose(list);
+    H5Sclose(data_space);
+    H5Tclose(type);
 }
 
 static inline void write_readouts(hid_t file, const scan *s, const layout *l)
@@ -226,10 +236,17 @@ static inline void write_readouts(hid_t file, const scan *s, const layout *l)
                 data_space = H5Screate_simple(1, &n, l->contiguous ? NULL : &unlimited);
     const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     if (!l->contiguous) H5Pset_chunk(list, 1, &chunk);
-    if (l->filters) H5Pset_shuffle(list), H5Pset_deflate(list, 6), H5Pset_fletcher32(list);
+    if (l->filters) {
+        H5Pset_shuffle(list);
+        H5Pset_deflate(list, 6);
+        H5Pset_fletcher32(list);
+    }
     const hid_t d = H5Dcreate2(file, "dataset/data", type, data_space, H5P_DEFAULT, list, H5P_DEFAULT);
     if (!l->claim && s->count) H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, s->r);
-    H5Dclose(d), H5Pclose(list), H5Sclose(data_space), H5Tclose(type);
+    H5Dclose(d);
+    H5Pclose(list);
+    H5Sclose(data_space);
+    H5Tclose(type);
 }
 
 /* A new file with an empty group /dataset at `path`. */
@@ -295,7 +312,8 @@ static inline void bring_to_host(larmor_array **x)
     if (!*x) return;
     assert_ok(larmor_device_open("cpu:1", &host));
     assert_ok(larmor_array_to(*x, host, &copy));
-    larmor_array_free(*x), larmor_device_free(host);
+    larmor_array_free(*x);
+    larmor_device_free(host);
     *x = copy;
 }
 
@@ -308,7 +326,9 @@ static inline larmor_samples samples_of(const larmor_raw *raw, int group, int ca
     assert_ok(larmor_raw_group(raw, group, &g));
     assert_ok(larmor_raw_grid(raw, g.encoding, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, group, &grid, calibration, dev, &s));
-    bring_to_host(&s.kspace), bring_to_host(&s.traj), bring_to_host(&s.density);
+    bring_to_host(&s.kspace);
+    bring_to_host(&s.traj);
+    bring_to_host(&s.density);
     return s;
 }
 

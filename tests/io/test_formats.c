@@ -14,7 +14,8 @@ static void assert_same(const larmor_array *x, const larmor_array *y)
     assert_true(larmor_shape_equal(larmor_array_shape(x), larmor_array_shape(y)));
     void *a = values_of(x), *b = values_of(y);
     assert_memory_equal(a, b, larmor_array_bytes(x));
-    free(a), free(b);
+    free(a);
+    free(b);
 }
 
 static void save(const char *path, const larmor_array *x)
@@ -36,7 +37,8 @@ static void npy_keeps_every_type_and_shape_bit_for_bit(void **state)
             save(in_folder("x.npy"), x);
             assert_ok(larmor_image_read(in_folder("x.npy"), dev, &y));
             assert_same(x, y);
-            larmor_array_free(x), larmor_array_free(y);
+            larmor_array_free(x);
+            larmor_array_free(y);
         }
 }
 
@@ -111,7 +113,8 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
     assert_ok(larmor_array_reshape(flat, LARMOR_SHAPE(6, 5, 1, 3), &x));
     assert_same(x, y);
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
     assert_ok(larmor_output_open(in_folder("maps.npy"), 0, &out));
     assert_ok(larmor_maps_save(out, flat, NULL));
     larmor_output_free(out);
@@ -123,7 +126,8 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     assert_refused(larmor_maps_save(out, x, NULL), LARMOR_ERR_SHAPE,
                    "expected [nx, ny, coils] or [nx, ny, nz, coils]");
     larmor_output_free(out);
-    larmor_array_free(x), larmor_array_free(flat);
+    larmor_array_free(x);
+    larmor_array_free(flat);
 }
 
 static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
@@ -196,7 +200,8 @@ static void several_images_are_stacked_last(void **state)
             assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(all));
             assert_memory_equal(a, b, larmor_array_bytes(all));
             if (f) assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 3)));
-            free(a), free(b);
+            free(a);
+            free(b);
             larmor_array_free(y);
             if (!f) {
                 size_t bytes;
@@ -322,7 +327,10 @@ static void images_that_do_not_fit_together_are_refused(void **state)
                    "keys or values");
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(x), larmor_array_free(y), larmor_array_free(z), larmor_array_free(line);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(z);
+    larmor_array_free(line);
 }
 
 static void formats_without_geometry_have_unit_voxels(void **state)

@@ -96,7 +96,9 @@ static void cfl_with_distant_dimensions_is_squeezed_to_eight(void **state)
 static void put_npy(const char *dict, size_t claimed, size_t bytes)
 {
     unsigned char file[1024] = "\x93NUMPY\x01";
-    file[7] = 0, file[8] = (unsigned char)(claimed & 255), file[9] = (unsigned char)(claimed >> 8);
+    file[7] = 0;
+    file[8] = (unsigned char)(claimed & 255);
+    file[9] = (unsigned char)(claimed >> 8);
     memcpy(file + 10, dict, strlen(dict));
     put_file(in_folder("x.npy"), file, 10 + strlen(dict) + bytes);
 }
@@ -118,7 +120,8 @@ static void npy_headers_that_lie_are_refused(void **state)
         {"{'descr': '<c8', 'fortran_order': True, 'shape': 3\n", "without a shape", 96},
         {"{'descr': '<c8', 'fortran_order': True}\n", "without a shape", 96},
         {"{'descr': '<c8', 'fortran_order': 1, 'shape': (3, 4), }\n", "without an order", 96},
-        {"{'descr': '>c8', 'fortran_order': True, 'shape': (3, 4), }\n", "type '>c8'; '<f4', '<f8', '<c8', '<c16' or", 96},
+        {"{'descr': '>c8', 'fortran_order': True, 'shape': (3, 4), }\n", "type '>c8'; '<f4', '<f8', '<c8', '<c16' or",
+         96},
         {"{'descr': '|O', 'fortran_order': True, 'shape': (3, 4), }\n", "type '|O'", 96},
         {"{'descr': [('a', '<f4')], 'fortran_order': True, 'shape': (3, 4), }\n", "without a simple type", 96},
         {"{'descr': '<c8\n", "type ''", 96},
@@ -207,7 +210,11 @@ static void put_series(hid_t type, int rank, const hsize_t *dim, hid_t plan)
     const hid_t header =
         H5Dcreate2(f, "/dataset/image_0/header", H5T_NATIVE_INT, one, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(data >= 0 && header >= 0);
-    H5Dclose(data), H5Dclose(header), H5Sclose(space), H5Sclose(one), H5Fclose(f);
+    H5Dclose(data);
+    H5Dclose(header);
+    H5Sclose(space);
+    H5Sclose(one);
+    H5Fclose(f);
 }
 
 static void h5_data_of_another_kind_is_refused(void **state)
@@ -215,20 +222,24 @@ static void h5_data_of_another_kind_is_refused(void **state)
     (void)state;
     const hsize_t five[5] = {1, 1, 1, 4, 4};
     const hid_t now = H5Pcreate(H5P_DATASET_CREATE), text = H5Tcopy(H5T_C_S1);
-    H5Pset_alloc_time(now, H5D_ALLOC_TIME_EARLY), H5Tset_size(text, 8);
+    H5Pset_alloc_time(now, H5D_ALLOC_TIME_EARLY);
+    H5Tset_size(text, 8);
     put_series(H5T_NATIVE_FLOAT, 4, five, now);
     refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "/dataset/image_0/data has 4 dimensions, images have 5.");
     put_series(text, 5, five, now);
     refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "/dataset/image_0/data holds no numbers.");
     const hid_t pair = H5Tcreate(H5T_COMPOUND, 8);
-    H5Tinsert(pair, "r", 0, H5T_NATIVE_FLOAT), H5Tinsert(pair, "i", 4, H5T_NATIVE_FLOAT);
+    H5Tinsert(pair, "r", 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(pair, "i", 4, H5T_NATIVE_FLOAT);
     put_series(pair, 5, five, now);
     refused(in_folder("s.h5"), LARMOR_ERR_FORMAT, "holds records that are not {real, imag}.");
     put_series(H5T_NATIVE_FLOAT, 5, five, now);
     larmor_image_meta meta;
     assert_refused(larmor_image_read_meta(in_folder("s.h5"), &meta), LARMOR_ERR_FORMAT,
                    "is no list of image headers.");
-    H5Tclose(pair), H5Tclose(text), H5Pclose(now);
+    H5Tclose(pair);
+    H5Tclose(text);
+    H5Pclose(now);
 }
 
 static void h5_that_claims_more_than_it_has_is_refused(void **state)
@@ -253,7 +264,8 @@ static void h5_chunks_shorter_than_their_images_are_refused(void **state)
     enum { KEY = 64 }; /* bytes: a length, a mask, six offsets, an address */
     const hsize_t dim[5] = {2, 1, 1, SIDE, SIDE}, chunk[5] = {1, 1, 1, SIDE, SIDE};
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(plan, 5, chunk), H5Pset_alloc_time(plan, H5D_ALLOC_TIME_EARLY);
+    H5Pset_chunk(plan, 5, chunk);
+    H5Pset_alloc_time(plan, H5D_ALLOC_TIME_EARLY);
     put_series(H5T_NATIVE_FLOAT, 5, dim, plan);
     H5Pclose(plan);
     larmor_array *x;
@@ -266,7 +278,8 @@ static void h5_chunks_shorter_than_their_images_are_refused(void **state)
     for (int i = 0; i < 4; i++) {
         const uint32_t usual = LENGTH, first = usual + (uint32_t)more[i], second = usual - (uint32_t)more[i];
         assert_true(i || (!memcmp(length, &usual, 4) && !memcmp(length + KEY, &usual, 4)));
-        memcpy(length, &first, 4), memcpy(length + KEY, &second, 4);
+        memcpy(length, &first, 4);
+        memcpy(length + KEY, &second, 4);
         put_file(in_folder("s.h5"), file, bytes);
         refused(in_folder("s.h5"), LARMOR_ERR_FORMAT,
                 more[i] > 0 ? "damaged HDF5 structure (chunk index of /dataset/image_0/data). Copy it again."

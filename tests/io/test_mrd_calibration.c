@@ -10,7 +10,8 @@ static const space lines64 = {{64, 64, 1}, {64, 64, 1}, {192, 192, 5}, {192, 192
 static readout *add_line(scan *s, int line, uint64_t flags, double scale)
 {
     const int i = add_readout(s, 64, 2, 0);
-    s->r[i].head.idx.kspace_encode_step_1 = (uint16_t)line, s->r[i].head.flags = flags;
+    s->r[i].head.idx.kspace_encode_step_1 = (uint16_t)line;
+    s->r[i].head.flags = flags;
     for (int k = 0; k < 2 * 64; k++) {
         data_of(s, i)[2 * k] = (float)(scale * (1 + line));
         data_of(s, i)[2 * k + 1] = (float)(scale * (k % 64) / 1024);
@@ -146,7 +147,10 @@ static void elsewhere(ISMRMRD_AcquisitionHeader *h)
 }
 static void turned(ISMRMRD_AcquisitionHeader *h)
 {
-    h->read_dir[0] = 0, h->read_dir[1] = 1, h->phase_dir[1] = 0, h->phase_dir[0] = 1;
+    h->read_dir[0] = 0;
+    h->read_dir[1] = 1;
+    h->phase_dir[1] = 0;
+    h->phase_dir[0] = 1;
 }
 static void of_another_contrast(ISMRMRD_AcquisitionHeader *h)
 {
@@ -256,7 +260,8 @@ static void spokes_that_the_image_lacks_complete_it(void **state)
     const int twin = add_readout(s, 64, 2, 2); /* of spoke 3 */
     set_spoke(s, twin, M_PI * 3 / 16, 32, 32);
     memcpy(data_of(s, twin), data_of(s, 3), s->r[3].data.len * sizeof(float));
-    s->r[twin].head.flags = LARMOR_ACQ_CALIBRATION, s->r[twin].head.idx.kspace_encode_step_1 = 3;
+    s->r[twin].head.flags = LARMOR_ACQ_CALIBRATION;
+    s->r[twin].head.idx.kspace_encode_step_1 = 3;
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);
     assert_int_equal(larmor_raw_describe(raw).completing, 8);
@@ -264,7 +269,8 @@ static void spokes_that_the_image_lacks_complete_it(void **state)
     assert_int_equal(larmor_array_shape(x.kspace).dim[1], 16);
     for (int r = 0; r < 16; r++) assert_at_most(fabs(traj(&x)[2 * 64 * r] + 32 * cos(M_PI * r / 16)), 1e-5);
     assert_int_equal(larmor_array_shape(c.kspace).dim[1], 9);
-    larmor_samples_free(&x), larmor_samples_free(&c);
+    larmor_samples_free(&x);
+    larmor_samples_free(&c);
     larmor_raw_free(raw);
     free_scan(s);
 }

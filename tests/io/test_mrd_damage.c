@@ -82,7 +82,8 @@ static void flipped_bits_never_crash(void **state)
             assert_memory_equal(left, bad, bytes);
             free(left);
         }
-        free(good), free(bad);
+        free(good);
+        free(bad);
     }
     assert_in_range(refused_count, total / 20, total);
 }
@@ -100,7 +101,9 @@ static void forged_references_are_refused(void **state)
     for (size_t i = 0; !at && i + 16 <= bytes; i++) {
         uint32_t length, index;
         uint64_t address;
-        memcpy(&length, good + i, 4), memcpy(&address, good + i + 4, 8), memcpy(&index, good + i + 12, 4);
+        memcpy(&length, good + i, 4);
+        memcpy(&address, good + i + 4, 8);
+        memcpy(&index, good + i + 12, 4);
         if (length == 256 && address + 16 < bytes && index && index < 100 && !memcmp(good + address, "GCOL", 4))
             at = i;
     }
@@ -146,7 +149,8 @@ static void forged_references_are_refused(void **state)
         snprintf(line, sizeof line, "damaged HDF5 structure (acquisition 0: %s). Copy it again.", sizes[k].line);
         refused(line);
     }
-    free(good), free(bad);
+    free(good);
+    free(bad);
 }
 
 static void checksums_are_verified(void **state)
@@ -162,7 +166,9 @@ static void checksums_are_verified(void **state)
     haddr_t address;
     const hid_t all = H5Dget_space(d);
     assert_true(H5Dget_chunk_info(d, all, 0, &offset, &mask, &address, &size) >= 0);
-    H5Sclose(all), H5Dclose(d), H5Fclose(file);
+    H5Sclose(all);
+    H5Dclose(d);
+    H5Fclose(file);
     size_t bytes;
     unsigned char *p = get_file(path, &bytes);
     for (hsize_t i = 0; i < size; i += 7) {
@@ -212,7 +218,8 @@ static void forged_chunk_lengths_are_refused(void **state)
             else
                 refused(line);
         }
-        free(good), free(bad);
+        free(good);
+        free(bad);
     }
 }
 

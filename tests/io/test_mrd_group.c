@@ -102,7 +102,10 @@ static void joined_images_have_the_counters_of_their_first_readout(void **state)
 {
     (void)state;
     scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, slice));
-    for (int i = 0; i < 60; i++) s->r[i].head.idx.slice = (uint16_t)(5 + i % 3), s->r[i].head.idx.set = 2;
+    for (int i = 0; i < 60; i++) {
+        s->r[i].head.idx.slice = (uint16_t)(5 + i % 3);
+        s->r[i].head.idx.set = 2;
+    }
     write_scan(s);
     larmor_raw *raw = opened_joined("slice,repetition");
     larmor_group g;

@@ -114,7 +114,8 @@ static void reference_library_reads_every_header_field_and_value(void **state)
         ismrmrd_cleanup_image(&image);
     }
     assert_int_equal(ismrmrd_close_dataset(&dataset), ISMRMRD_NOERROR);
-    larmor_array_free(x[0]), larmor_array_free(x[1]);
+    larmor_array_free(x[0]);
+    larmor_array_free(x[1]);
 }
 
 static void magnitude_and_real_images_are_marked_as_such(void **state)
@@ -138,11 +139,13 @@ static void magnitude_and_real_images_are_marked_as_such(void **state)
             const double expected = magnitude ? hypot(zv[2 * i], zv[2 * i + 1]) : (double)(float)rv[i];
             assert_at_most(fabs(((const float *)image.data)[i] - expected), magnitude ? 1e-7 : 0);
         }
-        free(zv), free(rv);
+        free(zv);
+        free(rv);
         ismrmrd_cleanup_image(&image);
         ismrmrd_close_dataset(&dataset);
     }
-    larmor_array_free(z), larmor_array_free(r);
+    larmor_array_free(z);
+    larmor_array_free(r);
 }
 
 static void larmor_reads_its_own_images_bit_for_bit(void **state)
@@ -159,12 +162,15 @@ static void larmor_reads_its_own_images_bit_for_bit(void **state)
         assert_memory_equal(all + (size_t)i * larmor_array_bytes(x[i]), v, larmor_array_bytes(x[i]));
         free(v);
     }
-    free(all), larmor_array_free(y);
+    free(all);
+    larmor_array_free(y);
 
     assert_ok(write_image(in_folder("one.h5"), 0, x[0], &meta));
     assert_ok(larmor_image_read(in_folder("one.h5"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4)));
-    larmor_array_free(y), larmor_array_free(x[0]), larmor_array_free(x[1]);
+    larmor_array_free(y);
+    larmor_array_free(x[0]);
+    larmor_array_free(x[1]);
 
     larmor_image_meta m;
     assert_ok(larmor_image_read_meta(in_folder("x.h5"), &m));
@@ -181,13 +187,19 @@ static void append_image(ISMRMRD_Dataset *dataset, const char *series, int type,
 {
     ISMRMRD_Image image;
     ismrmrd_init_image(&image);
-    image.head.data_type = (uint16_t)type, image.head.channels = (uint16_t)channels;
-    image.head.matrix_size[0] = 4, image.head.matrix_size[1] = 3, image.head.matrix_size[2] = 1;
+    image.head.data_type = (uint16_t)type;
+    image.head.channels = (uint16_t)channels;
+    image.head.matrix_size[0] = 4;
+    image.head.matrix_size[1] = 3;
+    image.head.matrix_size[2] = 1;
     ismrmrd_make_consistent_image(&image);
     for (int i = 0; i < 12 * channels; i++) {
         if (type == ISMRMRD_FLOAT) ((float *)image.data)[i] = first + (float)i;
         if (type == ISMRMRD_USHORT) ((uint16_t *)image.data)[i] = (uint16_t)(first + (float)i);
-        if (type == ISMRMRD_CXDOUBLE) ((double *)image.data)[2 * i] = i, ((double *)image.data)[2 * i + 1] = -i;
+        if (type == ISMRMRD_CXDOUBLE) {
+            ((double *)image.data)[2 * i] = i;
+            ((double *)image.data)[2 * i + 1] = -i;
+        }
     }
     assert_int_equal(ismrmrd_append_image(dataset, series, &image), ISMRMRD_NOERROR);
     ismrmrd_cleanup_image(&image);
@@ -201,7 +213,8 @@ static void assert_read(const char *path, larmor_shape shape, float re, float im
     assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
     float *v = values_of(x);
     assert_true(v[2] == re && v[3] == im);
-    free(v), larmor_array_free(x);
+    free(v);
+    larmor_array_free(x);
 }
 
 static void files_of_the_reference_library_are_read(void **state)
@@ -251,11 +264,20 @@ static void write_numbers(hid_t type, const hsize_t *chunk, int filters)
     const hid_t space = H5Screate_simple(5, dim, NULL), none = H5Screate(H5S_NULL);
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
     if (chunk) H5Pset_chunk(plan, 5, chunk);
-    if (filters) H5Pset_shuffle(plan), H5Pset_deflate(plan, 6), H5Pset_fletcher32(plan);
+    if (filters) {
+        H5Pset_shuffle(plan);
+        H5Pset_deflate(plan, 6);
+        H5Pset_fletcher32(plan);
+    }
     const hid_t d = H5Dcreate2(f, "/dataset/image_0/data", type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
     const hid_t h = H5Dcreate2(f, "/dataset/image_0/header", type, none, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(h >= 0 && H5Dwrite(d, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
-    H5Dclose(d), H5Dclose(h), H5Pclose(plan), H5Sclose(space), H5Sclose(none), H5Fclose(f);
+    H5Dclose(d);
+    H5Dclose(h);
+    H5Pclose(plan);
+    H5Sclose(space);
+    H5Sclose(none);
+    H5Fclose(f);
 }
 
 static void assert_numbers(void)
@@ -265,7 +287,8 @@ static void assert_numbers(void)
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
     float *v = values_of(x);
     for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);
-    free(v), larmor_array_free(x);
+    free(v);
+    larmor_array_free(x);
 }
 
 static void images_in_chunks_of_every_shape_are_read(void **state)
@@ -314,7 +337,10 @@ static void reading_does_not_change_the_file(void **state)
     assert_int_equal(n, m);
     assert_memory_equal(a, b, n);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
-    free(a), free(b), larmor_array_free(x), larmor_array_free(y);
+    free(a);
+    free(b);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
@@ -331,7 +357,9 @@ static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
     put_file(in_folder("flip.h5"), f, n);
     assert_refused(larmor_image_read(in_folder("flip.h5"), dev, &y), LARMOR_ERR_FORMAT,
                    "damaged data (checksum wrong, element 0 of /dataset/image_0/data). Copy it again.");
-    free(f), free(v), larmor_array_free(x);
+    free(f);
+    free(v);
+    larmor_array_free(x);
 }
 
 static void counters_that_do_not_fit_are_refused(void **state)

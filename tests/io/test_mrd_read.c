@@ -97,7 +97,8 @@ static void reading_leaves_the_file_as_it_was(void **state)
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
     chmod(path, 0600);
-    free(a), free(b);
+    free(a);
+    free(b);
     free_scan(s);
 }
 
@@ -105,7 +106,8 @@ static void discards_apply_to_data_and_trajectory_of_each_readout(void **state)
 {
     (void)state;
     scan *s = radial_scan(3, 2);
-    s->r[0].head.discard_pre = 4, s->r[0].head.discard_post = 2;
+    s->r[0].head.discard_pre = 4;
+    s->r[0].head.discard_post = 2;
     data_of(s, 0)[0] = NAN; /* what is discarded is not looked at */
     traj_of(s, 0)[0] = INFINITY;
     write_scan(s);
@@ -154,7 +156,8 @@ static void flags_send_readouts_where_they_belong(void **state)
                    1e-5); /* REVERSE does not touch a stored one */
     for (int r = 0; r < 3; r++) assert_int_equal(c.step1[r], 9 + r);
     assert_shape(c.kspace, LARMOR_SHAPE(64, 3, 2));
-    larmor_samples_free(&x), larmor_samples_free(&c);
+    larmor_samples_free(&x);
+    larmor_samples_free(&c);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -166,7 +169,8 @@ static void noise_scans_of_any_length_come_as_one_matrix(void **state)
     const int lengths[] = {10, 6};
     for (int i = 0; i < 2; i++) {
         const int r = add_readout(s, lengths[i], 2, 0);
-        s->r[r].head.flags = LARMOR_ACQ_NOISE, s->r[r].head.sample_time_us = 20;
+        s->r[r].head.flags = LARMOR_ACQ_NOISE;
+        s->r[r].head.sample_time_us = 20;
         s->r[r].head.encoding_space_ref = 3; /* means nothing here */
     }
     write_scan(s);
@@ -191,7 +195,8 @@ static void groups_are_sorted_and_averages_add_readouts(void **state)
     (void)state;
     scan *s = radial_scan(12, 1);
     for (int i = 0; i < 12; i++) {
-        s->r[i].head.idx.slice = (uint16_t)(1 - i % 2), s->r[i].head.idx.average = (uint16_t)(i / 6);
+        s->r[i].head.idx.slice = (uint16_t)(1 - i % 2);
+        s->r[i].head.idx.average = (uint16_t)(i / 6);
         s->r[i].head.idx.segment = (uint16_t)i;
     }
     s->r[3].head.idx.repetition = 7;
@@ -276,7 +281,9 @@ static void a_coil_without_noise_is_left_out_with_a_warning(void **state)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(5, 3), &maps));
     assert_int_equal(larmor_raw_keep_coils(raw, maps, 1, &kept), LARMOR_ERR_SHAPE);
     assert_null(kept);
-    larmor_array_free(maps), larmor_array_free(noise), larmor_raw_free(raw);
+    larmor_array_free(maps);
+    larmor_array_free(noise);
+    larmor_raw_free(raw);
     free_scan(s);
     s = scan_with_bad_coils(0);
     write_scan(s);
@@ -309,7 +316,9 @@ static void of_all_channels_those_that_are_kept_are_chosen(void **state)
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 5 && x[3] == 6 && x[4] == 7 && x[5] == 8);
     assert_ok(larmor_raw_keep_coils(raw, kept, 1, &same)); /* of the right number already */
     assert_ptr_equal(kept, same);
-    larmor_array_free(same), larmor_array_free(kept), larmor_array_free(maps);
+    larmor_array_free(same);
+    larmor_array_free(kept);
+    larmor_array_free(maps);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -332,7 +341,8 @@ static void coils_are_kept_and_restored_in_any_dimension(void **state)
     assert_ok(larmor_raw_keep_coils(raw, maps, 1, &kept));
     assert_shape(kept, LARMOR_SHAPE(2, 3, 2));
     assert_ok(larmor_raw_restore_coils(raw, kept, 1, &back));
-    bring_to_host(&kept), bring_to_host(&back);
+    bring_to_host(&kept);
+    bring_to_host(&back);
     assert_shape(back, LARMOR_SHAPE(2, 4, 2));
     const float *x = larmor_array_data(kept), *y = larmor_array_data(back);
     for (int i = 0; i < 16; i++) {
@@ -341,7 +351,9 @@ static void coils_are_kept_and_restored_in_any_dimension(void **state)
         assert_true(y[i] == expected);
         if (channel != 1) assert_true(x[i % 2 + 2 * (coil + 3 * (i / 8))] == expected);
     }
-    larmor_array_free(back), larmor_array_free(kept), larmor_array_free(maps);
+    larmor_array_free(back);
+    larmor_array_free(kept);
+    larmor_array_free(maps);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -351,7 +363,9 @@ static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
     (void)state;
     scan *s = radial_scan(5, 2);
     s->r[1].head.discard_pre = 3;
-    data_of(s, 1)[2 * 64 + 2 * 7] = NAN, data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY, data_of(s, 3)[5] = -INFINITY;
+    data_of(s, 1)[2 * 64 + 2 * 7] = NAN;
+    data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY;
+    data_of(s, 3)[5] = -INFINITY;
     write_scan(s);
     refused("3 non-finite values, first in acquisition 1, channel 1, sample 7. Use --drop-nonfinite to leave those "
             "acquisitions out.");
@@ -523,10 +537,18 @@ static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **st
     scan *s = radial_scan(4, 1);
     s->r[0].head.flags = LARMOR_ACQ_NAVIGATION;
     ISMRMRD_AcquisitionHeader *h = &s->r[1].head;
-    h->position[0] = 1.5f, h->position[2] = -20, h->patient_table_position[1] = 7;
-    h->read_dir[0] = 0, h->read_dir[1] = 1, h->phase_dir[1] = 0, h->phase_dir[2] = -1, h->slice_dir[2] = 0,
+    h->position[0] = 1.5f;
+    h->position[2] = -20;
+    h->patient_table_position[1] = 7;
+    h->read_dir[0] = 0;
+    h->read_dir[1] = 1;
+    h->phase_dir[1] = 0;
+    h->phase_dir[2] = -1;
+    h->slice_dir[2] = 0;
     h->slice_dir[0] = -1;
-    h->measurement_uid = 0xfedcba98u, h->acquisition_time_stamp = 123456, h->physiology_time_stamp[2] = 9;
+    h->measurement_uid = 0xfedcba98u;
+    h->acquisition_time_stamp = 123456;
+    h->physiology_time_stamp[2] = 9;
     for (int i = 1; i < 4; i++) s->r[i].head.idx.slice = 4;
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);

@@ -24,7 +24,8 @@ static void end_refused(const char *line)
     unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
-    free(a), free(b);
+    free(a);
+    free(b);
 }
 
 static void add_dataset(const char *name, hid_t type, int rank, const hsize_t *dims, hid_t list)
@@ -114,14 +115,16 @@ static void links_and_storage_outside_the_file_are_refused(void **state)
     begin("xml");
     add_dataset("dataset/xml", text, 1, (hsize_t[]){1}, outside);
     end_refused("/dataset/xml is stored in an external file; only data inside the file is read.");
-    H5Tclose(text), H5Pclose(outside);
+    H5Tclose(text);
+    H5Pclose(outside);
 
     const hid_t virtual = H5Pcreate(H5P_DATASET_CREATE), data_space = H5Screate_simple(1, &n, NULL);
     H5Pset_virtual(virtual, data_space, "/etc/hostname", "/dataset/data", data_space);
     begin("data");
     add_dataset("dataset/data", H5T_NATIVE_INT, 1, &n, virtual);
     end_refused("/dataset/data is a virtual dataset; only data inside the file is read.");
-    H5Pclose(virtual), H5Sclose(data_space);
+    H5Pclose(virtual);
+    H5Sclose(data_space);
 }
 
 /* ---- the header's dataset ---- */
@@ -196,7 +199,8 @@ static void what_is_not_acquisitions_is_described(void **state)
     H5Gclose(H5Gcreate2(file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     end_refused("/dataset/data is a group, not acquisitions.");
     const hid_t complex_type = H5Tcreate(H5T_COMPOUND, 8);
-    H5Tinsert(complex_type, "r", 0, H5T_NATIVE_FLOAT), H5Tinsert(complex_type, "i", 4, H5T_NATIVE_FLOAT);
+    H5Tinsert(complex_type, "r", 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(complex_type, "i", 4, H5T_NATIVE_FLOAT);
     begin("data");
     add_dataset("dataset/data", complex_type, 4, (hsize_t[]){4, 2, 16, 16}, H5P_DEFAULT);
     H5Tclose(complex_type);
@@ -231,18 +235,24 @@ static void members_of_another_type_are_refused(void **state)
     const hid_t list = H5Tvlen_create(H5T_NATIVE_DOUBLE), type = readout_type("data");
     H5Tinsert(type, "data", offsetof(readout, data), list);
     add_dataset("dataset/data", type, 1, (hsize_t[]){1}, H5P_DEFAULT);
-    H5Tclose(list), H5Tclose(type);
+    H5Tclose(list);
+    H5Tclose(type);
     end_refused("acquisitions: member \"data\" is not a list of floats (little-endian).");
 
     begin("data");
     const hid_t floats = H5Tvlen_create(H5T_NATIVE_FLOAT), head = H5Tcreate(H5T_COMPOUND, 16);
     const hid_t both = H5Tcreate(H5T_COMPOUND, 48);
     H5Tinsert(head, "flags", 0, H5T_STD_U64BE);
-    H5Tinsert(both, "head", 0, head), H5Tinsert(both, "traj", 16, floats), H5Tinsert(both, "data", 32, floats);
+    H5Tinsert(both, "head", 0, head);
+    H5Tinsert(both, "traj", 16, floats);
+    H5Tinsert(both, "data", 32, floats);
     const hid_t list1 = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_alloc_time(list1, H5D_ALLOC_TIME_EARLY);
     add_dataset("dataset/data", both, 1, (hsize_t[]){1}, list1);
-    H5Pclose(list1), H5Tclose(floats), H5Tclose(head), H5Tclose(both);
+    H5Pclose(list1);
+    H5Tclose(floats);
+    H5Tclose(head);
+    H5Tclose(both);
     end_refused("acquisitions: member \"head.flags\" is not unsigned of 64 bits (little-endian).");
 }
 
@@ -273,7 +283,8 @@ static void other_filters_are_refused(void **state)
     H5Pset_chunk(list, 1, (hsize_t[]){1});
     H5Pset_filter(list, 32001, H5Z_FLAG_OPTIONAL, 0, NULL);
     add_dataset("dataset/data", type, 1, (hsize_t[]){1}, list);
-    H5Pclose(list), H5Tclose(type);
+    H5Pclose(list);
+    H5Tclose(type);
     end_refused("/dataset/data uses HDF5 filter 32001; only deflate, shuffle and fletcher32 are read. Use h5repack.");
 }
 
@@ -315,11 +326,13 @@ static void trajectory_without_dimensions(scan *s)
 }
 static void no_samples(scan *s)
 {
-    s->r[1].head.number_of_samples = 0, s->r[1].data.len = s->r[1].traj.len = 0;
+    s->r[1].head.number_of_samples = 0;
+    s->r[1].data.len = s->r[1].traj.len = 0;
 }
 static void no_channels(scan *s)
 {
-    s->r[2].head.active_channels = 0, s->r[2].data.len = 0;
+    s->r[2].head.active_channels = 0;
+    s->r[2].data.len = 0;
 }
 static void zero_record(scan *s)
 {
@@ -328,12 +341,14 @@ static void zero_record(scan *s)
 }
 static void fewer_channels(scan *s)
 {
-    s->r[3].head.active_channels = 1, s->r[3].data.len = 128;
+    s->r[3].head.active_channels = 1;
+    s->r[3].data.len = 128;
 }
 static void noise_of_fewer_channels(scan *s)
 {
     s->r[0].head.flags = LARMOR_ACQ_NOISE;
-    s->r[0].head.active_channels = 1, s->r[0].data.len = 128;
+    s->r[0].head.active_channels = 1;
+    s->r[0].data.len = 128;
 }
 static void encoding_9(scan *s)
 {
@@ -400,7 +415,8 @@ static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
     s->r[5].head.idx.kspace_encode_step_1 = 60000;
     write_scan(s);
     refused("acquisition 5: k-space line 60000 beyond matrix 16.");
-    s->r[5].head.idx.kspace_encode_step_1 = 5, s->r[6].head.idx.kspace_encode_step_2 = 4;
+    s->r[5].head.idx.kspace_encode_step_1 = 5;
+    s->r[6].head.idx.kspace_encode_step_2 = 4;
     s->r[7].head.idx.kspace_encode_step_2 = 9;
     write_scan(s);
     refused("acquisition 7: k-space partition 9 beyond matrix 4.");

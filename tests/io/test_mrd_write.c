@@ -193,19 +193,26 @@ static void values_out_of_range_are_refused_by_name(void **state)
     a.samples = 65536;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG,
                    "scan.h5: acquisition 0: samples: got 65536, expected 1 to 65535");
-    a = good, a.coils = 0;
+    a = good;
+    a.coils = 0;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "coils: got 0, expected 1 to 1024");
-    a = good, a.traj_dims = 4;
+    a = good;
+    a.traj_dims = 4;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "traj_dims: got 4, expected 0 to 3");
-    a = good, a.discard_post = 18;
+    a = good;
+    a.discard_post = 18;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "discard_post: got 18, expected 0 to 17");
-    a = good, a.step1 = -1;
+    a = good;
+    a.step1 = -1;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "step1: got -1, expected 0 to 65535");
-    a = good, a.encoding = 1;
+    a = good;
+    a.encoding = 1;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "encoding: got 1, expected 0 to 0");
-    a = good, a.data = NULL;
+    a = good;
+    a.data = NULL;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "no data given");
-    a = good, a.traj = NULL;
+    a = good;
+    a.traj = NULL;
     assert_refused(larmor_raw_append(writer, &a), LARMOR_ERR_ARG, "no trajectory given");
     assert_refused(larmor_raw_finish(writer), LARMOR_ERR_ARG, "no acquisitions to write");
     larmor_raw_writer_free(writer);
@@ -224,19 +231,24 @@ static void scan_that_the_header_cannot_hold_is_refused(void **state)
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
                    "encoded matrix y: got 0, expected 1 to 65535");
     assert_null(writer);
-    s = scan, s.encoding.recon_fov_mm[2] = 0;
+    s = scan;
+    s.encoding.recon_fov_mm[2] = 0;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
                    "recon field of view z: got 0, expected a pos");
-    s = scan, strcpy(s.encoding.trajectory, "zigzag");
+    s = scan;
+    strcpy(s.encoding.trajectory, "zigzag");
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG,
                    "trajectory \"zigzag\" unknown; cartesian, epi");
-    s = scan, s.coils = 1025;
+    s = scan;
+    s.coils = 1025;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "coils: got 1025, expected 1 to 1024");
-    s = scan, s.readouts = 70000;
+    s = scan;
+    s.readouts = 70000;
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "a counter of the scan runs to 70000");
     assert_ok(larmor_output_open(in_folder("scan.png"), 0, &png));
     assert_refused(larmor_raw_create(png, &scan, &writer), LARMOR_ERR_ARG, "raw data go to .h5 files, not .png");
-    larmor_output_free(out), larmor_output_free(png);
+    larmor_output_free(out);
+    larmor_output_free(png);
 }
 
 /* A writer of scan.h5 with a hundred acquisitions, not finished. */
@@ -332,7 +344,7 @@ static void larmor_reads_what_it_wrote(void **state)
         for (int i = 0; i < 4 * LINE; i++) (&data[r][0][0][0])[i] = (float)test_random(&seed);
         for (int k = 0; k < LINE; k++) {
             const double angle = 3.141592653589793 * r / READOUTS;
-            traj[r][k][0] = (float)((k - LINE / 2) * cos(angle)),
+            traj[r][k][0] = (float)((k - LINE / 2) * cos(angle));
             traj[r][k][1] = (float)((k - LINE / 2) * sin(angle));
         }
         const larmor_acquisition a = {.samples = LINE,
@@ -369,7 +381,8 @@ static void larmor_reads_what_it_wrote(void **state)
         for (int i = 0; i < 2 * LINE; i++)
             assert_at_most(fabs(t[2 * LINE * r + i] - (&traj[r][0][0])[i]), 1e-6 * LINE);
     }
-    free(k), free(t);
+    free(k);
+    free(t);
     larmor_samples_free(&samples);
     larmor_raw_free(raw);
 }

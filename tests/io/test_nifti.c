@@ -22,8 +22,10 @@ static header read_header(const char *path)
     memcpy(h.pixdim, f + 76, sizeof h.pixdim);
     memcpy(&h.vox_offset, f + 108, 4);
     h.units = (char)f[123];
-    memcpy(&h.qform, f + 252, 2), memcpy(&h.sform, f + 254, 2);
-    memcpy(h.quatern, f + 256, sizeof h.quatern), memcpy(h.qoffset, f + 268, sizeof h.qoffset);
+    memcpy(&h.qform, f + 252, 2);
+    memcpy(&h.sform, f + 254, 2);
+    memcpy(h.quatern, f + 256, sizeof h.quatern);
+    memcpy(h.qoffset, f + 268, sizeof h.qoffset);
     memcpy(h.srow, f + 280, sizeof h.srow);
     free(f);
     return h;
@@ -132,16 +134,21 @@ static void values_come_back_with_and_without_gzip(void **state)
         assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 5)));
         float *v = values_of(y);
         for (int i = 0; i < 240; i++) assert_at_most(fabs(v[i] - hypot(zv[2 * i], zv[2 * i + 1])), 1e-7);
-        free(v), larmor_array_free(y);
+        free(v);
+        larmor_array_free(y);
 
         assert_ok(write_image(in_folder(names[f]), 1, r, NULL)); /* real values keep their sign */
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
         v = values_of(y);
         assert_int_equal(larmor_array_bytes(y), larmor_array_bytes(r));
         assert_memory_equal(v, rv, larmor_array_bytes(r));
-        free(v), larmor_array_free(y);
+        free(v);
+        larmor_array_free(y);
     }
-    free(zv), free(rv), larmor_array_free(z), larmor_array_free(r);
+    free(zv);
+    free(rv);
+    larmor_array_free(z);
+    larmor_array_free(r);
 }
 
 /* Slices at the given distances along the oblique slice direction; voxels of slice i hold i + 1. */
@@ -186,7 +193,8 @@ static void slices_are_sorted_by_position_with_the_step_between_them(void **stat
     float *v = values_of(y);
     const float order[4] = {3, 1, 4, 2};
     for (int s = 0; s < 4; s++) assert_true(v[48 * s] == order[s] && v[48 * s + 47] == order[s]);
-    free(v), larmor_array_free(y);
+    free(v);
+    larmor_array_free(y);
 }
 
 static void repetitions_become_the_fourth_dimension(void **state)
@@ -201,7 +209,8 @@ static void repetitions_become_the_fourth_dimension(void **state)
     float *v = values_of(y);
     const float order[6] = {4, 5, 6, 2, 1, 3};
     for (int s = 0; s < 6; s++) assert_true(v[48 * s] == order[s]);
-    free(v), larmor_array_free(y);
+    free(v);
+    larmor_array_free(y);
 }
 
 static void slices_that_nifti_cannot_hold_are_refused(void **state)
@@ -226,7 +235,8 @@ static void slices_of_other_orientation_are_refused(void **state)
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
     larmor_image images[2] = {{.data = x, .meta = oblique}, {.data = x, .meta = oblique}};
     images[1].meta.slice = 1;
-    images[1].meta.read_dir[0] = 1, images[1].meta.read_dir[1] = 0;
+    images[1].meta.read_dir[0] = 1;
+    images[1].meta.read_dir[1] = 0;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, images, 2, NULL), LARMOR_ERR_ARG, "image 2 is not parallel to the first");
@@ -263,13 +273,19 @@ static void integers_are_scaled_to_real_numbers(void **state)
     unsigned char *f = get_file(in_folder("x.nii"), &bytes);
     const int16_t type = 4, bits = 16;
     const float slope = .5f, inter = 10;
-    memcpy(f + 70, &type, 2), memcpy(f + 72, &bits, 2), memcpy(f + 112, &slope, 4), memcpy(f + 116, &inter, 4);
+    memcpy(f + 70, &type, 2);
+    memcpy(f + 72, &bits, 2);
+    memcpy(f + 112, &slope, 4);
+    memcpy(f + 116, &inter, 4);
     for (int i = 0; i < 48; i++) memcpy(f + 352 + 2 * i, &(int16_t){(int16_t)(i - 20)}, 2);
     put_file(in_folder("i.nii"), f, bytes);
     assert_ok(larmor_image_read(in_folder("i.nii"), dev, &y));
     float *v = values_of(y);
     for (int i = 0; i < 48; i++) assert_true(v[i] == .5f * (float)(i - 20) + 10);
-    free(v), free(f), larmor_array_free(x), larmor_array_free(y);
+    free(v);
+    free(f);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 /* Positions that are pairwise the same or not, as the tolerance has it, are no order: a before c before b by slice,

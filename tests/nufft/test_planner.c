@@ -293,10 +293,10 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (wrong[i].method && !dev->be->threads(dev->ctx)) continue; /* of this kind */
         larmor_wisdom_forget(dev);
-        lmr_wisdom_plan told = wrong[i];
-        told.effort = LARMOR_PLAN_MEASURE;
-        told.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
-        lmr_wisdom_add(dev, &key, &told);
+        lmr_wisdom_plan known = wrong[i];
+        known.effort = LARMOR_PLAN_MEASURE;
+        known.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
+        lmr_wisdom_add(dev, &key, &known);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
         assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_MEASUREMENT);
@@ -331,20 +331,20 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
     lmr_wisdom_key key = key_of(&p);
     key.upsample = 1.5;
     key.max_batch = 1;
-    lmr_wisdom_plan told[6];
+    lmr_wisdom_plan known[6];
     for (int i = 0; i < 6; i++)
-        told[i] = (lmr_wisdom_plan){.effort = LARMOR_PLAN_MEASURE,
+        known[i] = (lmr_wisdom_plan){.effort = LARMOR_PLAN_MEASURE,
                                     .cells = {48, 48, 1},
                                     .width = 9,
                                     .max_batch = 1,
                                     .precompute = LARMOR_PRECOMPUTE_NONE};
-    told[0].cells[0] = told[0].cells[1] = 64;
-    told[0].width = 12;
-    told[1].max_batch = 4;
-    told[2].width = 11;
-    told[3].tiles = 1;
-    told[4].cells[0] = 64;
-    told[5].cells[1] = 64;
+    known[0].cells[0] = known[0].cells[1] = 64;
+    known[0].width = 12;
+    known[1].max_batch = 4;
+    known[2].width = 11;
+    known[3].tiles = 1;
+    known[4].cells[0] = 64;
+    known[5].cells[1] = 64;
     for (int i = 0; i < 6; i++) {
         larmor_wisdom_forget(dev);
         p.opts.width = i == 2 ? 10 : 0;
@@ -355,7 +355,7 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
         key.width = p.opts.width;
         key.tiles = p.opts.tiles;
         key.grid[0] = key.grid[1] = p.opts.grid[0];
-        lmr_wisdom_add(dev, &key, &told[i]);
+        lmr_wisdom_add(dev, &key, &known[i]);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
         larmor_nufft *plan = plan_of(&p);
         const larmor_nufft_info info = larmor_nufft_describe(plan);

@@ -40,11 +40,15 @@ static inline scan scan_of(int coils, int images, double sigma)
 static inline void free_scan(scan *s)
 {
     for (int i = 0; i < s->arrays.images; i++) {
-        larmor_array_free(s->image[i].kspace), larmor_array_free(s->image[i].traj);
+        larmor_array_free(s->image[i].kspace);
+        larmor_array_free(s->image[i].traj);
         larmor_array_free(s->image[i].density);
-        larmor_array_free(s->image[i].calibration), larmor_array_free(s->image[i].calibration_traj);
+        larmor_array_free(s->image[i].calibration);
+        larmor_array_free(s->image[i].calibration_traj);
     }
-    larmor_array_free(s->truth), larmor_array_free(s->maps), larmor_array_free(s->arrays.noise);
+    larmor_array_free(s->truth);
+    larmor_array_free(s->maps);
+    larmor_array_free(s->arrays.noise);
     larmor_phantom_free(s->phantom);
 }
 
@@ -113,7 +117,8 @@ static inline double apart(const scan *a, const larmor_recon_opts *opts, const s
 {
     larmor_recon_result x = result_of(a, opts), y = result_of(b, other);
     const double d = difference(x.image[0].data, y.image[0].data);
-    larmor_recon_result_free(&x), larmor_recon_result_free(&y);
+    larmor_recon_result_free(&x);
+    larmor_recon_result_free(&y);
     return d;
 }
 

@@ -25,7 +25,12 @@ static void the_arrays_are_left_as_they_are(void **state)
     assert_memory_equal(before, after, bytes);
     assert_memory_equal(traj, traj_after, traj_bytes);
     assert_memory_equal(maps, maps_after, larmor_array_bytes(s.maps));
-    free(before), free(after), free(traj), free(traj_after), free(maps), free(maps_after);
+    free(before);
+    free(after);
+    free(traj);
+    free(traj_after);
+    free(maps);
+    free(maps_after);
     larmor_recon_result_free(&result);
     free_scan(&s);
 }
@@ -41,7 +46,8 @@ static void the_type_of_numbers_and_the_unit_of_length_do_not_matter(void **stat
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
     assert_at_most(apart(&wide, &opts, &s, &opts), 1e-6);
-    free_scan(&wide), free_scan(&s);
+    free_scan(&wide);
+    free_scan(&s);
 }
 
 /* Directly: how many points are beyond half a sample outside of the smaller k-space. */
@@ -65,7 +71,8 @@ static void samples_beyond_the_k_space_of_the_grid_are_left_out(void **state)
     assert_int_equal(result.report.outside, outside);
     assert_at_most(difference(result.image[0].data, truth), 0.3);
     larmor_recon_result_free(&result);
-    larmor_array_free(truth), larmor_array_free(maps);
+    larmor_array_free(truth);
+    larmor_array_free(maps);
     free(k);
     free_scan(&s);
 }
@@ -80,7 +87,8 @@ static void counters_and_geometry_come_with_the_image(void **state)
                                           .read_dir = {0, 1, 0},
                                           .phase_dir = {0, 0, 1},
                                           .slice_dir = {1, 0, 0}};
-    s.arrays.fov_mm[0] = 200, s.arrays.fov_mm[1] = 100;
+    s.arrays.fov_mm[0] = 200;
+    s.arrays.fov_mm[1] = 100;
     const larmor_recon_opts opts = OPTS(.method = "grid");
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_recon_result result[2];
@@ -200,7 +208,8 @@ static void what_does_not_fit_is_refused(void **state)
     refuse(&s, LARMOR_ERR_SHAPE, "noise is c64 [100, 3]");
     s.arrays.matrix[1] = 0;
     refuse(&s, LARMOR_ERR_ARG, "axis 1 has 0 voxels");
-    s.arrays.matrix[1] = N, s.arrays.fov_mm[0] = -1;
+    s.arrays.matrix[1] = N;
+    s.arrays.fov_mm[0] = -1;
     refuse(&s, LARMOR_ERR_ARG, "axis 0 has 32 voxels on -1 mm");
     s.arrays.trajectory = "a trajectory of a very long name";
     refuse(&s, LARMOR_ERR_ARG, "at most 15 characters");

@@ -91,7 +91,9 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     larmor_recon *recon;
     for (; !try_recon(&s, &opts, &recon); opts.memory -= opts.memory / 40) larmor_recon_free(recon);
     opts.memory += opts.memory / 39 + 1;
-    opts.oversample[0] = 0, opts.listener = take_note, opts.user = &n;
+    opts.oversample[0] = 0;
+    opts.listener = take_note;
+    opts.user = &n;
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
     assert_noted(n, "the field of view is not enlarged, what is outside folds in");
     opts.memory = 1000000; /* not even enough to look */
@@ -155,7 +157,10 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without --joint; got tv");
     opts = OPTS(.maps = two, .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
-    larmor_array_free(small), larmor_array_free(few), larmor_array_free(two), larmor_array_free(nothing);
+    larmor_array_free(small);
+    larmor_array_free(few);
+    larmor_array_free(two);
+    larmor_array_free(nothing);
     free_scan(&s);
 }
 

@@ -9,10 +9,13 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     scan with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES};
     larmor_readouts *r = &with.image[0], *bare = &without.image[0];
-    larmor_array_free(r->traj), larmor_array_free(r->kspace), larmor_array_free(bare->kspace);
+    larmor_array_free(r->traj);
+    larmor_array_free(r->kspace);
+    larmor_array_free(bare->kspace);
     assert_ok(larmor_traj_create(dev, traj, &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(with.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
-    larmor_array_free(bare->traj), bare->traj = NULL;
+    larmor_array_free(bare->traj);
+    bare->traj = NULL;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), &bare->kspace));
     float *all = values_of(r->kspace), *turned = values_of(r->kspace);
     int step1[SPOKES];
@@ -30,8 +33,10 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
                             noted = OPTS(.maps = with.maps, .method = "grid", .listener = take_note, .user = &n);
     assert_at_most(apart(&without, &noted, &with, &plain), 1e-6);
     assert_noted(n, "W:no trajectory is stored; it was made from the counters");
-    free(all), free(turned);
-    free_scan(&with), free_scan(&without);
+    free(all);
+    free(turned);
+    free_scan(&with);
+    free_scan(&without);
 }
 
 static void counters_number_golden_spokes(void **state)
@@ -50,7 +55,8 @@ static void counters_do_not_define_other_trajectories(void **state)
 {
     (void)state;
     scan s = scan_of(COILS, 1, 0);
-    larmor_array_free(s.image[0].traj), s.image[0].traj = NULL;
+    larmor_array_free(s.image[0].traj);
+    s.image[0].traj = NULL;
     s.arrays.trajectory = "spiral";
     const larmor_recon_opts opts = OPTS(.method = "grid");
     larmor_recon *recon = recon_of(&s, &opts);
@@ -92,7 +98,8 @@ static void a_spiral_has_a_density_of_its_own(void **state)
     scan s = scan_of(COILS, 1, 0);
     const larmor_traj_opts spiral = {.matrix = {N, N}};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj), larmor_array_free(r->kspace);
+    larmor_array_free(r->traj);
+    larmor_array_free(r->kspace);
     assert_ok(larmor_traj_create(dev, "spiral", &spiral, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "spiral";
@@ -121,8 +128,10 @@ static void density_weights_are_given_to_who_asks(void **state)
     float *a = values_of(ramp), *b = values_of(kept);
     assert_int_equal(larmor_array_bytes(ramp), larmor_array_bytes(kept));
     assert_memory_equal(a, b, larmor_array_bytes(ramp));
-    free(a), free(b);
-    larmor_array_free(kept), larmor_array_free(ramp);
+    free(a);
+    free(b);
+    larmor_array_free(kept);
+    larmor_array_free(ramp);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
 
@@ -186,7 +195,8 @@ static void estimated_maps_give_the_same_image_again(void **state)
     const larmor_recon_opts again = OPTS(.method = "grid", .maps = maps);
     larmor_recon_result second = result_of(&s, &again);
     assert_at_most(difference(second.image[0].data, result.image[0].data), 1e-5);
-    larmor_recon_result_free(&result), larmor_recon_result_free(&second);
+    larmor_recon_result_free(&result);
+    larmor_recon_result_free(&second);
     larmor_array_free(maps);
     larmor_recon_free(recon);
 
@@ -208,8 +218,10 @@ static void without_maps_it_is_the_root_sum_of_squares(void **state)
     float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
     for (int i = 0; i < N * N; i++)
         assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-5);
-    free(magnitude), free(complex);
-    larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+    free(magnitude);
+    free(complex);
+    larmor_recon_result_free(&a);
+    larmor_recon_result_free(&b);
     free_scan(&s);
 }
 
@@ -223,7 +235,8 @@ static void calibration_readouts_give_the_maps(void **state)
     for (int i = 0; i < 2; i++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = 6, .samples = SAMPLES};
         larmor_readouts *r = &s.image[i];
-        larmor_array_free(r->kspace), larmor_array_free(r->traj);
+        larmor_array_free(r->kspace);
+        larmor_array_free(r->traj);
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     }
@@ -237,12 +250,16 @@ static void calibration_readouts_give_the_maps(void **state)
     assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
     assert_at_most(difference(maps, wanted), is_cpu() ? 1e-6 : 1e-3);
     assert_int_equal(result.report.maps.doubt, LARMOR_MAPS_TRUSTED);
-    larmor_array_free(maps), larmor_array_free(wanted);
-    larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
-    larmor_recon_free(recon), larmor_recon_free(of_full);
+    larmor_array_free(maps);
+    larmor_array_free(wanted);
+    larmor_recon_result_free(&result);
+    larmor_recon_result_free(&expected);
+    larmor_recon_free(recon);
+    larmor_recon_free(of_full);
 
     /* without it they cannot be trusted, which is said once */
-    larmor_array_free(s.image[1].calibration), larmor_array_free(s.image[1].calibration_traj);
+    larmor_array_free(s.image[1].calibration);
+    larmor_array_free(s.image[1].calibration_traj);
     s.image[1].calibration = s.image[1].calibration_traj = NULL;
     notes n = {.text = ""};
     const larmor_recon_opts noted = OPTS(.method = "grid", .oversample = {1}, .listener = take_note, .user = &n);
@@ -258,7 +275,8 @@ static void calibration_readouts_give_the_maps(void **state)
     assert_null(strstr(n.text, "W:image 2 of 2: coil maps"));
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
-    free_scan(&s), free_scan(&full);
+    free_scan(&s);
+    free_scan(&full);
 }
 
 /* A second set of zeros has nothing to say, so the image is the magnitude of that of the first. */
@@ -282,10 +300,14 @@ static void a_second_set_of_maps_without_signal_changes_nothing(void **state)
         float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
         for (int i = 0; i < N * N; i++)
             assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-4);
-        free(magnitude), free(complex);
-        larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+        free(magnitude);
+        free(complex);
+        larmor_recon_result_free(&a);
+        larmor_recon_result_free(&b);
     }
-    larmor_array_free(as_first), larmor_array_free(first), larmor_array_free(two);
+    larmor_array_free(as_first);
+    larmor_array_free(first);
+    larmor_array_free(two);
     free_scan(&s);
 }
 
@@ -306,18 +328,23 @@ static void lambda_is_chosen_by_the_first_set(void **state)
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
     assert_at_most(fabs(result.report.weight / one.report.weight - 1), 1e-3);
-    larmor_recon_result_free(&result), larmor_recon_result_free(&one);
+    larmor_recon_result_free(&result);
+    larmor_recon_result_free(&one);
     assert_ok(larmor_recon_run(recon, 1, &result));
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
 
     recon = recon_of(&s, &soft); /* stopped while it is chosen, there is no image yet */
-    n.steps = 0, n.stop_at_step = 1, n.fraction = 0;
+    n.steps = 0;
+    n.stop_at_step = 1;
+    n.fraction = 0;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, "stopped by the caller");
     assert_int_equal(result.count, 0);
     larmor_recon_free(recon);
-    larmor_array_free(as_first), larmor_array_free(first), larmor_array_free(two);
+    larmor_array_free(as_first);
+    larmor_array_free(first);
+    larmor_array_free(two);
     free_scan(&s);
 }
 
@@ -350,7 +377,8 @@ static void whitening_uses_the_noise_scan(void **state)
         assert_ok(larmor_array_slice(s.arrays.noise, c, 1, &noise));
         assert_ok(larmor_phantom_noise(data, sigma, 5 + (uint64_t)c));
         assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
-        larmor_array_free(data), larmor_array_free(noise);
+        larmor_array_free(data);
+        larmor_array_free(noise);
     }
     notes n = {.text = ""};
     const larmor_recon_opts with = OPTS(.maps = s.maps, .listener = take_note, .user = &n),

@@ -63,7 +63,8 @@ static void without_memory_to_choose_lambda_it_is_expected_from_the_noise(void *
     for (opts.memory = plan_of(&s, &opts).bytes; plan_of(&s, &opts).chooses; opts.memory -= opts.memory / 40) {
     }
     notes n = {.text = ""};
-    opts.listener = take_note, opts.user = &n;
+    opts.listener = take_note;
+    opts.user = &n;
     larmor_recon_result result = result_of(&s, &opts);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_NOISE);
     assert_true(result.report.lambda > 0);
@@ -80,7 +81,8 @@ static void what_is_insisted_on_is_not_given_up(void **state)
                                   .lambda_mode = LARMOR_LAMBDA_RELATIVE);
     larmor_recon_opts without = with;
     larmor_recon *recon;
-    without.precondition = -1, without.toeplitz = -1;
+    without.precondition = -1;
+    without.toeplitz = -1;
     /* a limit that is enough without them, and not with them */
     for (without.memory = plan_of(&s, &with).bytes; !try_recon(&s, &without, &recon);
          without.memory -= without.memory / 40)
@@ -103,7 +105,8 @@ static void more_takes_more(void **state)
     assert_true(plan_of(&one, &none).bytes <= plan_of(&one, &pipe).bytes);
     assert_true(plan_of(&one, &cg).bytes < plan_of(&one, &fine).bytes);
     assert_true(plan_of(&one, &tv).bytes < plan_of(&four, &joint).bytes);
-    free_scan(&one), free_scan(&four);
+    free_scan(&one);
+    free_scan(&four);
 }
 
 static void images_that_are_alike_need_alike(void **state)
@@ -112,7 +115,8 @@ static void images_that_are_alike_need_alike(void **state)
     scan s = scan_of(COILS, 3, 0);
     larmor_array *few;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &few));
-    larmor_array_free(s.image[2].kspace), larmor_array_free(s.image[2].traj);
+    larmor_array_free(s.image[2].kspace);
+    larmor_array_free(s.image[2].traj);
     s.image[2].kspace = few;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});

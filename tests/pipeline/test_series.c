@@ -5,7 +5,10 @@
 static scan two_slices(void)
 {
     scan s = scan_of(2, 4, 0);
-    for (int i = 0; i < 4; i++) s.image[i].meta.slice = i % 2, s.image[i].meta.repetition = i / 2;
+    for (int i = 0; i < 4; i++) {
+        s.image[i].meta.slice = i % 2;
+        s.image[i].meta.repetition = i / 2;
+    }
     return s;
 }
 
@@ -60,7 +63,9 @@ static void only_the_images_that_are_asked_for_are_made(void **state)
 {
     (void)state;
     scan s = two_slices();
-    s.image[3].meta.contrast = 1, s.image[3].meta.phase = 2, s.image[3].meta.set = 3;
+    s.image[3].meta.contrast = 1;
+    s.image[3].meta.phase = 2;
+    s.image[3].meta.set = 3;
     const struct {
         larmor_counters only;
         int series, slice, repetition;

@@ -45,7 +45,8 @@ static void lambda_is_as_asked_for(void **state)
         assert_int_equal(given.report.lambda_from, LARMOR_LAMBDA_FROM_CALLER);
         assert_int_equal(given.report.choice.tried, 0);
 
-        opts.lambda_mode = LARMOR_LAMBDA_NOISE, opts.lambda = 1;
+        opts.lambda_mode = LARMOR_LAMBDA_NOISE;
+        opts.lambda = 1;
         larmor_recon_result once = result_of(&s, &opts);
         opts.lambda = 3;
         larmor_recon_result thrice = result_of(&s, &opts);
@@ -56,8 +57,10 @@ static void lambda_is_as_asked_for(void **state)
         assert_int_equal(chosen.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
         assert_true(chosen.report.choice.tried > 0);
         assert_at_most(fabs(log(chosen.report.noise / 1e-3)), log(1.2));
-        larmor_recon_result_free(&given), larmor_recon_result_free(&once);
-        larmor_recon_result_free(&thrice), larmor_recon_result_free(&chosen);
+        larmor_recon_result_free(&given);
+        larmor_recon_result_free(&once);
+        larmor_recon_result_free(&thrice);
+        larmor_recon_result_free(&chosen);
     }
     free_scan(&s);
 }
@@ -117,7 +120,9 @@ static void the_way_does_not_show_in_the_image(void **state)
     larmor_recon_result a = result_of(&s, &other[0]), b = result_of(&s, &other[1]), c = result_of(&s, &plain);
     assert_true(a.report.preconditioned && !c.report.preconditioned);
     assert_true(b.report.toeplitz && !c.report.toeplitz);
-    larmor_recon_result_free(&a), larmor_recon_result_free(&b), larmor_recon_result_free(&c);
+    larmor_recon_result_free(&a);
+    larmor_recon_result_free(&b);
+    larmor_recon_result_free(&c);
     free_scan(&s);
 }
 

@@ -18,7 +18,8 @@ static larmor_raw_info describe(void *self)
 
 static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
 {
-    (void)self, (void)encoding;
+    (void)self;
+    (void)encoding;
     *out = (larmor_encoding){.matrix = {8, 8, 1},
                              .recon_matrix = {8, 8, 1},
                              .fov_mm = {8, 8, 1},
@@ -30,7 +31,8 @@ static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
 
 static larmor_status group(void *self, int group, larmor_group *out)
 {
-    (void)self, (void)group;
+    (void)self;
+    (void)group;
     *out = (larmor_group){.readouts = 4, .samples = 8, .total = 32, .regular = 1};
     return LARMOR_OK;
 }
@@ -39,7 +41,8 @@ static larmor_status samples(void *self, int group, const larmor_grid *grid, int
                              larmor_samples *out)
 {
     const fake *f = self;
-    (void)group, (void)grid;
+    (void)group;
+    (void)grid;
     *out = (larmor_samples){0};
     if (calibration || f->empty) return LARMOR_OK;
     assert_ok(larmor_array_create(on, f->dtype, f->kspace, &out->kspace));
@@ -50,7 +53,8 @@ static larmor_status samples(void *self, int group, const larmor_grid *grid, int
 
 static larmor_status meta(void *self, int group, larmor_image_meta *out)
 {
-    (void)self, (void)group;
+    (void)self;
+    (void)group;
     *out = (larmor_image_meta){.slice = 0};
     return LARMOR_OK;
 }
@@ -185,7 +189,8 @@ static void write_file(const scan *s, const char *path)
     assert_ok(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
-    free(all), free(k);
+    free(all);
+    free(k);
 }
 
 /* The trajectory as a file has it. */
@@ -199,7 +204,8 @@ static void to_single(larmor_array **traj)
     assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
     larmor_array_free(*traj);
     *traj = single;
-    free(k), free(rounded);
+    free(k);
+    free(rounded);
 }
 
 static void a_file_and_its_arrays_give_the_same_image(void **state)
@@ -239,14 +245,19 @@ static void a_file_and_its_arrays_give_the_same_image(void **state)
     float *got = values_of(maps), *given = values_of(s.maps);
     assert_memory_equal(got, given, larmor_array_bytes(s.maps));
     for (int i = 0; i < 2 * N * N; i++) assert_true(got[2 * N * N * COILS + i] == 0);
-    free(got), free(given);
-    larmor_array_free(maps), larmor_array_free(some), larmor_array_free(wide);
-    larmor_recon_result_free(&result), larmor_recon_result_free(&expected);
+    free(got);
+    free(given);
+    larmor_array_free(maps);
+    larmor_array_free(some);
+    larmor_array_free(wide);
+    larmor_recon_result_free(&result);
+    larmor_recon_result_free(&expected);
     larmor_recon_free(recon);
     larmor_source_free(source);
     larmor_raw_free(raw);
     free_scan(&s);
-    remove(path), rmdir(folder);
+    remove(path);
+    rmdir(folder);
 }
 
 int main(void)

@@ -461,7 +461,7 @@ static void several_sets_of_maps_are_a_sum_of_operators(void **state)
     }
 }
 
-/* An object that folds: what two places have put into one voxel is told apart by two sets of maps, not by one. */
+/* An object that folds: two sets of maps separate what two places have put into one voxel, one set does not. */
 static void two_sets_unfold_what_one_cannot(void **state)
 {
     (void)state;
