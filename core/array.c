@@ -397,7 +397,7 @@ larmor_status larmor_fill(larmor_array *x, double value)
 {
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: the array is NULL");
     if (x->dtype == LARMOR_I64 && !(fabs(value) < 0x1p63 && value == floor(value)))
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: %g is no whole number of 64 bits", value);
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_fill: %g is not a whole number of 64 bits", value);
     return x->dev->be->fill(x->dev->ctx, larmor_array_count(x), x->dtype, value, x->data);
 }
 

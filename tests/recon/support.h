@@ -90,6 +90,34 @@ static inline double difference(const cplx *a, const cplx *b, int64_t count)
     return sqrt(error / size);
 }
 
+/* How far the normal map of random numbers is from the adjoint of their forward map. Outputs are not zero before, and
+ * the normal map is applied twice, so that nothing depends on what an earlier call left. */
+static inline double normal_apart(larmor_op *A)
+{
+    const larmor_dtype dtype = larmor_op_dtype(A);
+    const larmor_shape shape = larmor_op_in_shape(A);
+    const int64_t count = larmor_shape_count(shape);
+    cplx *x = random_values(count, 1);
+    larmor_array *in = complex_array(dtype, shape, x), *y = zeros(dtype, larmor_op_out_shape(A));
+    larmor_array *z = zeros(dtype, shape), *normal = zeros(dtype, shape);
+    assert_ok(larmor_fill(y, NAN));
+    assert_ok(larmor_fill(z, NAN));
+    assert_ok(larmor_op_forward(A, in, y));
+    assert_ok(larmor_op_adjoint(A, y, z));
+    assert_ok(larmor_op_normal(A, in, normal));
+    assert_ok(larmor_op_normal(A, in, normal));
+    cplx *expected = values_of(z), *got = values_of(normal);
+    const double apart = difference(got, expected, count);
+    free(got);
+    free(expected);
+    free(x);
+    larmor_array_free(normal);
+    larmor_array_free(z);
+    larmor_array_free(y);
+    larmor_array_free(in);
+    return apart;
+}
+
 /* Position of pixel i of an image along dimension d, in fields of view from its centre. */
 static inline double position(larmor_shape image, int64_t i, int d)
 {
