@@ -256,7 +256,7 @@ static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **sta
     assert_ok(larmor_fill(y, -3));
     assert_values(y, (int64_t[]){-3, -3, -3}, sizeof v);
     assert_refused(larmor_fill(y, 0.5), LARMOR_ERR_ARG, "0.5 is not a whole number");
-    assert_refused(larmor_fill(y, 1e19), LARMOR_ERR_ARG, "no whole number of 64 bits");
+    assert_refused(larmor_fill(y, 1e19), LARMOR_ERR_ARG, "not a whole number of 64 bits");
     assert_ok(larmor_array_convert(y, LARMOR_F64, &in_double));
     assert_values(in_double, (double[]){-3, -3, -3}, 24);
     assert_refused(larmor_array_convert(in_double, LARMOR_I64, &none), LARMOR_ERR_ARG, "f64 [3]");
