@@ -1,4 +1,4 @@
-/* Inside of an operator handle. SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an operator handle, and compositions for operators of many parts. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_OP_H
 #define LMR_OP_H
 
@@ -7,5 +7,22 @@
 /* The `self` of an operator that was made with this forward map, NULL for any other: so a kind of operator recognises
  * its own when a caller hands one back to it. */
 void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const larmor_array *x, larmor_array *y));
+
+/* Products below each other, y = [A_0 B_0 x, A_1 B_1 x, ...] along the last dimension: a stack of chains which take
+ * turns in the memory of one. The normal map is the sum of B_i^H (A_i^H A_i) B_i.
+ *
+ * name    kept, not copied; of the operator and in messages.
+ * N       A_0^H A_0, for every row: it acts on each index of the last dimension alone, as batched operators do, so that
+ *         an A_i with a smaller batch takes the leading part of it; A_0 has the largest. NULL: each A_i's normal map.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+larmor_status lmr_op_blocks(const char *name, larmor_op *const *A, larmor_op *const *B, int count, larmor_op *N,
+                            larmor_op **op);
+
+/* Operators beside each other, y = A_0 x_0 + A_1 x_1 + ..., where x is [input..., count].
+ *
+ * more    an array of the outputs' type with at least as many numbers, which the forward map overwrites; several
+ *         operators may share it. Not needed for one.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *more, larmor_op **op);
 
 #endif

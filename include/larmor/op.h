@@ -50,14 +50,12 @@ LARMOR_API void larmor_op_free(larmor_op *A);      /* NULL is fine */
 /* Composition. The result keeps references to its parts, so free yours at once.
  *
  * chain        A B; its normal is B^H (A^H A) B with A's own normal, so that a Toeplitz normal survives.
- * sum          A + B, equal shapes.
  * stack        rows: y = [A_0 x, A_1 x, ...] along the last dimension; the outputs agree in all other dimensions.
  *              Its normal is the sum of the rows' normals.
  * diag         y = d .* x, d complex; in and out have d's shape.
  * with_normal  A with its normal replaced by N's forward map; N maps A's input to itself.
  * Errors       LARMOR_ERR_SHAPE if shapes, dtypes or devices do not fit; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_op_chain(larmor_op *A, larmor_op *B, larmor_op **AB);
-LARMOR_API larmor_status larmor_op_sum(larmor_op *A, larmor_op *B, larmor_op **sum);
 LARMOR_API larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack);
 LARMOR_API larmor_status larmor_op_diag(larmor_array *d, larmor_op **D);
 LARMOR_API larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2);

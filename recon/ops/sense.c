@@ -1,11 +1,11 @@
 /* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
- * or for some at a time, and with one set of maps or several. The normal map has no root in it, and may be Toeplitz
- * between the coils.
+ * or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/op.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -100,161 +100,46 @@ larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspa
     return st;
 }
 
-/* ---- all coils, or some at a time ---- */
+/* ---- the coils ---- */
 
-typedef struct blocks {
-    larmor_array *maps, *image; /* image: what one block adds to the sum over coils; NULL where one block is all */
-    larmor_array *coils;        /* coil images [image..., block] */
-    larmor_array *more;         /* the same of another set of maps, to be added; NULL where there is one set */
-    larmor_array *filtered;     /* the same after the Toeplitz operator */
-    larmor_op *PF[2];           /* of a full block, and of the last one where that is smaller */
-    larmor_op *toeplitz;        /* F^H W F of a full block, or NULL */
-    int64_t voxels, channels, sets, block;
-} blocks;
-
-static void blocks_destroy(void *self)
+/* S of `count` coils from `first` on: with several sets of maps the sum over the sets, each of its own image. */
+static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64_t first, int64_t count,
+                              larmor_array *more, larmor_op **S)
 {
-    blocks *b = self;
-    larmor_op_free(b->PF[0]);
-    larmor_op_free(b->PF[1]);
-    larmor_op_free(b->toeplitz);
-    larmor_array_free(b->filtered);
-    larmor_array_free(b->more);
-    larmor_array_free(b->maps);
-    larmor_array_free(b->image);
-    larmor_array_free(b->coils);
-    free(b);
-}
-
-/* Of so many channels of one set. */
-static size_t set_bytes(const blocks *b, int64_t channels)
-{
-    return (size_t)(b->voxels * channels) * larmor_dtype_size(b->maps->dtype);
-}
-
-/* What to do with a block of coils, whose maps of the first set begin at `maps`. part: of y, where there is one. */
-typedef larmor_status (*block_step)(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
-                                    const larmor_array *x, larmor_array *part, larmor_array *sum);
-
-static larmor_status for_blocks(blocks *b, block_step step, const larmor_array *x, const larmor_array *y,
-                                larmor_array *sum)
-{
-    if (sum && b->image) LMR_TRY(larmor_zero(sum));
-    for (int64_t first = 0; first < b->channels; first += b->block) {
-        const int64_t rest = b->channels - first, count = rest < b->block ? rest : b->block;
-        const void *maps = (const char *)b->maps->data + set_bytes(b, first);
-        larmor_array *coils = NULL, *part = NULL;
-        larmor_status st = larmor_array_slice(b->coils, 0, count, &coils);
-        /* the view is written only where the caller owns y, or else only read */
-        if (!st && y) st = larmor_array_slice(y, first, count, &part);
-        if (!st) st = step(b, b->PF[count < b->block], maps, coils, x, part, sum);
-        larmor_array_free(part);
-        larmor_array_free(coils);
-        if (st) return st;
-    }
-    return LARMOR_OK;
-}
-
-/* coils <- the sum over the sets of their maps times their images */
-static larmor_status spread_coils(const blocks *b, const void *maps, const larmor_array *x, larmor_array *coils)
-{
-    const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
-    const lmr_vec *vec = lmr_vec_of(x);
-    LMR_TRY(vec->expand(x->dev->ctx, b->voxels, count, maps, x->data, coils->data));
-    for (int64_t m = 1; m < b->sets; m++) {
-        const char *image = (const char *)x->data + (size_t)m * set_bytes(b, 1);
-        maps = (const char *)maps + set_bytes(b, b->channels);
-        LMR_TRY(vec->expand(x->dev->ctx, b->voxels, count, maps, image, b->more->data));
-        LMR_TRY(vec->axpby(x->dev->ctx, b->voxels * count, 1, b->more->data, 1, coils->data));
-    }
-    return LARMOR_OK;
-}
-
-static larmor_status add_coils(const blocks *b, const void *maps, const larmor_array *coils, larmor_array *sum)
-{
-    const int64_t count = coils->shape.dim[coils->shape.ndim - 1];
-    const lmr_vec *vec = lmr_vec_of(sum);
-    char *image = sum->data;
-    for (int64_t m = 0; m < b->sets; m++) {
-        void *part = b->image ? b->image->data : image;
-        LMR_TRY(vec->combine(sum->dev->ctx, b->voxels, count, maps, coils->data, part));
-        if (b->image) LMR_TRY(vec->axpby(sum->dev->ctx, b->voxels, 1, part, 1, image));
-        maps = (const char *)maps + set_bytes(b, b->channels);
-        image += set_bytes(b, 1);
-    }
-    return LARMOR_OK;
-}
-
-static larmor_status forward_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
-                                  const larmor_array *x, larmor_array *part, larmor_array *sum)
-{
-    (void)sum;
-    LMR_TRY(spread_coils(b, maps, x, coils));
-    return larmor_op_forward(PF, coils, part);
-}
-
-static larmor_status adjoint_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
-                                  const larmor_array *x, larmor_array *part, larmor_array *sum)
-{
-    (void)x;
-    LMR_TRY(larmor_op_adjoint(PF, part, coils));
-    return add_coils(b, maps, coils, sum);
-}
-
-/* The Toeplitz operator takes a full block always: a smaller last one leaves behind it what was there. */
-static larmor_status toeplitz_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
-                                   const larmor_array *x, larmor_array *part, larmor_array *sum)
-{
-    (void)PF;
-    (void)part;
-    larmor_array *filtered;
-    LMR_TRY(spread_coils(b, maps, x, coils));
-    LMR_TRY(larmor_op_forward(b->toeplitz, b->coils, b->filtered));
-    LMR_TRY(larmor_array_slice(b->filtered, 0, coils->shape.dim[coils->shape.ndim - 1], &filtered));
-    const larmor_status st = add_coils(b, maps, filtered, sum);
-    larmor_array_free(filtered);
-    return st;
-}
-
-static larmor_status normal_step(blocks *b, larmor_op *PF, const void *maps, larmor_array *coils,
-                                 const larmor_array *x, larmor_array *part, larmor_array *sum)
-{
-    (void)part;
-    larmor_array *inner;
-    LMR_TRY(larmor_array_create(coils->dev, coils->dtype, coils->shape, &inner));
+    const int sets = p->sets ? (int)p->sets : 1;
+    larmor_op **of_set = calloc((size_t)sets, sizeof *of_set);
+    larmor_array *set = NULL, *block = NULL;
     larmor_status st;
-    LMR_OR(done, spread_coils(b, maps, x, coils));
-    LMR_OR(done, larmor_op_normal(PF, coils, inner));
-    LMR_OR(done, add_coils(b, maps, inner, sum));
+    *S = NULL;
+    if (!of_set) LMR_OR(done, LMR_NO_MEMORY());
+    for (int m = 0; m < sets; m++) {
+        larmor_array_free(block), larmor_array_free(set), block = set = NULL;
+        if (p->sets)
+            LMR_OR(done, larmor_array_part(maps, m, 1, larmor_shape_append(p->image, p->coils), &set));
+        else
+            set = larmor_array_ref(maps);
+        LMR_OR(done, larmor_array_slice(set, first, count, &block));
+        LMR_OR(done, larmor_op_coils(block, &of_set[m]));
+    }
+    if (p->sets)
+        LMR_OR(done, lmr_op_columns(of_set, sets, more, S));
+    else
+        *S = larmor_op_ref(of_set[0]);
+    st = LARMOR_OK;
 done:
-    larmor_array_free(inner);
+    for (int m = 0; of_set && m < sets; m++) larmor_op_free(of_set[m]);
+    larmor_array_free(block), larmor_array_free(set);
+    free(of_set);
     return st;
-}
-
-static larmor_status blocks_forward(void *self, const larmor_array *x, larmor_array *y)
-{
-    return for_blocks(self, forward_step, x, y, NULL);
-}
-
-static larmor_status blocks_adjoint(void *self, const larmor_array *y, larmor_array *x)
-{
-    return for_blocks(self, adjoint_step, NULL, y, x);
-}
-
-static larmor_status blocks_normal(void *self, const larmor_array *x, larmor_array *z)
-{
-    blocks *b = self;
-    return for_blocks(b, b->toeplitz ? toeplitz_step : normal_step, x, NULL, z);
 }
 
 /* ---- Toeplitz or not ---- */
 
-static const larmor_op_impl plain = {"sense", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy},
-                            quick = {"sense-toeplitz", blocks_forward, blocks_adjoint, blocks_normal, blocks_destroy};
+static const char plain[] = "sense", quick[] = "sense-toeplitz";
 
 int larmor_sense_uses_toeplitz(const larmor_op *A)
 {
-    return A && larmor_op_name(A) == quick.name;
+    return A && larmor_op_name(A) == quick;
 }
 
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
@@ -271,7 +156,7 @@ static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts
     return ratio < 1 ? TOEPLITZ_YES : TOEPLITZ_NO;
 }
 
-/* Of fill_blocks and the three maps; toeplitz: how the normal map is done. */
+/* Of op_blocks and the three maps; toeplitz: how the normal map is done. */
 static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int toeplitz, double *bytes)
 {
@@ -287,7 +172,7 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     const int weights = p->weighted ? 1 : 0, between = toeplitz == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2; /* the last block's product; their root */
-    if (block < p->coils) total += image;
+    if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
     if (p->sets > 1) total += image * (double)block;
     if (toeplitz) {
         LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, &making, &held));
@@ -323,60 +208,62 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
 }
 
 /* The Toeplitz operator only stays if it is quicker than the NUFFTs of a full block. */
-static larmor_status race(blocks *b)
+static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
 {
     int quicker;
-    const larmor_array *x = b->coils;
-    LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
-    LMR_TRY(lmr_toeplitz_race(b->toeplitz, b->PF[0], x, b->filtered, &quicker));
-    if (quicker) return LARMOR_OK;
-    larmor_op_free(b->toeplitz);
-    larmor_array_free(b->filtered);
-    b->toeplitz = NULL;
-    b->filtered = NULL;
-    return LARMOR_OK;
+    larmor_array *x = NULL, *y = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
+    LMR_OR(done, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
+    LMR_OR(done, lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
+    LMR_OR(done, lmr_toeplitz_race(*T, Q, x, y, &quicker));
+    if (!quicker) larmor_op_free(*T), *T = NULL;
+done:
+    larmor_array_free(y), larmor_array_free(x);
+    return st;
 }
 
-static larmor_status fill_blocks(blocks *b, larmor_array *maps, const larmor_problem *p,
-                                 const larmor_sense_opts *opts, larmor_array *root)
+/* Q = sqrt(W) F of a full block and, where that is smaller, of the last one; T = F^H W F of a full block, or NULL. */
+static larmor_status samples_and_normal(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
+                                        larmor_array *root, larmor_op *Q[2], larmor_op **T)
 {
-    const larmor_shape coils = larmor_shape_append(p->image, b->block);
-    const int64_t rest = b->channels % b->block;
+    const int64_t block = block_of(p, opts), rest = p->coils % block;
     int toeplitz, is_stack;
     LMR_TRY(find_stack(opts->traj, p, &is_stack));
     LMR_TRY(choose_toeplitz(maps->dev, p, opts, is_stack, &toeplitz));
     if (toeplitz) { /* first, as making it takes memory that is free again after */
-        const larmor_nufft_opts nufft = nufft_of(p, opts, b->block);
-        LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, &b->toeplitz));
-        LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->filtered));
+        const larmor_nufft_opts nufft = nufft_of(p, opts, block);
+        LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, T));
     }
-    LMR_TRY(op_samples(maps, p, opts, root, is_stack, b->block, &b->PF[0]));
-    if (rest) LMR_TRY(op_samples(maps, p, opts, root, is_stack, rest, &b->PF[1]));
-    if (b->block < b->channels) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, p->image, &b->image));
-    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->coils));
-    if (b->sets > 1) LMR_TRY(larmor_array_create(maps->dev, maps->dtype, coils, &b->more));
-    return toeplitz == TOEPLITZ_MAYBE ? race(b) : LARMOR_OK;
+    LMR_TRY(op_samples(maps, p, opts, root, is_stack, block, &Q[0]));
+    if (rest) LMR_TRY(op_samples(maps, p, opts, root, is_stack, rest, &Q[1]));
+    return toeplitz == TOEPLITZ_MAYBE ? race(p, Q[0], T) : LARMOR_OK;
 }
 
+/* A = [Q S_0 x, Q S_1 x, ...], S_b of the coils of block b. */
 static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
                                larmor_array *root, larmor_op **A)
 {
-    blocks *b = calloc(1, sizeof *b);
-    if (!b) return LMR_NO_MEMORY();
-    *b = (blocks){.maps = larmor_array_ref(maps),
-                  .voxels = larmor_shape_count(p->image),
-                  .channels = p->coils,
-                  .sets = p->sets ? p->sets : 1,
-                  .block = block_of(p, opts)};
+    const int64_t block = block_of(p, opts), count = (p->coils + block - 1) / block;
+    larmor_op *Q[2] = {NULL, NULL}, *T = NULL, **left = calloc((size_t)count, sizeof *left);
+    larmor_op **S = calloc((size_t)count, sizeof *S);
+    larmor_array *more = NULL;
     larmor_status st;
-    LMR_OR(fail, fill_blocks(b, maps, p, opts, root));
-    larmor_shape kspace = larmor_op_out_shape(b->PF[0]);
-    kspace.dim[kspace.ndim - 1] = b->channels;
-    const larmor_shape image = p->sets ? larmor_shape_append(p->image, p->sets) : p->image;
-    LMR_OR(fail, larmor_op_create(maps->dev, b->toeplitz ? &quick : &plain, b, maps->dtype, image, kspace, A));
-    return LARMOR_OK;
-fail:
-    blocks_destroy(b);
+    if (!left || !S) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, samples_and_normal(maps, p, opts, root, Q, &T));
+    if (p->sets > 1)
+        LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(p->image, block), &more));
+    for (int64_t b = 0; b < count; b++) {
+        const int64_t rest = p->coils - b * block, own = rest < block ? rest : block;
+        left[b] = Q[own < block];
+        LMR_OR(done, op_block(maps, p, b * block, own, more, &S[b]));
+    }
+    LMR_OR(done, lmr_op_blocks(T ? quick : plain, left, S, (int)count, T, A));
+done:
+    for (int64_t b = 0; S && b < count; b++) larmor_op_free(S[b]);
+    larmor_op_free(Q[0]), larmor_op_free(Q[1]), larmor_op_free(T);
+    larmor_array_free(more);
+    free(S), free(left);
     return st;
 }
 
@@ -395,7 +282,7 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
-    if (ndim > 3 || (points >= 1 && points <= 3 && ndim != points)) {
+    if (ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points)) {
         st =
             LMR_FAIL(LARMOR_ERR_SHAPE,
                      "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and sets "

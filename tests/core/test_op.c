@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/device.h"
+#include "core/op.h"
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
@@ -164,7 +165,7 @@ static void every_map_refuses_arrays_that_share_memory(void **state)
     larmor_op *A = make(&a, 4, 4, 1), *B = make(&b, 4, 4, 2), *all[6] = {A};
     larmor_array *d = vector(4, 3), *room = vector(8, 4), *part[3];
     assert_ok(larmor_op_chain(A, B, &all[1]));
-    assert_ok(larmor_op_sum(A, B, &all[2]));
+    assert_ok(lmr_op_blocks("blocks", &A, &B, 1, NULL, &all[2]));
     assert_ok(larmor_op_stack(&A, 1, &all[3]));
     assert_ok(larmor_op_diag(d, &all[4]));
     assert_ok(larmor_op_with_normal(A, B, &all[5]));
@@ -199,6 +200,15 @@ static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
     return larmor_fail(LARMOR_ERR_MEMORY, "there is no memory left");
 }
 
+static const lmr_backend *counted;
+static int allocations;
+
+static larmor_status counted_alloc(void *ctx, size_t bytes, void **ptr)
+{
+    allocations++;
+    return counted->alloc(ctx, bytes, ptr);
+}
+
 static void maps_that_ran_once_need_no_more_memory(void **state)
 {
     (void)state;
@@ -206,14 +216,14 @@ static void maps_that_ran_once_need_no_more_memory(void **state)
     larmor_op *A, *all[4];
     assert_ok(larmor_op_create(dev, &identity, NULL, LARMOR_C128, LARMOR_SHAPE(3), LARMOR_SHAPE(3), &A));
     assert_ok(larmor_op_chain(A, A, &all[0]));
-    assert_ok(larmor_op_sum(A, A, &all[1]));
+    assert_ok(lmr_op_blocks("blocks", (larmor_op *[]){A, A}, (larmor_op *[]){A, A}, 2, A, &all[1]));
     assert_ok(larmor_op_stack((larmor_op *[]){A, A}, 2, &all[2]));
     all[3] = larmor_op_ref(A);
     const lmr_backend *real = dev->be;
     lmr_backend full = *real;
     full.alloc = no_memory_left;
     for (int i = 0; i < 4; i++) {
-        larmor_array *x = vector(3, 1), *y = vector(i == 2 ? 6 : 3, 1), *z = vector(3, 2);
+        larmor_array *x = vector(3, 1), *y = vector(i == 1 || i == 2 ? 6 : 3, 1), *z = vector(3, 2);
         for (int call = 0; call < 2; call++) {
             if (call) dev->be = &full;
             assert_ok(larmor_op_forward(all[i], x, y));
@@ -288,25 +298,6 @@ static void a_chain_uses_the_left_factors_own_normal(void **state)
     larmor_op_free(A2B);
 }
 
-static void a_sum_is_the_sum(void **state)
-{
-    (void)state;
-    matrix a, b;
-    larmor_op *A = make(&a, 5, 3, 1), *B = make(&b, 5, 3, 2), *S;
-    cx sum[8][8], normal[8][8];
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 3; j++) sum[i][j] = a.a[i][j] + b.a[i][j];
-    multiply(3, 5, 3, sum, 1, sum, normal);
-    assert_ok(larmor_op_sum(A, B, &S));
-    larmor_op_free(B);
-    larmor_op_free(A);
-    assert_is(S, larmor_op_forward, 5, 3, sum);
-    assert_is(S, larmor_op_normal, 3, 3, normal);
-    assert_adjoint(S);
-    larmor_op_free(S);
-    assert_int_equal(a.destroyed + b.destroyed, 2);
-}
-
 static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **state)
 {
     (void)state;
@@ -329,6 +320,83 @@ static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **sta
     assert_is(S, larmor_op_normal, 3, 3, normal);
     assert_adjoint(S);
     larmor_op_free(S);
+}
+
+/* [A_0 B_0; A_1 B_1] with an A_1 that takes fewer numbers than A_0. */
+static void blocks_are_the_products_below_each_other(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        matrix a[2], b[2], n;
+        larmor_op *A[2] = {make(&a[0], 4, 3, 1), make(&a[1], 3, 2, 2)}, *S;
+        larmor_op *B[2] = {make(&b[0], 3, 2, 3), make(&b[1], 2, 2, 4)};
+        larmor_op *N = make(&n, 3, 3, 5); /* deliberately not A^H A */
+        for (int i = 0; i < 3; i++) n.a[0][i] = n.a[1][i] = n.a[2][i] = 0;
+        for (int i = 0; i < 3; i++) n.a[i][i] = 2;
+        cx tall[8][8], low[8][8], normal[8][8];
+        multiply(4, 3, 2, a[0].a, 0, b[0].a, tall);
+        multiply(3, 2, 2, a[1].a, 0, b[1].a, low);
+        memcpy(tall[4], low[0], 3 * sizeof low[0]);
+        assert_ok(lmr_op_blocks("mine", A, B, 2, own ? N : NULL, &S));
+        assert_string_equal(larmor_op_name(S), "mine");
+        for (int i = 0; i < 2; i++) larmor_op_free(A[i]), larmor_op_free(B[i]);
+        larmor_op_free(N);
+        assert_is(S, larmor_op_forward, 7, 2, tall);
+        assert_adjoint(S);
+        multiply(2, 7, 2, tall, 1, tall, normal);
+        if (own) { /* 2 B_0^H B_0 + 2 B_1^H B_1 */
+            multiply(2, 3, 2, b[0].a, 1, b[0].a, normal);
+            multiply(2, 2, 2, b[1].a, 1, b[1].a, low);
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 2; j++) normal[i][j] = 2 * (normal[i][j] + low[i][j]);
+        }
+        assert_is(S, larmor_op_normal, 2, 2, normal);
+        larmor_op_free(S);
+        assert_int_equal(a[0].destroyed + a[1].destroyed + b[0].destroyed + b[1].destroyed + n.destroyed, 5);
+    }
+}
+
+static void blocks_hold_the_memory_of_one(void **state)
+{
+    (void)state;
+    enum { ROWS = 4 };
+    matrix m;
+    larmor_op *A = make(&m, 3, 3, 1), *all[ROWS] = {A, A, A, A}, *S;
+    larmor_array *x = vector(3, 1), *z = vector(3, 2);
+    const lmr_backend *real = dev->be;
+    lmr_backend counting = *real;
+    counting.alloc = counted_alloc;
+    counted = real, allocations = 0;
+    dev->be = &counting;
+    assert_ok(lmr_op_blocks("blocks", all, all, ROWS, A, &S));
+    assert_ok(larmor_op_normal(S, x, z));
+    dev->be = real;
+    assert_int_equal(allocations, 3); /* between, after N, and what a row adds */
+    larmor_op_free(S), larmor_op_free(A), larmor_array_free(z), larmor_array_free(x);
+}
+
+static void columns_are_the_operators_beside_each_other(void **state)
+{
+    (void)state;
+    matrix a, b;
+    larmor_op *A = make(&a, 4, 3, 1), *B = make(&b, 4, 3, 2), *C;
+    larmor_array *more = vector(5, 1), *x = vector(6, 5), *y = vector(4, 1), *wide;
+    assert_ok(lmr_op_columns((larmor_op *[]){A, B}, 2, more, &C));
+    larmor_op_free(A), larmor_op_free(B), larmor_array_free(more);
+    assert_true(larmor_shape_equal(larmor_op_in_shape(C), LARMOR_SHAPE(3, 2)));
+    assert_ok(larmor_array_reshape(x, LARMOR_SHAPE(3, 2), &wide));
+    assert_ok(larmor_op_forward(C, wide, y));
+    cx in[8], out[8];
+    assert_ok(larmor_array_read(x, in, larmor_array_bytes(x)));
+    assert_ok(larmor_array_read(y, out, larmor_array_bytes(y)));
+    for (int i = 0; i < 4; i++) {
+        cx sum = 0;
+        for (int j = 0; j < 3; j++) sum += a.a[i][j] * in[j] + b.a[i][j] * in[3 + j];
+        assert_at_most(cabs(sum - out[i]), 1e-13);
+    }
+    assert_adjoint(C);
+    larmor_op_free(C), larmor_array_free(wide), larmor_array_free(y), larmor_array_free(x);
+    assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 
 static void a_diagonal_multiplies_and_its_adjoint_conjugates(void **state)
@@ -357,8 +425,9 @@ static void parts_that_do_not_fit_are_refused(void **state)
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 3, 4, 2), *out = (larmor_op *)&out;
     assert_refused(larmor_op_chain(A, B, &out), LARMOR_ERR_SHAPE, "chain: output of the right factor: got c128 [3]");
     assert_null(out);
-    assert_refused(larmor_op_sum(A, B, &out), LARMOR_ERR_SHAPE, "sum: output of the second");
     assert_refused(larmor_op_with_normal(A, B, &out), LARMOR_ERR_SHAPE, "with_normal: output of the normal");
+    assert_refused(lmr_op_blocks("mine", &A, &B, 1, NULL, &out), LARMOR_ERR_SHAPE, "mine: output of the right");
+    assert_refused(lmr_op_columns((larmor_op *[]){A, B}, 2, NULL, &out), LARMOR_ERR_SHAPE, "output of a column");
     assert_refused(larmor_op_stack(NULL, 0, &out), LARMOR_ERR_ARG, "stack: got 0 operators");
     assert_refused(larmor_op_chain(A, NULL, &out), LARMOR_ERR_ARG, "an operator is NULL");
     larmor_array *in_single;
@@ -390,10 +459,10 @@ static void a_failure_inside_comes_out_of_every_composition(void **state)
     larmor_op *A = make(&m, 3, 3, 1), *F, *all[3];
     assert_ok(larmor_op_create(dev, &broken, NULL, LARMOR_C128, LARMOR_SHAPE(3), LARMOR_SHAPE(3), &F));
     assert_ok(larmor_op_chain(A, F, &all[0]));
-    assert_ok(larmor_op_sum(A, F, &all[1]));
+    assert_ok(lmr_op_blocks("blocks", (larmor_op *[]){A, F}, (larmor_op *[]){F, A}, 2, NULL, &all[1]));
     assert_ok(larmor_op_stack((larmor_op *[]){A, F}, 2, &all[2]));
     for (int i = 0; i < 3; i++) {
-        larmor_array *x = vector(3, 1), *y = vector(i == 2 ? 6 : 3, 1), *z = vector(3, 2);
+        larmor_array *x = vector(3, 1), *y = vector(i ? 6 : 3, 1), *z = vector(3, 2);
         assert_refused(larmor_op_forward(all[i], x, y), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_adjoint(all[i], y, x), LARMOR_ERR_NUMERIC, "failing on purpose");
         assert_refused(larmor_op_normal(all[i], x, z), LARMOR_ERR_NUMERIC, "failing on purpose");
@@ -417,8 +486,10 @@ int main(void)
         cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
         cmocka_unit_test(a_chain_is_the_product),
         cmocka_unit_test(a_chain_uses_the_left_factors_own_normal),
-        cmocka_unit_test(a_sum_is_the_sum),
         cmocka_unit_test(a_stack_puts_rows_below_each_other_and_adds_their_normals),
+        cmocka_unit_test(blocks_are_the_products_below_each_other),
+        cmocka_unit_test(blocks_hold_the_memory_of_one),
+        cmocka_unit_test(columns_are_the_operators_beside_each_other),
         cmocka_unit_test(a_diagonal_multiplies_and_its_adjoint_conjugates),
         cmocka_unit_test(parts_that_do_not_fit_are_refused),
         cmocka_unit_test(a_failure_inside_comes_out_of_every_composition),

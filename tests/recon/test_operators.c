@@ -5,7 +5,7 @@
 #include "larmor/nufft.h"
 #include "tests/recon/support.h"
 
-enum { MOST = 20, N = 8, SPOKES = 4 };
+enum { MOST = 24, N = 8, SPOKES = 4 };
 
 typedef struct operators {
     int count;
@@ -45,7 +45,13 @@ static void make_fourier(operators *all)
     assert_ok(larmor_op_nufft(dev, &flat, traj, next(all)));
     assert_ok(larmor_op_toeplitz(dev, &flat, traj, NULL, next(all)));
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, next(all)));
-    assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = 1}, next(all)));
+    larmor_array *weights = ones(LARMOR_F32, larmor_shape_of(t.ndim - 1, t.dim + 1));
+    larmor_array *sets = ones(LARMOR_C64, LARMOR_SHAPE(N, N, 3, 2));
+    const larmor_sense_opts block = {.traj = traj, .weights = weights, .block = 2, .toeplitz = -1};
+    for (int toeplitz = -1; toeplitz < 2; toeplitz += 2)
+        assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = toeplitz}, next(all)));
+    assert_ok(larmor_op_sense(sets, &block, next(all)));
+    larmor_array_free(sets), larmor_array_free(weights);
     assert_ok(larmor_op_stack_of_stars(dev, &thick, stars, next(all)));
     assert_ok(larmor_op_off_resonance(all->op[1], field, times, NULL, next(all)));
     larmor_array_free(times);

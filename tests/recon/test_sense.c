@@ -509,6 +509,10 @@ static void unusable_inputs_are_named(void **state)
         assert_null(A);
     }
     larmor_array_free(image);
+    larmor_array *no_coils = zeros(LARMOR_C64, LARMOR_SHAPE(10, 7, 0));
+    assert_refused(larmor_op_sense(no_coils, &(larmor_sense_opts){.traj = s.traj}, &A), LARMOR_ERR_SHAPE,
+                   "sense: maps are c64 [10, 7, 0]");
+    larmor_array_free(no_coils);
     s.weights[11] = -2;
     larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
     const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};
