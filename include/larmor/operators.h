@@ -166,6 +166,11 @@ LARMOR_API larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dty
 LARMOR_API larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts,
                                                   const larmor_array *traj, larmor_op **A);
 
+/* Bytes of device memory that it takes at most, from its making to its maps, beyond the trajectory and the arrays that
+ * it maps. Errors: as above. */
+LARMOR_API larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
+                                                      const larmor_array *traj, int64_t *bytes);
+
 /* Whether larmor_op_stack_of_stars takes this trajectory for nz partitions; waits.
  *
  * is_stack  1 or 0. 0 also for trajectories that are not [3, samples, readouts].
@@ -203,6 +208,12 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
  *         53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                                  const larmor_off_resonance_opts *opts, larmor_op **A);
+
+/* Bytes of device memory that it takes at most beyond F, field and times. The number of segments is found as it is for
+ * the operator, which takes as long. Errors: as above. */
+LARMOR_API larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field,
+                                                     const larmor_array *times, const larmor_off_resonance_opts *opts,
+                                                     int64_t *bytes);
 
 /* The number of segments, and the largest error over the map's frequencies and all times. Either may be NULL. Errors:
  * LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */

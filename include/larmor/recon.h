@@ -254,12 +254,14 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but traj and weights. The vectors of
- *            a solver are not in it (larmor_cg_memory, larmor_regularised_memory).
+ * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but weights; with traj it is known
+ *            whether the readouts are in partitions. The vectors of a solver are not in it (larmor_cg_memory,
+ *            larmor_regularised_memory).
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.
  * circulant  larmor_circulant_create. Its result, the inverse and the work buffers of that take 3 images.
+ * kspace     larmor_precondition_kspace, with maps or, for 1 coil, without.
  * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for impossible sizes. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_sense_opts *opts, int64_t *bytes);
@@ -267,6 +269,8 @@ LARMOR_API larmor_status larmor_density_memory(const larmor_device *dev, const l
                                                int64_t *bytes);
 LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *problem,
                                                  int64_t *bytes);
+LARMOR_API larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                           int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
 LARMOR_API larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *problem,

@@ -126,6 +126,11 @@ LARMOR_API larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, in
 LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x,
                                      const larmor_solve_opts *opts, larmor_report *report);
 
+/* Bytes of device memory that it takes at most beyond A, b, x and opts, for x and b of these shapes; weighted: 1 with
+ * opts.weights. Errors: LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int weighted,
+                                            int64_t *bytes);
+
 /* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
  *
  * K        from A's domain to that of g; NULL for the identity.
@@ -159,6 +164,10 @@ LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor
  *          balance: Goldstein, Li, Yuan, NIPS 2015. */
 LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
                                      larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
+
+/* Bytes of device memory that it takes at most beyond A, b, g, x and opts; Kx: the shape of K x, which without K is
+ * that of x. Errors: LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, larmor_shape Kx, int64_t *bytes);
 
 /* ---- preconditioners ---- */
 

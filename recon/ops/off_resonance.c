@@ -8,6 +8,7 @@
 #include "core/op.h"
 #include "core/parallel.h"
 #include "larmor/operators.h"
+#include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
@@ -20,6 +21,7 @@ typedef double _Complex number;
 typedef struct fit {
     int threads;
     int64_t nodes; /* frequencies, so dense that the error between two is that at one of them */
+    int64_t room;  /* for frequencies */
     double *f;
     int64_t times;
     double *t;
@@ -322,7 +324,8 @@ static larmor_status find_nodes(int64_t n, const double *field, fit *p, double *
                         r.low, r.high, 2 * p->reach);
     const int64_t cells = width > 0 ? (int64_t)fmax(needed, 64) : 1;
     char *occupied = calloc((size_t)cells + 2, 1);
-    p->f = malloc((size_t)(cells + 1) * sizeof *p->f);
+    p->room = cells + 1;
+    p->f = malloc((size_t)p->room * sizeof *p->f);
     if (!occupied || !p->f) {
         free(occupied);
         return LMR_NO_MEMORY();
@@ -381,27 +384,41 @@ static larmor_status upload_all(off_resonance *s, const fit *p, double f0, doubl
     return st;
 }
 
+/* What is found on the host before anything lies on the device. */
+typedef struct search {
+    fit p;
+    double *f, *t, f0, t0; /* the map, the times, and the middles of their ranges */
+    int64_t *place;
+    number *b;
+} search;
+
+static void free_search(search *q)
+{
+    free(q->b), free(q->t), free(q->f), free(q->place), free(q->p.t), free(q->p.f);
+}
+
+/* The number of segments and their interpolators; free q in any case. */
+static larmor_status run_search(off_resonance *s, const larmor_array *field, const larmor_array *times,
+                                const larmor_off_resonance_opts *o, search *q)
+{
+    *q = (search){.p.threads = lmr_device_threads(larmor_op_device(s->F))};
+    q->place = malloc((size_t)(s->samples + 1) * sizeof *q->place);
+    if (!q->place) return LMR_NO_MEMORY();
+    LMR_TRY(download("field map", field, &q->f));
+    LMR_TRY(download("array of times", times, &q->t));
+    LMR_TRY(find_times(s->samples, q->t, &q->p, q->place, &q->t0));
+    LMR_TRY(find_nodes(s->voxels, q->f, &q->p, &q->f0));
+    return make_interpolators(&q->p, o, s, &q->b);
+}
+
 static larmor_status build(off_resonance *s, const larmor_array *field, const larmor_array *times,
                            const larmor_off_resonance_opts *o)
 {
-    fit p = {.threads = lmr_device_threads(larmor_op_device(s->F))};
-    double *f = NULL, *t = NULL, f0 = 0, t0 = 0;
-    number *b = NULL;
-    int64_t *place = malloc((size_t)(s->samples + 1) * sizeof *place);
-    larmor_status st = place ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_series_kernels_of(larmor_op_device(s->F), larmor_op_dtype(s->F), &s->kernels);
-    if (!st) st = download("field map", field, &f);
-    if (!st) st = download("array of times", times, &t);
-    if (!st) st = find_times(s->samples, t, &p, place, &t0);
-    if (!st) st = find_nodes(s->voxels, f, &p, &f0);
-    if (!st) st = make_interpolators(&p, o, s, &b);
-    if (!st) st = upload_all(s, &p, f0, t0, place, b, f);
-    free(b);
-    free(t);
-    free(f);
-    free(place);
-    free(p.t);
-    free(p.f);
+    search q;
+    LMR_TRY(lmr_series_kernels_of(larmor_op_device(s->F), larmor_op_dtype(s->F), &s->kernels));
+    larmor_status st = run_search(s, field, times, o, &q);
+    if (!st) st = upload_all(s, &q.p, q.f0, q.t0, q.place, q.b, q.f);
+    free_search(&q);
     return st;
 }
 
@@ -416,13 +433,10 @@ static larmor_status expect_leading(const char *what, const larmor_op *F, const 
                     lmr_describe(x).s, lmr_describe_as(larmor_op_device(F), larmor_op_dtype(F), whole).s);
 }
 
-larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
-                                      const larmor_off_resonance_opts *opts, larmor_op **A)
+static larmor_status check(const larmor_op *F, const larmor_array *field, const larmor_array *times,
+                           const larmor_off_resonance_opts *o)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
-    *A = NULL;
     if (!F) return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: no operator given");
-    const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
     const larmor_shape in = larmor_op_in_shape(F), out = larmor_op_out_shape(F);
     LMR_TRY(expect_leading("field map", F, field, in));
     LMR_TRY(expect_leading("array of times", F, times, out));
@@ -430,11 +444,21 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
         return LMR_FAIL(
             LARMOR_ERR_SHAPE, "off-resonance: %s is empty",
             lmr_describe_as(larmor_op_device(F), larmor_op_dtype(F), larmor_shape_count(in) < 1 ? in : out).s);
-    if (o.segments < 0 || o.segments > MOST_SEGMENTS || !(o.error >= 0))
+    if (o->segments < 0 || o->segments > MOST_SEGMENTS || !(o->error >= 0))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "off-resonance: got %d segments and an error of %g, expected 0 .. %d and at "
                         "least 0",
-                        o.segments, o.error, MOST_SEGMENTS);
+                        o->segments, o->error, MOST_SEGMENTS);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
+                                      const larmor_off_resonance_opts *opts, larmor_op **A)
+{
+    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_off_resonance: A is NULL");
+    *A = NULL;
+    const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
+    LMR_TRY(check(F, field, times, &o));
     off_resonance *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     s->F = larmor_op_ref(F);
@@ -442,7 +466,8 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
     s->samples = larmor_array_count(times);
     larmor_status st;
     LMR_OR(fail, build(s, field, times, &o));
-    LMR_OR(fail, larmor_op_create(larmor_op_device(F), &impl, s, larmor_op_dtype(F), in, out, A));
+    LMR_OR(fail, larmor_op_create(larmor_op_device(F), &impl, s, larmor_op_dtype(F), larmor_op_in_shape(F),
+                                  larmor_op_out_shape(F), A));
     return LARMOR_OK;
 fail:
     destroy(s);
@@ -458,4 +483,45 @@ larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, do
     if (segments) *segments = s->segments;
     if (error) *error = s->error;
     return LARMOR_OK;
+}
+
+/* ---- memory ---- */
+
+/* What run_search takes of a processor, whose memory is the host's: *found stays until all is uploaded. */
+static double host_bytes(const off_resonance *s, const fit *p, double *found)
+{
+    const double count = s->segments, times = (double)p->times, nodes = (double)p->nodes;
+    *found = 8 * ((double)s->voxels + (double)p->room + 3 * (double)s->samples) + 16 * times * count;
+    const double most = 2 * count; /* segments that are tried while their number is searched */
+    const double tried = 16 * (most * most + most * nodes + PIECES * (nodes + most)) + (double)p->room;
+    return *found + tried;
+}
+
+static double all_bytes(const off_resonance *s, const fit *p)
+{
+    const larmor_dtype dtype = larmor_op_dtype(s->F);
+    const double wide = 8 * ((double)s->voxels + (double)s->samples); /* maps and times in double */
+    const double b = (double)p->times * s->segments;
+    const double image = lmr_bytes_of(dtype, larmor_op_in_shape(s->F));
+    const double values = lmr_bytes_of(dtype, larmor_op_out_shape(s->F));
+    double found = 0, host = 0;
+    if (p->threads) host = host_bytes(s, p, &found);
+    return fmax(host + wide, found + wide + (16 + (double)larmor_dtype_size(dtype)) * b + image + values);
+}
+
+larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field, const larmor_array *times,
+                                          const larmor_off_resonance_opts *opts, int64_t *bytes)
+{
+    const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
+    search q;
+    LMR_NEED(bytes);
+    *bytes = 0;
+    LMR_TRY(check(F, field, times, &o));
+    off_resonance s = {.F = (larmor_op *)(uintptr_t)F, /* which is only asked what it is */
+                       .voxels = larmor_array_count(field),
+                       .samples = larmor_array_count(times)};
+    larmor_status st = run_search(&s, field, times, &o, &q);
+    if (!st) st = lmr_bytes_store(all_bytes(&s, &q.p), bytes);
+    free_search(&q);
+    return st;
 }

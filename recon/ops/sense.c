@@ -156,25 +156,38 @@ static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts
     return ratio < 1 ? TOEPLITZ_YES : TOEPLITZ_NO;
 }
 
+/* Of F for so many coils. stack: the trajectory of a stack of planes, else NULL. */
+static larmor_status add_fourier_bytes(const larmor_device *dev, const larmor_problem *p,
+                                       const larmor_sense_opts *opts, const larmor_array *stack, int64_t coils,
+                                       double *total)
+{
+    const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
+    int64_t bytes;
+    if (!stack) return lmr_bytes_add_nufft(dev, &nufft, p->samples, total);
+    LMR_TRY(larmor_stack_of_stars_memory(dev, &nufft, stack, &bytes));
+    *total += (double)bytes;
+    return LARMOR_OK;
+}
+
 /* Of op_blocks and the three maps; toeplitz: how the normal map is done. */
 static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                  int toeplitz, double *bytes)
+                                  const larmor_array *stack, int toeplitz, double *bytes)
 {
     const int64_t block = block_of(p, opts), rest = p->coils % block;
-    const larmor_nufft_opts full = nufft_of(p, opts, block), last = nufft_of(p, opts, rest);
     const double image = lmr_bytes_of(p->dtype, p->image);
     const double samples = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     double total = 0, making = 0, held = 0;
-    LMR_TRY(lmr_bytes_add_nufft(dev, &full, p->samples, &total));
-    if (rest) LMR_TRY(lmr_bytes_add_nufft(dev, &last, p->samples, &total));
+    LMR_TRY(add_fourier_bytes(dev, p, opts, stack, block, &total));
+    if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, stack, rest, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
     const int weights = p->weighted ? 1 : 0, between = toeplitz == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
-    if (p->weighted) total += samples * (double)rest + samples / 2; /* the last block's product; their root */
+    if (p->weighted) total += samples * (double)rest + samples / 2;         /* the last block's product; their root */
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
     if (p->sets > 1) total += image * (double)block;
     if (toeplitz) {
+        const larmor_nufft_opts full = nufft_of(p, opts, block);
         LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, &making, &held));
         making += 2 * samples;
     }
@@ -182,16 +195,24 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     return LARMOR_OK;
 }
 
+static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                 const larmor_array *stack, int64_t *bytes)
+{
+    double total, toeplitz = 0;
+    const int wanted = wants_toeplitz(p, opts, stack ? OF_VOLUME : 1), sure = opts && opts->toeplitz > 0;
+    LMR_TRY(blocks_bytes(dev, p, opts, stack, TOEPLITZ_NO, &total));
+    if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, stack, wanted, &toeplitz));
+    return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
+}
+
 larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int64_t *bytes)
 {
-    double total, toeplitz = 0;
+    int is_stack = 0;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    const int wanted = wants_toeplitz(p, opts, 1), sure = opts && opts->toeplitz > 0;
-    LMR_TRY(blocks_bytes(dev, p, opts, TOEPLITZ_NO, &total));
-    if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, wanted, &toeplitz));
-    return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
+    if (opts && opts->traj) LMR_TRY(find_stack(opts->traj, p, &is_stack));
+    return sense_bytes(dev, p, opts, is_stack ? opts->traj : NULL, bytes);
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. */
@@ -202,7 +223,7 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
     *use = wants_toeplitz(p, opts, is_stack ? OF_VOLUME : 1);
     if (!*use || opts->toeplitz) return LARMOR_OK;
     LMR_TRY(larmor_device_memory(dev, &available, &total));
-    LMR_TRY(larmor_sense_memory(dev, p, opts, &needed));
+    LMR_TRY(sense_bytes(dev, p, opts, is_stack ? opts->traj : NULL, &needed));
     if (available > 0 && needed > available) *use = TOEPLITZ_NO;
     return LARMOR_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "larmor/operators.h"
 #include "nufft/options.h"
+#include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
@@ -363,6 +364,15 @@ static larmor_status check(const larmor_device *dev, const larmor_nufft_opts *op
     return LARMOR_OK;
 }
 
+/* That readout `wrong` is no part of a stack. */
+static larmor_status no_stack(const layers *a, int64_t wrong, int64_t sample)
+{
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "stack of stars: readout %lld has kz %g at sample %lld, expected one integer at all its samples; "
+                    "use larmor_op_nufft",
+                    (long long)wrong, a->list[wrong].k[3 * sample + 2], (long long)sample);
+}
+
 larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                        larmor_op **A)
 {
@@ -374,12 +384,7 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     layers a;
     int64_t wrong, sample;
     larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
-    if (!st && wrong >= 0)
-        st = LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "stack of stars: readout %lld has kz %g at sample %lld, expected one integer at all its samples; "
-            "use larmor_op_nufft",
-            (long long)wrong, a.list[wrong].k[3 * sample + 2], (long long)sample);
+    if (!st && wrong >= 0) st = no_stack(&a, wrong, sample);
     stack *s = st ? NULL : calloc(1, sizeof *s);
     if (!st && !s) st = LMR_NO_MEMORY();
     if (s) {
@@ -399,6 +404,68 @@ larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_op
     }
     if (!st) st = larmor_op_create(dev, &impl, s, o.dtype, in, out, A);
     if (st && s) destroy(s);
+    free_layers(&a);
+    return st;
+}
+
+/* ---- memory ---- */
+
+/* What make_sheet makes: *held stays, *making is there meanwhile. */
+static larmor_status sheet_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t samples,
+                                 int64_t readouts, int64_t partitions, double *held, double *making)
+{
+    larmor_nufft_opts o = *opts;
+    int64_t points, plan;
+    o.type = 2, o.ndim = 2, o.modes[2] = 0, o.batch = partitions;
+    if (!lmr_mul(samples, readouts, &points)) return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: too many samples");
+    LMR_TRY(larmor_nufft_memory(dev, &o, points, &plan));
+    const double columns = 8.0 * (double)readouts * (double)partitions;
+    const double planes = (8 + (double)larmor_dtype_size(o.dtype)) * (double)partitions;
+    const int on_host = lmr_device_threads(dev) > 0; /* where the host's arrays are the device's, too */
+    *held += (double)plan + columns + planes;
+    *making = fmax(*making, (on_host ? 32 : 16) * (double)points + (on_host ? columns + 24 * (double)partitions : 0));
+    return LARMOR_OK;
+}
+
+static larmor_status stack_bytes(const larmor_device *dev, const larmor_nufft_opts *o, int64_t samples,
+                                 const layers *a, double *total)
+{
+    const double one = (double)larmor_dtype_size(o->dtype), plane = (double)(o->modes[0] * o->modes[1]);
+    double held = 0, making = 0, images = 0, values = 0;
+    for (int64_t set = 0; set < a->sets; set++) {
+        int64_t partitions = 0, readouts = 0;
+        for (int64_t p = 0; p < a->nz; p++) {
+            if (a->set[p] != set) continue;
+            partitions++, readouts = a->first[p + 1] - a->first[p];
+        }
+        LMR_TRY(sheet_bytes(dev, o, samples, readouts, partitions, &held, &making));
+        images = fmax(images, one * plane * (double)partitions);
+        values = fmax(values, one * (double)samples * (double)readouts * (double)partitions);
+    }
+    const double fft = dev->be->fft[lmr_precision(o->dtype)]->bytes(dev->ctx, 1, (int64_t[3]){o->modes[2], 1, 1},
+                                                                    o->modes[0] * o->modes[1]);
+    const double work = one * plane * (double)o->modes[2] + images + values + fft;
+    const double all = 24 * (double)samples * (double)a->readouts; /* of the trajectory, in double and sorted */
+    const double sorted = (double)sizeof(readout) * (double)a->readouts + 16 * (double)(a->nz + 1);
+    const double found = lmr_device_threads(dev) ? 2 * all + sorted : all;
+    *total = held + found + fmax(making, work);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
+                                           const larmor_array *traj, int64_t *bytes)
+{
+    larmor_nufft_opts o;
+    layers a;
+    int64_t wrong, sample;
+    double total = 0;
+    LMR_NEED(bytes);
+    *bytes = 0;
+    LMR_TRY(check(dev, opts, traj, &o));
+    larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
+    if (!st && wrong >= 0) st = no_stack(&a, wrong, sample);
+    if (!st) st = stack_bytes(dev, &o, traj->shape.dim[1], &a, &total);
+    if (!st) st = lmr_bytes_store(total, bytes);
     free_layers(&a);
     return st;
 }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
+#include "recon/bytes.h"
 #include "recon/precond/precond.h"
 
 /* With G = A A^H, whose rows are (coil c, sample i): the diagonal P that minimises |P (G + lambda) - I| in Frobenius'
@@ -107,4 +109,20 @@ done:
     free(host);
     larmor_array_free(k);
     return st;
+}
+
+larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    double spread;
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, &spread));
+    const double samples = (double)p->samples, all = samples * (double)p->coils;
+    const int on_host = lmr_device_threads(dev) > 0; /* where the host's arrays are the device's, too */
+    const double points = 8.0 * p->image.ndim * samples;
+    const double values = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + (on_host ? 32 : 16) * samples;
+    const double weights = (on_host ? 16 : 8) * all;
+    const double image = lmr_bytes_of(p->dtype, p->image);
+    return lmr_bytes_store(
+        points + spread + lmr_autocorrelation_bytes(dev, p->dtype, p->image) + image + values + weights, bytes);
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
 enum { DEFAULT_ITERS = 20 };
@@ -164,6 +165,8 @@ static larmor_status convert_weights(larmor_op *A, const larmor_array *weights, 
     return larmor_array_convert(weights, larmor_op_dtype(A), out); /* only referenced */
 }
 
+enum { IMAGES = 5, DATA = 2 }; /* arrays like x and like b; of the latter one more with weights */
+
 larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                           larmor_report *report)
 {
@@ -173,13 +176,23 @@ larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x, 
     larmor_array **images[] = {&s.q, &s.v, &s.h, &s.hbar, &s.image}, **data[] = {&s.p, &s.samples, &s.Wp};
     larmor_status st;
     LMR_OR(done, convert_weights(A, run.o.weights, &s.weights));
-    LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), 5, images));
-    LMR_OR(done, lmr_arrays_create(A, larmor_op_out_shape(A), s.weights ? 3 : 2, data));
+    LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
+    LMR_OR(done, lmr_arrays_create(A, larmor_op_out_shape(A), s.weights ? DATA + 1 : DATA, data));
     if (!s.weights) s.Wp = larmor_array_ref(s.p);
     st = iterate(&run, &s, b, x);
 done:
-    for (int i = 0; i < 5; i++) larmor_array_free(*images[i]);
-    for (int i = 0; i < 3; i++) larmor_array_free(*data[i]);
+    for (int i = 0; i < IMAGES; i++) larmor_array_free(*images[i]);
+    for (int i = 0; i < DATA + 1; i++) larmor_array_free(*data[i]);
     larmor_array_free(s.weights);
     return lmr_run_end(&run, st, x, report);
+}
+
+larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int weighted,
+                                 int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    *bytes = 0;
+    const int data = weighted ? DATA + 2 : DATA; /* the weights as complex numbers, as many as b has at most */
+    /* and the best iterate */
+    return lmr_bytes_store((IMAGES + 1) * lmr_bytes_of(dtype, x) + data * lmr_bytes_of(dtype, kspace), bytes);
 }

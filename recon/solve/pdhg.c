@@ -2,6 +2,7 @@
  * Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
 enum { DEFAULT_ITERS = 200, POWER_STEPS = 8 };
@@ -138,6 +139,8 @@ static larmor_status choose_steps(lmr_run *run, state *s)
     return LARMOR_OK;
 }
 
+enum { IMAGES = 5, DUALS = 4 }; /* arrays like x and like K x */
+
 larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g, larmor_array *x,
                           const larmor_solve_opts *opts, larmor_report *report)
 {
@@ -148,14 +151,23 @@ larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, lar
     state s = {.K = K, .g = g, .M = run.o.precondition};
     larmor_array **images[] = {&s.Nx, &s.Nbefore, &s.before, &s.r, &s.v};
     larmor_array **duals[] = {&s.Kx, &s.Kbefore, &s.u, &s.ubefore};
-    LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), 5, images));
-    LMR_OR(done, lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), 4, duals));
+    LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
+    LMR_OR(done, lmr_arrays_create(A, K ? larmor_op_out_shape(K) : larmor_op_in_shape(A), DUALS, duals));
     LMR_OR(done, lmr_data_create("pdhg", A, b, run.o.lambda, &s.f));
     LMR_OR(done, choose_steps(&run, &s));
     st = iterate(&run, &s, x);
 done:
     lmr_data_free(&s.f);
-    for (int i = 0; i < 5; i++) larmor_array_free(*images[i]);
-    for (int i = 0; i < 4; i++) larmor_array_free(*duals[i]);
+    for (int i = 0; i < IMAGES; i++) larmor_array_free(*images[i]);
+    for (int i = 0; i < DUALS; i++) larmor_array_free(*duals[i]);
     return lmr_run_end(&run, st, x, report);
+}
+
+larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, larmor_shape Kx, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    *bytes = 0;
+    const int images = IMAGES + 3; /* A^H b, and two of the power method or the best iterate */
+    const int duals = DUALS + 2;   /* and what K^H K and g work with */
+    return lmr_bytes_store(images * lmr_bytes_of(dtype, x) + duals * lmr_bytes_of(dtype, Kx), bytes);
 }
