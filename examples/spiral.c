@@ -28,6 +28,22 @@ static larmor_status sample_times(larmor_device *dev, larmor_array **times)
     return st ? st : larmor_array_write(*times, seconds, sizeof seconds);
 }
 
+/* What the steps will take of the device's memory, before any of them is made. */
+static larmor_status print_memory(const scan *s, const larmor_array *field, const larmor_array *times)
+{
+    const larmor_shape image = larmor_op_in_shape(s->blind), kspace = larmor_op_out_shape(s->blind);
+    const larmor_problem problem = {
+        .image = image, .samples = (int64_t)SAMPLES * ARMS, .coils = COILS, .dtype = LARMOR_C64};
+    int64_t field_bytes = 0, weight_bytes = 0, solver_bytes = 0;
+    larmor_status st = larmor_off_resonance_memory(s->blind, field, times, NULL, &field_bytes);
+    if (!st) st = larmor_precondition_kspace_memory(larmor_op_device(s->blind), &problem, &weight_bytes);
+    if (!st) st = larmor_lsmr_memory(LARMOR_C64, image, kspace, 1, &solver_bytes);
+    if (!st)
+        printf("at most %.1f MB for the field, %.1f MB for the weights, %.1f MB for the solver\n",
+               1e-6 * (double)field_bytes, 1e-6 * (double)weight_bytes, 1e-6 * (double)solver_bytes);
+    return st;
+}
+
 /* Exact k-space of the phantom with the field, and the operators: nothing here was computed by them. */
 static larmor_status simulate(larmor_device *dev, scan *s)
 {
@@ -46,6 +62,7 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_phantom_coils(dev, LARMOR_C64, shape, COILS, &maps);
     if (!st) st = larmor_phantom_field_map(&field_of_b0, dev, LARMOR_F32, shape, &field);
     if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->blind);
+    if (!st) st = print_memory(s, field, times);
     if (!st) st = larmor_op_off_resonance(s->blind, field, times, NULL, &s->seeing);
     if (!st) st = larmor_precondition_kspace(maps, traj, shape, LARMOR_C64, 0, &s->weights);
     larmor_array_free(exact);

@@ -135,6 +135,7 @@ static larmor_status run_case(larmor_device *dev, int rounds, bench_case c, plan
 {
     comparison t = {.result = result};
     *result = (planner_result){.c = c};
+    larmor_wisdom_forget(dev); /* so that the time to choose is that of a case that was never seen */
     larmor_status st = bench_data_draw(dev, &result->c, &t.data);
     if (!st) st = larmor_timer_create(dev, &t.timer);
     for (int i = 0; i < PLANS && !st; i++) st = app_stopped() ? LARMOR_STOPPED : make_plan(&t, i, &result->c);
