@@ -182,11 +182,15 @@ static void free_rows(void *self)
 {
     rows *p = self;
     for (int i = 0; p->row && i < p->count; i++) {
-        larmor_op_free(p->row[i].A), larmor_op_free(p->row[i].B);
-        larmor_array_free(p->row[i].between), larmor_array_free(p->row[i].after);
+        larmor_op_free(p->row[i].A);
+        larmor_op_free(p->row[i].B);
+        larmor_array_free(p->row[i].between);
+        larmor_array_free(p->row[i].after);
     }
     larmor_op_free(p->N);
-    larmor_array_free(p->between), larmor_array_free(p->after), larmor_array_free(p->one);
+    larmor_array_free(p->between);
+    larmor_array_free(p->after);
+    larmor_array_free(p->one);
     free(p->row);
     free(p);
 }
@@ -288,7 +292,8 @@ static larmor_status fill_rows(rows *p, larmor_op *const *A, larmor_op *const *B
 {
     p->row = calloc((size_t)p->count, sizeof *p->row);
     if (!p->row) return LMR_NO_MEMORY();
-    p->N = larmor_op_ref(N), p->largest = A[0];
+    p->N = larmor_op_ref(N);
+    p->largest = A[0];
     for (int i = 0; i < p->count; i++) {
         p->row[i] = (row){.A = larmor_op_ref(A[i]), .B = B ? larmor_op_ref(B[i]) : NULL};
         if (larmor_shape_count(A[i]->in) > larmor_shape_count(p->largest->in)) p->largest = A[i];
@@ -306,8 +311,7 @@ static larmor_status stacked(const char *who, larmor_op *const *A, int count, la
 {
     *out = A[0]->out;
     if (count == 1) return LARMOR_OK;
-    if (!out->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
+    if (!out->ndim) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the rows' output has no dimension to stack along", who);
     const int last = out->ndim - 1;
     int64_t total = 0;
     for (int i = 0; i < count; i++) {
@@ -479,7 +483,8 @@ typedef struct with_normal {
 static void free_with_normal(void *self)
 {
     with_normal *p = self;
-    larmor_op_free(p->A), larmor_op_free(p->N);
+    larmor_op_free(p->A);
+    larmor_op_free(p->N);
     free(p);
 }
 

@@ -33,11 +33,13 @@ static larmor_status make_phase(larmor_device *dev, larmor_op **D)
     if (!st) st = larmor_array_read(map, hz, sizeof hz);
     for (int i = 0; i < N * N; i++) {
         const double angle = 2 * 3.14159265358979323846 * hz[i] * echo_s;
-        phase[2 * i] = cos(angle), phase[2 * i + 1] = sin(angle);
+        phase[2 * i] = cos(angle);
+        phase[2 * i + 1] = sin(angle);
     }
     if (!st) st = larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N), LARMOR_C128, phase, &turned);
     if (!st) st = larmor_op_diag(turned, D);
-    larmor_array_free(turned), larmor_array_free(map);
+    larmor_array_free(turned);
+    larmor_array_free(map);
     return st;
 }
 
@@ -59,7 +61,9 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_phantom_coils(dev, LARMOR_C64, shape, COILS, &maps);
     if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->A);
     if (!st) st = make_phase(dev, &s->D);
-    larmor_array_free(times), larmor_array_free(maps), larmor_array_free(traj);
+    larmor_array_free(times);
+    larmor_array_free(maps);
+    larmor_array_free(traj);
     larmor_phantom_free(phantom);
     return st;
 }
@@ -99,10 +103,12 @@ static larmor_status solve(const scan *s, larmor_op *A, larmor_array *x)
     larmor_status st = larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, larmor_op_in_shape(A), &tv);
     if (!st) st = larmor_lambda_unit(A, s->kspace, &unit);
     if (!st) parts = larmor_regulariser_penalty(tv);
-    self.g = parts.g, self.weight = 1e-3 * unit;
+    self.g = parts.g;
+    self.weight = 1e-3 * unit;
     if (!st) st = larmor_prox_create(dev, &impl, &self, LARMOR_C64, larmor_prox_shape(parts.g), &g);
     if (!st) st = larmor_admm(A, s->kspace, parts.K, g, x, &opts, NULL);
-    larmor_prox_free(g), larmor_regulariser_free(tv);
+    larmor_prox_free(g);
+    larmor_regulariser_free(tv);
     return st;
 }
 
@@ -143,9 +149,13 @@ int main(void)
     if (!st) st = solve(&s, AD, x);
     if (!st) st = compare("half of k-space, with the phase", x, s.truth);
     if (st) fprintf(stderr, "half: %s\n", larmor_last_error());
-    larmor_array_free(x), larmor_array_free(turned);
-    larmor_op_free(AD), larmor_op_free(s.A), larmor_op_free(s.D);
-    larmor_array_free(s.kspace), larmor_array_free(s.truth);
+    larmor_array_free(x);
+    larmor_array_free(turned);
+    larmor_op_free(AD);
+    larmor_op_free(s.A);
+    larmor_op_free(s.D);
+    larmor_array_free(s.kspace);
+    larmor_array_free(s.truth);
     larmor_device_free(dev);
     return st ? EXIT_FAILURE : EXIT_SUCCESS;
 }

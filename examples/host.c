@@ -77,7 +77,9 @@ static larmor_status transform(larmor_device *dev)
     if (!st) st = larmor_nufft_execute(plan, v, x);
     if (!st) st = larmor_device_sync(dev); /* the numbers are in `modes` from here on */
     larmor_nufft_free(plan);
-    larmor_array_free(x), larmor_array_free(v), larmor_array_free(k);
+    larmor_array_free(x);
+    larmor_array_free(v);
+    larmor_array_free(k);
     return st;
 }
 
@@ -88,7 +90,8 @@ static double difference(void)
         double complex sum = 0;
         for (int j = 0; j < POINTS; j++)
             sum += values[j] * cexp(2 * 3.14159265358979323846 * I * points[j] * (i - N / 2) / N);
-        above += cabs(modes[i] - sum) * cabs(modes[i] - sum), below += cabs(sum) * cabs(sum);
+        above += cabs(modes[i] - sum) * cabs(modes[i] - sum);
+        below += cabs(sum) * cabs(sum);
     }
     return sqrt(above / below);
 }

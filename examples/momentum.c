@@ -114,7 +114,8 @@ static larmor_status solve(const scan *s, double relative, larmor_array *x)
     if (!st) st = larmor_axpby((double)N * N, l.work[RHS], 0, l.work[RHS]);
     if (!st && relative > 0) st = larmor_op_wavelet(larmor_op_device(s->A), LARMOR_C64, shape, NULL, &l.W);
     if (!st && relative > 0) st = larmor_nrm2(l.work[RHS], &unit);
-    l.step = 1 / (1.05 * largest), l.threshold = relative * unit / N * l.step;
+    l.step = 1 / (1.05 * largest);
+    l.threshold = relative * unit / N * l.step;
     if (!st) st = iterate(&l);
     larmor_graph_free(l.recorded);
     larmor_op_free(l.W);

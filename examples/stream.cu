@@ -48,7 +48,8 @@ static bool allocate(program *p)
 static larmor_status make_points(larmor_device *dev, larmor_array **traj)
 {
     larmor_traj_opts opts = {};
-    opts.matrix[0] = opts.matrix[1] = n, opts.readouts = points / (2 * n);
+    opts.matrix[0] = opts.matrix[1] = n;
+    opts.readouts = points / (2 * n);
     return larmor_traj_create(dev, "golden", &opts, traj);
 }
 
@@ -58,7 +59,10 @@ static larmor_status run(larmor_device *dev, const program *p)
     larmor_nufft_opts opts = {};
     larmor_array *traj = nullptr, *image = nullptr, *kspace = nullptr;
     larmor_op *F = nullptr;
-    opts.ndim = 2, opts.modes[0] = opts.modes[1] = n, opts.tol = 1e-5, opts.dtype = LARMOR_C64;
+    opts.ndim = 2;
+    opts.modes[0] = opts.modes[1] = n;
+    opts.tol = 1e-5;
+    opts.dtype = LARMOR_C64;
     larmor_status st = larmor_device_set_stream(dev, p->stream);
     if (!st) st = make_points(dev, &traj);
     if (!st) st = larmor_op_nufft(dev, &opts, traj, &F);
@@ -72,7 +76,9 @@ static larmor_status run(larmor_device *dev, const program *p)
         compare<<<(points + 127) / 128, 128, 0, p->stream>>>(p->kspace, p->worst);
     }
     larmor_op_free(F);
-    larmor_array_free(kspace), larmor_array_free(image), larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_array_free(image);
+    larmor_array_free(traj);
     return st;
 }
 
@@ -90,7 +96,10 @@ int main()
     larmor_device_free(dev);
     const bool done = cudaMemcpyAsync(&bits, p.worst, sizeof bits, cudaMemcpyDeviceToHost, p.stream) == cudaSuccess &&
                       cudaStreamSynchronize(p.stream) == cudaSuccess;
-    cudaFree(p.image), cudaFree(p.kspace), cudaFree(p.worst), cudaStreamDestroy(p.stream);
+    cudaFree(p.image);
+    cudaFree(p.kspace);
+    cudaFree(p.worst);
+    cudaStreamDestroy(p.stream);
     if (st || !done) {
         std::fprintf(stderr, "stream: %s\n", st ? larmor_last_error() : cudaGetErrorString(cudaGetLastError()));
         return EXIT_FAILURE;

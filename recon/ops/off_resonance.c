@@ -394,7 +394,12 @@ typedef struct search {
 
 static void free_search(search *q)
 {
-    free(q->b), free(q->t), free(q->f), free(q->place), free(q->p.t), free(q->p.f);
+    free(q->b);
+    free(q->t);
+    free(q->f);
+    free(q->place);
+    free(q->p.t);
+    free(q->p.f);
 }
 
 /* The number of segments and their interpolators; free q in any case. */

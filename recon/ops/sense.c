@@ -113,7 +113,9 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
     *S = NULL;
     if (!of_set) LMR_OR(done, LMR_NO_MEMORY());
     for (int m = 0; m < sets; m++) {
-        larmor_array_free(block), larmor_array_free(set), block = set = NULL;
+        larmor_array_free(block);
+        larmor_array_free(set);
+        block = set = NULL;
         if (p->sets)
             LMR_OR(done, larmor_array_part(maps, m, 1, larmor_shape_append(p->image, p->coils), &set));
         else
@@ -128,7 +130,8 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
     st = LARMOR_OK;
 done:
     for (int m = 0; of_set && m < sets; m++) larmor_op_free(of_set[m]);
-    larmor_array_free(block), larmor_array_free(set);
+    larmor_array_free(block);
+    larmor_array_free(set);
     free(of_set);
     return st;
 }
@@ -238,9 +241,13 @@ static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
     LMR_OR(done, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
     LMR_OR(done, lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
     LMR_OR(done, lmr_toeplitz_race(*T, Q, x, y, &quicker));
-    if (!quicker) larmor_op_free(*T), *T = NULL;
+    if (!quicker) {
+        larmor_op_free(*T);
+        *T = NULL;
+    }
 done:
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
     return st;
 }
 
@@ -282,9 +289,12 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     LMR_OR(done, lmr_op_blocks(T ? quick : plain, left, S, (int)count, T, A));
 done:
     for (int64_t b = 0; S && b < count; b++) larmor_op_free(S[b]);
-    larmor_op_free(Q[0]), larmor_op_free(Q[1]), larmor_op_free(T);
+    larmor_op_free(Q[0]);
+    larmor_op_free(Q[1]);
+    larmor_op_free(T);
     larmor_array_free(more);
-    free(S), free(left);
+    free(S);
+    free(left);
     return st;
 }
 

@@ -416,7 +416,10 @@ static larmor_status sheet_bytes(const larmor_device *dev, const larmor_nufft_op
 {
     larmor_nufft_opts o = *opts;
     int64_t points, plan;
-    o.type = 2, o.ndim = 2, o.modes[2] = 0, o.batch = partitions;
+    o.type = 2;
+    o.ndim = 2;
+    o.modes[2] = 0;
+    o.batch = partitions;
     if (!lmr_mul(samples, readouts, &points)) return LMR_FAIL(LARMOR_ERR_SHAPE, "stack of stars: too many samples");
     LMR_TRY(larmor_nufft_memory(dev, &o, points, &plan));
     const double columns = 8.0 * (double)readouts * (double)partitions;
@@ -436,7 +439,8 @@ static larmor_status stack_bytes(const larmor_device *dev, const larmor_nufft_op
         int64_t partitions = 0, readouts = 0;
         for (int64_t p = 0; p < a->nz; p++) {
             if (a->set[p] != set) continue;
-            partitions++, readouts = a->first[p + 1] - a->first[p];
+            partitions++;
+            readouts = a->first[p + 1] - a->first[p];
         }
         LMR_TRY(sheet_bytes(dev, o, samples, readouts, partitions, &held, &making));
         images = fmax(images, one * plane * (double)partitions);

@@ -339,7 +339,10 @@ static void blocks_are_the_products_below_each_other(void **state)
         memcpy(tall[4], low[0], 3 * sizeof low[0]);
         assert_ok(lmr_op_blocks("mine", A, B, 2, own ? N : NULL, &S));
         assert_string_equal(larmor_op_name(S), "mine");
-        for (int i = 0; i < 2; i++) larmor_op_free(A[i]), larmor_op_free(B[i]);
+        for (int i = 0; i < 2; i++) {
+            larmor_op_free(A[i]);
+            larmor_op_free(B[i]);
+        }
         larmor_op_free(N);
         assert_is(S, larmor_op_forward, 7, 2, tall);
         assert_adjoint(S);
@@ -366,13 +369,17 @@ static void blocks_hold_the_memory_of_one(void **state)
     const lmr_backend *real = dev->be;
     lmr_backend counting = *real;
     counting.alloc = counted_alloc;
-    counted = real, allocations = 0;
+    counted = real;
+    allocations = 0;
     dev->be = &counting;
     assert_ok(lmr_op_blocks("blocks", all, all, ROWS, A, &S));
     assert_ok(larmor_op_normal(S, x, z));
     dev->be = real;
     assert_int_equal(allocations, 3); /* between, after N, and what a row adds */
-    larmor_op_free(S), larmor_op_free(A), larmor_array_free(z), larmor_array_free(x);
+    larmor_op_free(S);
+    larmor_op_free(A);
+    larmor_array_free(z);
+    larmor_array_free(x);
 }
 
 static void columns_are_the_operators_beside_each_other(void **state)
@@ -382,7 +389,9 @@ static void columns_are_the_operators_beside_each_other(void **state)
     larmor_op *A = make(&a, 4, 3, 1), *B = make(&b, 4, 3, 2), *C;
     larmor_array *more = vector(5, 1), *x = vector(6, 5), *y = vector(4, 1), *wide;
     assert_ok(lmr_op_columns((larmor_op *[]){A, B}, 2, more, &C));
-    larmor_op_free(A), larmor_op_free(B), larmor_array_free(more);
+    larmor_op_free(A);
+    larmor_op_free(B);
+    larmor_array_free(more);
     assert_true(larmor_shape_equal(larmor_op_in_shape(C), LARMOR_SHAPE(3, 2)));
     assert_ok(larmor_array_reshape(x, LARMOR_SHAPE(3, 2), &wide));
     assert_ok(larmor_op_forward(C, wide, y));
@@ -395,7 +404,10 @@ static void columns_are_the_operators_beside_each_other(void **state)
         assert_at_most(cabs(sum - out[i]), 1e-13);
     }
     assert_adjoint(C);
-    larmor_op_free(C), larmor_array_free(wide), larmor_array_free(y), larmor_array_free(x);
+    larmor_op_free(C);
+    larmor_array_free(wide);
+    larmor_array_free(y);
+    larmor_array_free(x);
     assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 

@@ -197,7 +197,9 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate(cases[c / 12].name, estimate, 0, 2.5);
-        larmor_op_free(A), larmor_array_free(x), larmor_array_free(z);
+        larmor_op_free(A);
+        larmor_array_free(x);
+        larmor_array_free(z);
         free_scan(&s);
     }
 }
@@ -222,7 +224,10 @@ static void several_sets_of_maps_are_in_the_estimate(void **state)
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         assert_ok(larmor_op_normal(A, x, z));
         expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
-        larmor_op_free(A), larmor_array_free(maps), larmor_array_free(x), larmor_array_free(z);
+        larmor_op_free(A);
+        larmor_array_free(maps);
+        larmor_array_free(x);
+        larmor_array_free(z);
         free_scan(&s);
     }
 }
@@ -402,8 +407,11 @@ static void lsmr_takes_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_lsmr(A, b, start, &opts, NULL));
         expect_estimate("lsmr", estimate, SMALL, 1.1);
-        larmor_op_free(A), larmor_array_free(weights);
-        larmor_array_free(x), larmor_array_free(b), larmor_array_free(start);
+        larmor_op_free(A);
+        larmor_array_free(weights);
+        larmor_array_free(x);
+        larmor_array_free(b);
+        larmor_array_free(start);
     }
 }
 
@@ -425,8 +433,12 @@ static void primal_dual_splitting_takes_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_pdhg(A, b, K, g, start, &opts, NULL));
         expect_estimate("pdhg", estimate, SMALL, 1.3);
-        larmor_prox_free(g), larmor_op_free(K), larmor_op_free(A);
-        larmor_array_free(x), larmor_array_free(b), larmor_array_free(start);
+        larmor_prox_free(g);
+        larmor_op_free(K);
+        larmor_op_free(A);
+        larmor_array_free(x);
+        larmor_array_free(b);
+        larmor_array_free(start);
     }
 }
 
@@ -482,9 +494,14 @@ static void off_resonance_takes_no_more_than_estimated(void **state)
         assert_ok(larmor_op_off_resonance(F, narrow, times, &opts, &A));
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         expect_estimate("off-resonance", estimate, SMALL, 2);
-        larmor_op_free(A), larmor_op_free(F), larmor_array_free(x), larmor_array_free(narrow);
-        larmor_array_free(times), larmor_array_free(field);
-        free(t), free(map);
+        larmor_op_free(A);
+        larmor_op_free(F);
+        larmor_array_free(x);
+        larmor_array_free(narrow);
+        larmor_array_free(times);
+        larmor_array_free(field);
+        free(t);
+        free(map);
         free_scan(&s);
     }
 }
@@ -510,7 +527,9 @@ static void a_stack_of_planes_takes_no_more_than_estimated(void **state)
             assert_ok(larmor_op_adjoint(A, y, x));
             assert_ok(larmor_op_forward(A, x, y));
             expect_estimate(cases[c].name, estimate + vectors, 0, 2.5);
-            larmor_op_free(A), larmor_array_free(x), larmor_array_free(y);
+            larmor_op_free(A);
+            larmor_array_free(x);
+            larmor_array_free(y);
             free_scan(&s);
         }
     }

@@ -51,7 +51,8 @@ static void make_fourier(operators *all)
     for (int toeplitz = -1; toeplitz < 2; toeplitz += 2)
         assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .toeplitz = toeplitz}, next(all)));
     assert_ok(larmor_op_sense(sets, &block, next(all)));
-    larmor_array_free(sets), larmor_array_free(weights);
+    larmor_array_free(sets);
+    larmor_array_free(weights);
     assert_ok(larmor_op_stack_of_stars(dev, &thick, stars, next(all)));
     assert_ok(larmor_op_off_resonance(all->op[1], field, times, NULL, next(all)));
     larmor_array_free(times);
