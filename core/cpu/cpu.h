@@ -22,6 +22,10 @@ void lmr_cpu_large_pages(void *region, size_t bytes);
 void lmr_cpu_fftw_lock(void);
 void lmr_cpu_fftw_unlock(void);
 
+/* Around every call of BLAS and LAPACK; who comes when too many threads are inside waits. */
+void lmr_cpu_blas_enter(void);
+void lmr_cpu_blas_leave(void);
+
 /* One FFT of n contiguous numbers by the calling thread alone, from one array to another, both aligned to 64 bytes.
  */
 typedef struct lmr_cpu_line {

@@ -7,6 +7,7 @@
 #include <lapacke.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/cpu/cpu.h"
 #include "core/status.h"
@@ -46,10 +47,17 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
                         (long long)n, (long long)k);
     if (!m || !n) return LARMOR_OK;
     const cplx one = 1, none = 0;
+    lmr_cpu_blas_enter();
     GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)m, (int)n, (int)k, &one, a, (int)lda, b,
          (int)ldb, &none, c, (int)ldc);
+    lmr_cpu_blas_leave();
     return LARMOR_OK;
 }
+
+/* OpenBLAS before 0.3.24, built by GCC 12 as in Debian 12, reads a column of a matrix too far in cgemv and zgemv, and
+ * makes no use of what it reads (OpenBLAS issues 4013 and 5000). So matrix and workspace are larmor's own, with room
+ * behind them. */
+enum { BEHIND = 4 }; /* numbers, beside the column */
 
 /* One thread's share of the batch; a LAPACK code above 0 means no convergence. */
 static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *w)
@@ -59,13 +67,19 @@ static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *
     int failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &none);
     if (failed) return failed;
     const lapack_int size = (lapack_int)creal((double _Complex)best);
-    cplx *work = malloc(sizeof *work * (size_t)(size > 1 ? size : 1));
-    real *rwork = malloc(sizeof *rwork * (size_t)(3 * n));
-    if (!work || !rwork) failed = LAPACK_WORK_MEMORY_ERROR;
-    for (int64_t i = first; i < last && !failed; i++)
-        failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a + i * n * n, n, w + i * n, work, size, rwork);
+    const int64_t cells = (int64_t)n * n;
+    cplx *matrix = lmr_new(cells + n + BEHIND, sizeof *matrix);
+    cplx *work = lmr_new((size > 1 ? size : 1) + n + BEHIND, sizeof *work);
+    real *rwork = lmr_new(3 * (int64_t)n, sizeof *rwork);
+    if (!matrix || !work || !rwork) failed = LAPACK_WORK_MEMORY_ERROR;
+    for (int64_t i = first; i < last && !failed; i++) {
+        memcpy(matrix, a + i * cells, (size_t)cells * sizeof *matrix);
+        failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, matrix, n, w + i * n, work, size, rwork);
+        memcpy(a + i * cells, matrix, (size_t)cells * sizeof *matrix);
+    }
     free(rwork);
     free(work);
+    free(matrix);
     return failed;
 }
 
@@ -75,11 +89,14 @@ static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
     if (!n || !batch) return LARMOR_OK;
     const int64_t block = 256, blocks = (batch + block - 1) / block;
+    const int threads = blocks > 1 ? ((lmr_cpu *)ctx)->threads : 1;
     int failed = 0;
-#pragma omp parallel for schedule(dynamic) num_threads(((lmr_cpu *)ctx)->threads) reduction(max : failed)
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(max : failed)
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t first = b * block, last = first + block < batch ? first + block : batch;
+        lmr_cpu_blas_enter();
         const int code = heev_range((lapack_int)n, first, last, a, w);
+        lmr_cpu_blas_leave();
         if (abs(code) > failed) failed = abs(code);
     }
     if (failed == abs(LAPACK_WORK_MEMORY_ERROR)) return LMR_NO_MEMORY();
