@@ -1,8 +1,9 @@
 #!/bin/sh
 # Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
-# Usage: scripts/check.sh [cpu|asan|cuda|arm]
+# Usage: scripts/check.sh [cpu|asan|tsan|cuda|arm]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long
+#   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
 # Known to pass, with scripts/demo.sh before it, in a bare Debian 12 (GCC 12, HDF5 1.10.8) and a bare Debian 13 (GCC 14,
@@ -11,12 +12,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-cpu}
-if [ "$preset" = arm ]; then
+case $preset in
+arm)
     scripts/deps.sh arm
     scripts/arm_sysroot.sh build/arm-sysroot
-else
-    scripts/deps.sh all
-fi
+    ;;
+tsan) scripts/deps.sh tsan ;;
+*) scripts/deps.sh all ;;
+esac
 jobs=$(nproc 2>/dev/null || echo 2)
 cmake --preset "$preset" -DLARMOR_TESTS=ON >/dev/null
 cmake --build --preset "$preset" -j "$jobs"
@@ -25,7 +28,7 @@ tests/check_style.sh
 tests/check_docs.sh
 case $preset in
 cuda) which="-L cuda" ;;
-asan) which="-LE long" ;;
+asan | tsan) which="-LE long" ;;
 *) which="" ;;
 esac
 # shellcheck disable=SC2086 # words are meant

@@ -1,18 +1,21 @@
 #!/bin/sh
 # Install what is missing to build larmor, on Debian and Ubuntu by apt; elsewhere name it and stop.
-# Usage: scripts/deps.sh [build|all|arm]; `all` (default) adds what the tests need; `arm` is for a cross build for aarch64,
-# whose libraries scripts/arm_sysroot.sh unpacks. SPDX-License-Identifier: Apache-2.0
+# Usage: scripts/deps.sh [build|all|tsan|arm]; `all` (default) adds what the tests need, `tsan` Clang and its OpenMP
+# library as well; `arm` is for a cross build for aarch64, whose libraries scripts/arm_sysroot.sh unpacks.
+# SPDX-License-Identifier: Apache-2.0
 set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
        libexpat1-dev libpng-dev zlib1g-dev libnifti-dev"
 tests="libcmocka-dev libismrmrd-dev ismrmrd-tools python3"
+tsan="clang libomp-dev"
 arm="build-essential cmake ninja-build pkg-config gcc-aarch64-linux-gnu qemu-user-static"
 case ${1:-all} in
 arm) wanted=$arm ;;
 build) wanted=$build ;;
 all) wanted="$build $tests" ;;
+tsan) wanted="$build $tests $tsan" ;;
 *)
-    echo "deps.sh: \"$1\": build, all or arm expected." >&2
+    echo "deps.sh: \"$1\": build, all, tsan or arm expected." >&2
     exit 2
     ;;
 esac

@@ -1,5 +1,6 @@
 /* Plugins: where they are found, what is reported of those that are missing or wrong. A process looks for a plugin
  * once, so each case is a child of its own. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -198,6 +199,41 @@ static void auto_falls_back_to_the_processor_and_says_why(void **state)
     }
 }
 
+enum { ASKING = 8 };
+
+static void *ask_for_a_gpu(void *arg)
+{
+    int *right = arg;
+    larmor_device *d;
+    if (larmor_device_open("cuda", &d)) return NULL;
+    *right = !strcmp(larmor_device_spec(d), "cuda:1");
+    larmor_device_free(d);
+    return NULL;
+}
+
+/* The search is a process's first, so a child makes it. */
+static void threads_that_ask_for_the_plugin_at_the_same_time_all_get_it(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        pthread_t thread[ASKING];
+        int right[ASKING] = {0}, wrong = 0;
+        set("LARMOR_PLUGIN_DIR", PLUGINS "/works");
+        set("FAKE_GPUS", NULL);
+        for (int i = 0; i < ASKING; i++) wrong += pthread_create(&thread[i], NULL, ask_for_a_gpu, &right[i]) != 0;
+        for (int i = 0; i < ASKING; i++) {
+            pthread_join(thread[i], NULL);
+            wrong += !right[i];
+        }
+        _exit(wrong);
+    }
+    int how = -1;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -210,6 +246,7 @@ int main(void)
         cmocka_unit_test(a_gpu_asked_for_by_number_is_that_one_or_none),
         cmocka_unit_test(the_list_has_every_gpu_with_a_reason_for_each_that_does_not_open),
         cmocka_unit_test(auto_falls_back_to_the_processor_and_says_why),
+        cmocka_unit_test(threads_that_ask_for_the_plugin_at_the_same_time_all_get_it),
     };
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED) return 1;

@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/test.h"
@@ -396,6 +398,73 @@ static void nothing_is_lost_where_several_save_at_a_time(void **state)
     larmor_device_free(own);
 }
 
+/* ---- processes ---- */
+
+enum { FIRST_KILLED = 1000, LAST_KILLED = 1300 };
+
+/* A process that saves entries one after the other and exits with 0. */
+static pid_t start_writer(int first, int count)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child) return child;
+    larmor_device *own;
+    if (larmor_device_open("cpu:1", &own)) _exit(1);
+    for (int i = 0; i < count; i++) {
+        const lmr_wisdom_key key = key_of(first + i);
+        lmr_wisdom_add(own, &key, &found);
+        if (larmor_wisdom_save(own, file)) _exit(1);
+        larmor_wisdom_forget(own);
+    }
+    _exit(0);
+}
+
+static void assert_whole_with(int first, int count)
+{
+    larmor_device *own;
+    larmor_wisdom_report report;
+    assert_ok(larmor_device_open("cpu:1", &own));
+    assert_ok(larmor_wisdom_load(own, file, &report));
+    assert_int_equal(report.corrupt, 0);
+    for (int i = 0; i < count; i++) {
+        const lmr_wisdom_key key = key_of(first + i);
+        if (!lmr_wisdom_find(own, &key, 1)) fail_msg("entry %d is lost", first + i);
+    }
+    larmor_device_free(own);
+}
+
+static void nothing_is_lost_where_several_processes_save_at_a_time(void **state)
+{
+    (void)state;
+    pid_t child[WRITERS];
+    for (int i = 0; i < WRITERS; i++) child[i] = start_writer(10 + i * ENTRIES, ENTRIES);
+    for (int i = 0; i < WRITERS; i++) {
+        int how = -1;
+        assert_int_equal(waitpid(child[i], &how, 0), child[i]);
+        assert_int_equal(how, 0);
+    }
+    assert_whole_with(10, WRITERS * ENTRIES);
+}
+
+/* Whatever moment a writer is killed at, the file is whole and has what others have saved. */
+static void a_killed_process_neither_damages_the_file_nor_holds_up_the_others(void **state)
+{
+    (void)state;
+    uint64_t seed = 9;
+    for (int n = 0; n < 25; n++) {
+        int how = -1;
+        const pid_t victim = start_writer(FIRST_KILLED, LAST_KILLED - FIRST_KILLED),
+                    other = start_writer(10 + 2 * n, 2);
+        usleep((useconds_t)(500 + 8000 * (1 + test_random(&seed))));
+        kill(victim, SIGKILL);
+        assert_int_equal(waitpid(victim, &how, 0), victim);
+        assert_true(WIFSIGNALED(how));
+        assert_int_equal(waitpid(other, &how, 0), other);
+        assert_int_equal(how, 0);
+        assert_whole_with(10, 2 * (n + 1));
+    }
+}
+
 static void what_is_no_file_is_refused(void **state)
 {
     (void)state;
@@ -441,6 +510,8 @@ static const struct CMUnitTest tests[] = {
     WISDOM_TEST(binary_and_endless_files_do_no_harm),
     WISDOM_TEST(more_entries_than_there_is_room_for_are_left_out),
     WISDOM_TEST(nothing_is_lost_where_several_save_at_a_time),
+    WISDOM_TEST(nothing_is_lost_where_several_processes_save_at_a_time),
+    WISDOM_TEST(a_killed_process_neither_damages_the_file_nor_holds_up_the_others),
     WISDOM_TEST(what_is_no_file_is_refused),
     WISDOM_TEST(nothing_is_left_beside_the_file),
 };

@@ -156,43 +156,6 @@ static void references_keep_a_source(void **state)
 
 /* ---- a file ---- */
 
-/* The scan's image as a file of one channel more, which has no signal. */
-static void write_file(const scan *s, const char *path)
-{
-    larmor_output *out;
-    larmor_raw_writer *writer;
-    larmor_scan header = {.coils = COILS + 1, .readouts = SPOKES};
-    larmor_encoding *e = &header.encoding;
-    *e = (larmor_encoding){.trajectory = "goldenangle", .ndim = 2};
-    for (int d = 0; d < 3; d++) {
-        e->matrix[d] = e->recon_matrix[d] = d < 2 ? N : 1;
-        e->fov_mm[d] = e->recon_fov_mm[d] = d < 2 ? N : 1;
-    }
-    assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_raw_create(out, &header, &writer));
-    float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    double *k = (double *)values_of(s->image[0].traj);
-    for (int i = 0; i < SPOKES; i++) {
-        for (int c = 0; c < COILS; c++)
-            memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
-        for (int j = 0; j < 2 * SAMPLES; j++) traj[j] = (float)k[2 * SAMPLES * i + j];
-        const larmor_acquisition a = {.samples = SAMPLES,
-                                      .coils = COILS + 1,
-                                      .traj_dims = 2,
-                                      .center_sample = SAMPLES / 2,
-                                      .step1 = i,
-                                      .dwell_us = 4,
-                                      .data = data,
-                                      .traj = traj};
-        assert_ok(larmor_raw_append(writer, &a));
-    }
-    assert_ok(larmor_raw_finish(writer));
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
-    free(all);
-    free(k);
-}
-
 /* The trajectory as a file has it. */
 static void to_single(larmor_array **traj)
 {

@@ -1,0 +1,258 @@
+/* NUFFTs in several threads: each with a plan of its own, and one plan for all of them, one after the other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "nufft/toeplitz.h"
+#include "tests/nufft/direct.h"
+
+enum { ROUNDS = 3, MOST = 1 << 13, LINE = 1 << 16 };
+
+typedef struct job {
+    const char *device;
+    larmor_nufft_opts opts;
+    int64_t points;
+    int toeplitz; /* 1: the operator instead of a plan */
+    larmor_status st;
+    int64_t bytes;
+    char *out;
+} job;
+
+static const job kinds[] = {
+    {.device = "cpu:2",
+     .opts = {.type = 1, .ndim = 2, .modes = {24, 35}, .tol = 1e-9, .dtype = LARMOR_C128, .batch = 3},
+     .points = 4000},
+    {.device = "cpu:3",
+     .opts = {.type = 2, .ndim = 2, .modes = {64, 48}, .tol = 1e-5, .dtype = LARMOR_C64},
+     .points = MOST},
+    {.device = "cpu:2",
+     .opts = {.type = 2, .ndim = 3, .modes = {16, 18, 12}, .tol = 1e-4, .dtype = LARMOR_C64},
+     .points = 3000},
+    {.device = "cpu:1",
+     .opts = {.type = 1, .ndim = 1, .modes = {LINE}, .tol = 1e-6, .dtype = LARMOR_C128},
+     .points = MOST},
+    {.device = "cpu:2", .opts = {.type = 3, .ndim = 2, .tol = 1e-6, .dtype = LARMOR_C128}, .points = 2000},
+    {.device = "cpu:2",
+     .opts = {.ndim = 2, .modes = {20, 31}, .tol = 1e-5, .dtype = LARMOR_C64, .batch = 2},
+     .points = 3000,
+     .toeplitz = 1},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static int64_t modes_of(const larmor_nufft_opts *o)
+{
+    int64_t n = 1;
+    for (int d = 0; d < o->ndim; d++) n *= o->modes[d];
+    return n;
+}
+
+/* Numbers that depend on the seed alone, in an array of this type and shape. */
+static larmor_status numbers(larmor_device *on, larmor_dtype dtype, larmor_shape shape, uint64_t seed, double scale,
+                             larmor_array **x)
+{
+    larmor_status st = larmor_array_create(on, dtype, shape, x);
+    if (st) return st;
+    const int64_t bytes = (int64_t)larmor_array_bytes(*x);
+    const int single = dtype == LARMOR_C64;
+    char *values = malloc((size_t)bytes);
+    for (int64_t i = 0; i < bytes / (single ? 4 : 8); i++) {
+        const double value = scale * test_random(&seed);
+        if (single)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+    st = larmor_array_write(*x, values, (size_t)bytes);
+    free(values);
+    return st;
+}
+
+/* Points within the modes of the smallest side. */
+static larmor_status points_of(const job *j, larmor_device *on, larmor_array **points)
+{
+    double side = j->opts.type == 3 ? 10 : 1e9;
+    for (int d = 0; d < j->opts.ndim && j->opts.type != 3; d++) side = fmin(side, (double)j->opts.modes[d]);
+    return numbers(on, LARMOR_F64, LARMOR_SHAPE(j->opts.ndim, j->points), 11, side / 2, points);
+}
+
+static larmor_status execute(larmor_nufft *plan, const job *j, larmor_device *on)
+{
+    larmor_array *points = NULL, *targets = NULL, *x = NULL, *y = NULL;
+    const larmor_nufft_opts *o = &j->opts;
+    const int64_t n = o->type == 3 ? j->points : modes_of(o), batch = o->batch ? o->batch : 1;
+    const larmor_shape values = LARMOR_SHAPE(j->points, batch), modes = LARMOR_SHAPE(n, batch);
+    larmor_status st = points_of(j, on, &points);
+    if (!st && o->type == 3) st = points_of(j, on, &targets);
+    if (!st) st = larmor_nufft_set_points(plan, points, targets);
+    if (!st) st = numbers(on, o->dtype, o->type == 2 ? modes : values, 22, 1, &x);
+    if (!st) st = larmor_array_create(on, o->dtype, o->type == 2 ? values : modes, &y);
+    if (!st) st = larmor_nufft_execute(plan, x, y);
+    if (!st) st = larmor_array_read(y, j->out, (size_t)j->bytes);
+    larmor_array_free(points);
+    larmor_array_free(targets);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    return st;
+}
+
+static larmor_status execute_toeplitz(const job *j, larmor_device *on)
+{
+    larmor_array *points = NULL, *x = NULL, *y = NULL;
+    larmor_op *op = NULL;
+    larmor_status st = points_of(j, on, &points);
+    if (!st) st = larmor_op_toeplitz(on, &j->opts, points, NULL, &op);
+    if (!st) st = numbers(on, j->opts.dtype, larmor_op_in_shape(op), 22, 1, &x);
+    if (!st) st = larmor_array_create(on, j->opts.dtype, larmor_op_out_shape(op), &y);
+    if (!st) st = larmor_op_forward(op, x, y);
+    if (!st) st = larmor_array_read(y, j->out, (size_t)j->bytes);
+    larmor_array_free(points);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_op_free(op);
+    return st;
+}
+
+static void *run(void *arg)
+{
+    job *j = arg;
+    larmor_device *on = NULL;
+    j->st = larmor_device_open(j->device, &on);
+    for (int i = 0; i < ROUNDS && !j->st; i++) {
+        larmor_nufft *plan = NULL;
+        if (j->toeplitz) {
+            j->st = execute_toeplitz(j, on);
+            continue;
+        }
+        j->st = larmor_nufft_create(on, &j->opts, &plan);
+        if (!j->st) j->st = execute(plan, j, on);
+        larmor_nufft_free(plan);
+    }
+    larmor_device_free(on);
+    return NULL;
+}
+
+static job job_of(int kind)
+{
+    job j = kinds[kind];
+    const int64_t batch = j.opts.batch ? j.opts.batch : 1;
+    const int64_t n = !j.toeplitz && j.opts.type != 1 ? j.points : modes_of(&j.opts);
+    j.bytes = n * batch * (j.opts.dtype == LARMOR_C64 ? 8 : 16);
+    j.out = calloc(1, (size_t)j.bytes);
+    assert_non_null(j.out);
+    return j;
+}
+
+/* ---- a host program that gives its lock around FFTW and takes it back all the time ---- */
+
+static pthread_mutex_t of_host = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int over;
+
+static void lock(void *user)
+{
+    pthread_mutex_lock(user);
+}
+
+static void unlock(void *user)
+{
+    pthread_mutex_unlock(user);
+}
+
+static void *change_lock(void *unused)
+{
+    while (!atomic_load(&over)) {
+        larmor_set_fftw_lock(lock, unlock, &of_host);
+        sched_yield();
+        larmor_set_fftw_lock(NULL, NULL, NULL);
+    }
+    return unused;
+}
+
+static void plans_of_different_threads_give_what_each_gives_alone(void **state)
+{
+    (void)state;
+    pthread_t thread[2 * KINDS], host;
+    job alone[KINDS], together[2 * KINDS];
+    for (int i = 0; i < KINDS; i++) {
+        alone[i] = job_of(i);
+        run(&alone[i]);
+        assert_int_equal(alone[i].st, LARMOR_OK);
+    }
+    assert_int_equal(pthread_create(&host, NULL, change_lock, NULL), 0);
+    for (int i = 0; i < 2 * KINDS; i++) {
+        together[i] = job_of(i % KINDS);
+        assert_int_equal(pthread_create(&thread[i], NULL, run, &together[i]), 0);
+    }
+    for (int i = 0; i < 2 * KINDS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    atomic_store(&over, 1);
+    pthread_join(host, NULL);
+    for (int i = 0; i < 2 * KINDS; i++) {
+        assert_int_equal(together[i].st, LARMOR_OK);
+        assert_memory_equal(together[i].out, alone[i % KINDS].out, (size_t)alone[i % KINDS].bytes);
+        free(together[i].out);
+    }
+    for (int i = 0; i < KINDS; i++) free(alone[i].out);
+}
+
+/* ---- one plan ---- */
+
+typedef struct turn {
+    pthread_mutex_t *mine; /* held while the plan is used */
+    larmor_nufft *plan;
+    larmor_device *on;
+    job j;
+} turn;
+
+static void *take_turns(void *arg)
+{
+    turn *t = arg;
+    for (int i = 0; i < ROUNDS && !t->j.st; i++) {
+        pthread_mutex_lock(t->mine);
+        t->j.st = execute(t->plan, &t->j, t->on);
+        pthread_mutex_unlock(t->mine);
+    }
+    return NULL;
+}
+
+static void one_plan_serves_threads_that_take_turns(void **state)
+{
+    (void)state;
+    enum { TURNS = 4 };
+    for (int kind = 0; kind < KINDS; kind++) {
+        pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        pthread_t thread[TURNS];
+        turn t[TURNS];
+        job alone = job_of(kind);
+        larmor_device *on;
+        larmor_nufft *plan;
+        if (alone.toeplitz) {
+            free(alone.out);
+            continue;
+        }
+        run(&alone);
+        assert_int_equal(alone.st, LARMOR_OK);
+        assert_ok(larmor_device_open(alone.device, &on));
+        assert_ok(larmor_nufft_create(on, &alone.opts, &plan));
+        for (int i = 0; i < TURNS; i++) {
+            t[i] = (turn){.mine = &mutex, .plan = plan, .on = on, .j = job_of(kind)};
+            assert_int_equal(pthread_create(&thread[i], NULL, take_turns, &t[i]), 0);
+        }
+        for (int i = 0; i < TURNS; i++) {
+            assert_int_equal(pthread_join(thread[i], NULL), 0);
+            assert_int_equal(t[i].j.st, LARMOR_OK);
+            assert_memory_equal(t[i].j.out, alone.out, (size_t)alone.bytes);
+            free(t[i].j.out);
+        }
+        larmor_nufft_free(plan);
+        larmor_device_free(on);
+        free(alone.out);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_of_different_threads_give_what_each_gives_alone),
+        cmocka_unit_test(one_plan_serves_threads_that_take_turns),
+    };
+    RUN_TESTS(tests);
+}
