@@ -12,7 +12,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
-#define ENOUGH 0.1  /* error of a solution relative to the noise in it */
+#define ENOUGH 0.05 /* error of a solution relative to the noise in it */
 #define STRICT 0.02 /* without a preconditioner, where what M hardly sees comes last */
 
 enum {

@@ -8,9 +8,9 @@
 
 #define FLOOR 0.03 /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
 #define LEAST 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
-#define OF_EXPECTED                                                                                                  \
-    0.8          /* of the weight expected from the noise: the least, as samples in far gaps do not tell of noise */
-#define ABOVE 4. /* times the weight that is expected from the noise, where the search begins */
+/* Of the weight expected from the noise, the least: samples in far gaps do not tell of noise. */
+#define OF_EXPECTED 0.65
+#define ABOVE 4.         /* times the weight that is expected from the noise, where the search begins */
 #define NEARLY 1e-6      /* relative: equal but for rounding */
 #define UNKNOWN 1e-2     /* and where none is expected, relative to the mean eigenvalue */
 #define STEP 3.          /* from one weight to the next */
@@ -180,9 +180,10 @@ static larmor_status try_weight(lmr_trial *t, double weight)
     return t->there ? lmr_trial_judge(t, weight) : LARMOR_OK;
 }
 
+/* True as well where nothing has been judged. */
 static int best_is_largest(const lmr_trial *t)
 {
-    return lmr_curve_index(&t->curve) == t->curve.count - 1;
+    return t->curve.count == 0 || lmr_curve_index(&t->curve) == t->curve.count - 1;
 }
 
 /* Halfway to a neighbour of the best that is far from it; 0 if both are near. */
@@ -203,14 +204,25 @@ static double least_weight(const lmr_trial *t)
     return fmax(OF_EXPECTED * excess * t->expected, t->least);
 }
 
-/* Down from the first weight until the misfit rises, or to the least weight. */
-static larmor_status descend(lmr_trial *t, double first, int *at_least)
+/* Up while the misfit falls, or where no trial has come near to its solution. */
+static larmor_status ascend(lmr_trial *t, double first)
 {
-    *at_least = 0;
+    double weight = first;
+    double step = STEP;
+    for (int i = 0; best_is_largest(t) && i < MOST_TRIED; i++) {
+        weight *= step;
+        LMR_TRY(try_weight(t, weight));
+        step = fmin(step * STEP, FARTHEST);
+    }
+    return LARMOR_OK;
+}
+
+/* Down from the first weight until the misfit rises, or to the least weight. */
+static larmor_status descend(lmr_trial *t, double first)
+{
     for (double weight = first; lmr_curve_index(&t->curve) == 0 && t->choice.tried < MOST_TRIED;) {
         const double least = least_weight(t);
-        *at_least = weight <= least * (1 + NEARLY);
-        if (*at_least) break;
+        if (weight <= least * (1 + NEARLY)) break;
         weight = fmax(weight / STEP, least);
         LMR_TRY(try_weight(t, weight));
         if (!t->there) break;
@@ -222,17 +234,16 @@ static larmor_status descend(lmr_trial *t, double first, int *at_least)
 static larmor_status choose(lmr_trial *t)
 {
     const double first = fmax(t->expected > 0 ? ABOVE * t->expected : UNKNOWN / LEAST * t->least, t->least);
-    double weight = first, step = STEP;
-    int at_least;
+    double weight;
     LMR_TRY(try_weight(t, first));
-    while (best_is_largest(t) && t->choice.tried < MOST_TRIED) {
-        weight *= step;
-        LMR_TRY(try_weight(t, weight));
-        step = fmin(step * STEP, FARTHEST);
+    LMR_TRY(ascend(t, first));
+    if (t->curve.count == 0) {
+        t->choice.weight = first;
+        return LARMOR_OK;
     }
-    LMR_TRY(descend(t, first, &at_least));
+    if (t->curve.at[0] <= log(first) + NEARLY) LMR_TRY(descend(t, first));
     while ((weight = between(&t->curve)) > 0 && t->choice.tried < MOST_TRIED) LMR_TRY(try_weight(t, weight));
-    t->choice.weight = (at_least ? 1 : ABOVE_LOWEST) * exp(lmr_curve_lowest(&t->curve));
+    t->choice.weight = ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve));
     return LARMOR_OK;
 }
 
