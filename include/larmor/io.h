@@ -61,6 +61,7 @@ typedef struct larmor_raw_info {
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
+    double magnitude; /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     char warnings[2048];                              /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
