@@ -45,7 +45,10 @@ static int64_t reserved_bytes(const lmr_part *part)
 static larmor_status no_space(const larmor_output *out)
 {
     int64_t needs = 0, own = 0;
-    for (int p = 0; p < out->parts; p++) needs += out->part[p].needs, own += reserved_bytes(&out->part[p]);
+    for (int p = 0; p < out->parts; p++) {
+        needs += out->part[p].needs;
+        own += reserved_bytes(&out->part[p]);
+    }
     const int64_t left = free_bytes(out->folder) + own;
     return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %.1f MiB, %.1f MiB free); nothing written.", out->path,
                     mebibytes(needs), mebibytes(left > 0 ? left : 0));

@@ -31,7 +31,10 @@ static place place_of(const char *path)
     const char *slash = strrchr(path, '/');
     place p = {.there = !stat(path, &s), .name = slash ? slash + 1 : path};
     p.known = p.there || find_folder(path, &s);
-    if (p.known) p.device = s.st_dev, p.inode = s.st_ino;
+    if (p.known) {
+        p.device = s.st_dev;
+        p.inode = s.st_ino;
+    }
     return p;
 }
 
@@ -55,7 +58,8 @@ static int names_of(const char *path, char *name[FILES])
 {
     const char *inside = lmr_inside(path), *second = lmr_second_suffix(path);
     const size_t length = inside ? (size_t)(inside - path) : strlen(path);
-    name[0] = strndup(path, length), name[1] = NULL;
+    name[0] = strndup(path, length);
+    name[1] = NULL;
     if (!name[0] || !second) return name[0] != NULL;
     const size_t stem = strlen(path) - strlen(lmr_suffix(path));
     name[1] = malloc(stem + strlen(second) + 1);
@@ -73,7 +77,8 @@ static larmor_status compare(const char *a, const char *b, int *same)
     for (int i = 0; known && i < FILES; i++)
         for (int j = 0; j < FILES; j++)
             if (of_a[i] && of_b[j] && same_place(of_a[i], of_b[j])) *same = 1;
-    free_names(of_a), free_names(of_b);
+    free_names(of_a);
+    free_names(of_b);
     return known ? LARMOR_OK : LMR_NO_MEMORY();
 }
 

@@ -25,7 +25,7 @@ static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
     const double magnitude = size / sqrt((double)larmor_array_count(samples));
     if (!(magnitude > 0) || !isfinite(magnitude) || is_harmless(magnitude)) return LARMOR_OK;
     const int exponent = ilogb(magnitude);
-    job->scale = ldexp(1, exponent > MOST ? -MOST : exponent < -MOST ? MOST : -exponent);
+    job->scale = ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST)));
     job->events->energy = 1 / (job->scale * job->scale);
     return LARMOR_OK;
 }
@@ -58,7 +58,8 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
         report->noise /= scale;
         report->solver.objective /= scale * scale;
     }
-    report->weight *= weight, report->choice.weight *= weight;
+    report->weight *= weight;
+    report->choice.weight *= weight;
 }
 
 int lmr_chooses(const lmr_job *job)
