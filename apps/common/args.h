@@ -56,7 +56,7 @@ typedef struct app_option {
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
-/* An entry of a table: APP_OPTION(settings, APP_TEXT, output, 'o', "output", "FILE", "where to write", .needed = 1).
+/* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write", .needed = 1).
  * Commands define a shorter OPTION(...) with their settings. */
 #define APP_OPTION(settings_, type_, field_, letter_, name_, metavar_, help_, ...)                                   \
     {                                                                                                                \
