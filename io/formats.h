@@ -18,9 +18,10 @@ typedef struct lmr_images { /* checked: of one shape and type */
 
 typedef struct lmr_format {
     const char *suffix, *name;
-    const char *second;                                /* the suffix of a file that belongs to it, or NULL */
-    int is_picture;                                    /* 1: grey values, which larmor_write_opts.window chooses */
-    int (*element)(larmor_dtype dtype, int magnitude); /* bytes of a value in the file; 0: not known before */
+    const char *second; /* the suffix of a file that belongs to it, or NULL */
+    int is_picture;     /* 1: grey values, which larmor_write_opts.window chooses */
+    int (*element)(larmor_dtype dtype,
+                   int magnitude); /* bytes of a value in the file; NULL where they are not known before */
     larmor_status (*write)(larmor_output *out, const lmr_images *images);
     larmor_status (*save)(larmor_output *out, const larmor_array *x);                      /* or NULL */
     larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */

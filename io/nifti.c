@@ -362,12 +362,6 @@ static int element(larmor_dtype dtype, int magnitude)
     return sizeof(float);
 }
 
-static int packed_element(larmor_dtype dtype, int magnitude)
-{
-    (void)dtype, (void)magnitude;
-    return 0;
-}
-
 const lmr_format lmr_format_nii = {
     .suffix = ".nii",
     .name = "NIfTI-1",
@@ -381,7 +375,6 @@ const lmr_format lmr_format_nii = {
 const lmr_format lmr_format_nii_gz = {
     .suffix = ".nii.gz",
     .name = "NIfTI-1",
-    .element = packed_element,
     .write = write_packed,
     .read = read_images,
     .read_meta = read_meta,

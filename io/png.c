@@ -118,17 +118,10 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     return st;
 }
 
-static int element(larmor_dtype dtype, int magnitude)
-{
-    (void)dtype, (void)magnitude;
-    return 0; /* compressed */
-}
-
 const lmr_format lmr_format_png = {
     .suffix = ".png",
     .name = "PNG",
     .is_picture = 1,
-    .element = element,
     .write = write_images,
     .describe = lmr_describe_png,
 };

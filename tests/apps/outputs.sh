@@ -123,13 +123,14 @@ rm link.npy target.npy
 
 # ---- space is reserved before the computation ----
 
-# Files may have 4 blocks of 512 bytes: what is said comes before anything that the log says of the work.
+# Files may have 4 blocks of 512 bytes.
 for command in "recon scan.h5 -o new.npy" "recon scan.h5 -o new.cfl" "recon scan.h5 -o new.h5" "recon scan.h5 -o new.nii" \
     "phantom -o new.h5" "nufft --type 2 --modes 24,24 -t t.cfl truth.npy -o new.npy"; do
     # shellcheck disable=SC2086 # words are meant
-    (ulimit -f 4 && OMP_WAIT_POLICY=passive "$LARMOR" $command -q >out 2>err) && fail "$command: more than 2 KiB fit"
+    (ulimit -f 4 && OMP_WAIT_POLICY=passive "$LARMOR" $command >out 2>err) && fail "$command: more than 2 KiB fit"
     grep -q 'new\..*: needs [0-9.]* MiB, files may have 0.0 MiB (ulimit -f); nothing written\.$' err ||
         fail "$command: $(cat err)"
+    ! grep -q '^image 1 of 1' err || fail "$command: an image was computed first: $(cat err)"
     [ -z "$(ls -A | grep new)" ] || fail "$command: left $(ls -A | grep new)"
 done
 
