@@ -17,16 +17,11 @@ if(LARMOR_TESTS AND LARMOR_BUNDLE_TESTS)
   list(REMOVE_DUPLICATES tests)
 endif()
 
-# The old kind of RPATH also serves the libraries' own libraries.
 set(lib ${CMAKE_INSTALL_LIBDIR})
 set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
-foreach(target ${programs} larmor ${tests})
-  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
-endforeach()
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
 set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
 if(LARMOR_HAVE_CUDA)
-  target_link_options(larmor_cuda PRIVATE -Wl,--disable-new-dtags)
   set_target_properties(larmor_cuda PROPERTIES
     INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
 endif()
@@ -89,6 +84,10 @@ if(LARMOR_BUNDLE)
   endif()
   install(RUNTIME_DEPENDENCY_SET needed COMPONENT runtime PRE_EXCLUDE_REGEXES ${present}
     DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib})
+  # after all that is stripped and copied; a RUNPATH serves the libraries of its own file alone
+  install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D PREFIX=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX} -D LIBDIR=${lib}
+    -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
 endif()
 
 set(CPACK_GENERATOR TGZ)

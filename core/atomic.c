@@ -35,11 +35,21 @@ static int64_t free_bytes(int fd)
     return bytes;
 }
 
+/* What a part takes of the disk already. */
+static int64_t reserved_bytes(const lmr_part *part)
+{
+    struct stat s;
+    return part->fd < 0 || fstat(part->fd, &s) ? 0 : (int64_t)s.st_blocks * 512;
+}
+
 static larmor_status no_space(const larmor_output *out)
 {
-    int64_t needs = 0;
-    for (int p = 0; p < out->parts; p++) needs += out->part[p].needs;
-    const int64_t left = free_bytes(out->folder);
+    int64_t needs = 0, own = 0;
+    for (int p = 0; p < out->parts; p++) {
+        needs += out->part[p].needs;
+        own += reserved_bytes(&out->part[p]);
+    }
+    const int64_t left = free_bytes(out->folder) + own;
     return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %.1f MiB, %.1f MiB free); nothing written.", out->path,
                     mebibytes(needs), mebibytes(left > 0 ? left : 0));
 }
@@ -92,7 +102,10 @@ static larmor_status check_targets(const larmor_output *out)
         if (S_ISDIR(s.st_mode))
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
                             p ? " " : "");
-        if (!S_ISREG(s.st_mode) && !S_ISLNK(s.st_mode))
+        if (S_ISLNK(s.st_mode)) /* neither is its target written, which may be anything, nor is it replaced */
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a symbolic link; name the file that it points to.", out->path,
+                            which, p ? " " : "");
+        if (!S_ISREG(s.st_mode))
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path, which,
                             p ? " " : "");
         if (!out->force)
@@ -245,12 +258,14 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
     lmr_part *p = &out->part[part];
     p->needs = bytes;
     const int64_t left = free_bytes(out->folder);
-    if (left >= 0 && bytes > left) return no_space(out);
+    if (left >= 0 && bytes - reserved_bytes(p) > left) return no_space(out);
     struct rlimit limit;
     /* Past this limit a write would end the process by SIGXFSZ. */
     if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > limit.rlim_cur)
         return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %.1f MiB, files may have %.1f MiB (ulimit -f); nothing written.",
                         out->path, mebibytes(bytes), (double)limit.rlim_cur / MEBIBYTE);
+    /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
+     * where blocks are shared or compressed. */
     if (bytes > 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return cannot(out, "reserve space", errno);
     return LARMOR_OK;
@@ -265,6 +280,7 @@ larmor_status lmr_output_put(larmor_output *out, int part, const void *data, siz
         if (done < 0) return cannot(out, "write", errno);
         from += done;
         bytes -= (size_t)done;
+        out->part[part].written += done;
     }
     return LARMOR_OK;
 }
@@ -309,6 +325,7 @@ larmor_status lmr_output_commit(larmor_output *out)
 {
     for (int p = 0; p < out->parts; p++) {
         if (fchmod(out->part[p].fd, out->part[p].mode)) return cannot(out, "set the mode", errno);
+        if (ftruncate(out->part[p].fd, out->part[p].written)) return cannot(out, "cut to its length", errno);
         if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
     }
     for (int p = 0; p < out->parts; p++) {

@@ -16,9 +16,9 @@ struct lmr_format; /* known to the layer that writes */
 typedef struct lmr_part { /* one file of an output: a .cfl has two */
     char name[NAME_MAX + 1], temp[NAME_MAX + 1];
     int fd;
-    mode_t mode;   /* of the finished file */
-    int64_t needs; /* bytes, as far as they are known */
-    int placed;    /* 1: the file has its name; 2: and temp is the file that it replaced */
+    mode_t mode;            /* of the finished file */
+    int64_t needs, written; /* bytes, as far as they are known; that were put */
+    int placed;             /* 1: the file has its name; 2: and temp is the file that it replaced */
 } lmr_part;
 
 struct larmor_output {
@@ -35,7 +35,7 @@ struct larmor_output {
 /* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until
  * it is freed no other run can open it: others are refused, or wait `patience` seconds for the lock.
  *
- * force   1: replace what is there by then.
+ * force   1: replace what is there by then; a symbolic link is never replaced and never followed.
  * Errors  LARMOR_ERR_IO, which says what is in the way. */
 larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
                               larmor_output **out);
@@ -43,7 +43,8 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
 /* OK if nothing has been written or discarded yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);
 
-/* Make sure that `bytes` fit, before the first is written. Errors: LARMOR_ERR_IO with what is needed and free. */
+/* Make sure that `bytes` fit, before the first is written; again where more is known. What is reserved and not written
+ * is given back in the end. Errors: LARMOR_ERR_IO with what is needed and free. */
 larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes);
 
 /* Append to the temporary file. Errors: LARMOR_ERR_IO. */

@@ -40,6 +40,7 @@ static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_a
     float *host = calloc((size_t)count, 2 * sizeof *host);
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = lmr_values(x, as, host);
+    if (!st) st = lmr_finite(out, as == LMR_AS_COMPLEX ? LARMOR_C64 : LARMOR_F32, host, count);
     if (!st && as == LMR_AS_MAGNITUDE) /* spread out in place, from the back */
         for (int64_t i = count - 1; i >= 0; i--) host[2 * i] = host[i], host[2 * i + 1] = 0;
     if (!st) st = lmr_output_put(out, 0, host, (size_t)count * 2 * sizeof *host);
@@ -149,10 +150,17 @@ static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta
     return LARMOR_OK;
 }
 
+static int element(larmor_dtype dtype, int magnitude)
+{
+    (void)dtype, (void)magnitude;
+    return 2 * sizeof(float);
+}
+
 const lmr_format lmr_format_cfl = {
     .suffix = ".cfl",
     .second = ".hdr",
     .name = "BART",
+    .element = element,
     .write = write_images,
     .save = save,
     .read = read_array,

@@ -53,6 +53,18 @@ larmor_format_info larmor_format_of(const char *path)
     return info_of(find(path));
 }
 
+const char *lmr_suffix(const char *path)
+{
+    const lmr_format *format = find(path);
+    return format ? format->suffix : "";
+}
+
+const char *lmr_second_suffix(const char *path)
+{
+    const lmr_format *format = find(path);
+    return format ? format->second : NULL;
+}
+
 typedef enum use { TO_WRITE, TO_READ, TO_SAVE } use;
 
 /* ".h5, .nii, ...", those that can be used so. */
@@ -83,6 +95,16 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **ou
     LMR_TRY(lmr_output_open(path, format->suffix, format->second, force, 0, out));
     (*out)->format = format;
     return LARMOR_OK;
+}
+
+larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape, int magnitude)
+{
+    int64_t bytes = larmor_shape_count(shape);
+    LMR_TRY(lmr_output_ready(out));
+    if (!out->format->element) return LARMOR_OK;
+    if (bytes < 0 || !lmr_mul(bytes, out->format->element(dtype, magnitude), &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the product of the sizes passes 2^62", out->path);
+    return bytes ? lmr_output_reserve(out, 0, bytes) : LARMOR_OK;
 }
 
 /* ---- conversions ---- */
@@ -129,6 +151,25 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     }
     free(host);
     return LARMOR_OK;
+}
+
+static int64_t count_nonfinite(larmor_dtype dtype, const void *host, int64_t count)
+{
+    const int64_t n = lmr_is_complex(dtype) ? 2 * count : count;
+    const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
+    int64_t bad = 0;
+    if (dtype == LARMOR_I64) return 0;
+    for (int64_t i = 0; i < n; i++)
+        bad += !(is_double ? isfinite(((const double *)host)[i]) : isfinite(((const float *)host)[i]));
+    return bad;
+}
+
+larmor_status lmr_finite(const larmor_output *out, larmor_dtype dtype, const void *host, int64_t count)
+{
+    const int64_t bad = count_nonfinite(dtype, host, count);
+    if (!bad) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %lld value%s not finite; nothing written.", out->path, (long long)bad,
+                    bad == 1 ? " is" : "s are");
 }
 
 larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape)
@@ -257,15 +298,21 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
 
 /* ---- reading ---- */
 
-larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format)
+const char *lmr_inside(const char *path)
 {
     const char *colon = path ? strstr(path, ".h5:/") : NULL;
-    if (colon && access(path, F_OK)) {
-        char *file = strndup(path, (size_t)(colon - path) + strlen(".h5"));
+    return colon && access(path, F_OK) ? colon + strlen(".h5") : NULL;
+}
+
+larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format)
+{
+    const char *inside = lmr_inside(path);
+    if (inside) {
+        char *file = strndup(path, (size_t)(inside - path));
         const larmor_status st = file ? lmr_source_open(file, "a file", source) : LMR_NO_MEMORY();
         free(file);
         LMR_TRY(st);
-        source->inside = colon + strlen(".h5:");
+        source->inside = inside + 1;
     } else {
         LMR_TRY(lmr_source_open(path, "a file", source));
     }

@@ -20,6 +20,8 @@ typedef struct lmr_format {
     const char *suffix, *name;
     const char *second; /* the suffix of a file that belongs to it, or NULL */
     int is_picture;     /* 1: grey values, which larmor_write_opts.window chooses */
+    int (*element)(larmor_dtype dtype,
+                   int magnitude); /* bytes of a value in the file; NULL where they are not known before */
     larmor_status (*write)(larmor_output *out, const lmr_images *images);
     larmor_status (*save)(larmor_output *out, const larmor_array *x);                      /* or NULL */
     larmor_status (*read)(const lmr_source *source, larmor_device *dev, larmor_array **x); /* or NULL */
@@ -27,6 +29,13 @@ typedef struct lmr_format {
     larmor_status (*describe)(const lmr_source *source,
                               larmor_image_info *info); /* what the array does not contain, or NULL */
 } lmr_format;
+
+/* The suffix of the path's format, and that of the file that belongs to it: "" and NULL if there is none. */
+const char *lmr_suffix(const char *path);
+const char *lmr_second_suffix(const char *path);
+
+/* The ":" of FILE.h5:/group, unless a file has the whole name; else NULL. */
+const char *lmr_inside(const char *path);
 
 /* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. read: 1 if it must be
  * one that can be read. Errors: LARMOR_ERR_ARG, LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
@@ -40,6 +49,9 @@ larmor_status lmr_images_check(const char *what, const larmor_image *images, int
 
 /* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
+
+/* Refuse to write values [count] of this type if one is Inf or NaN. Errors: LARMOR_ERR_NUMERIC. */
+larmor_status lmr_finite(const larmor_output *out, larmor_dtype dtype, const void *host, int64_t count);
 
 /* A shape of n sizes: trailing ones dropped, and, if they are still too many, all ones past the second dimension.
  * Errors  LARMOR_ERR_FORMAT if more than LARMOR_MAX_DIMS are left. */

@@ -125,6 +125,7 @@ static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_
     for (int i = 0; i < images->count && !st; i++) {
         const hsize_t start[LMR_MRD_RANK] = {(hsize_t)i};
         st = lmr_values(images->image[i].data, as, voxels);
+        if (!st) st = lmr_finite(out, is_complex ? LARMOR_C64 : LARMOR_F32, voxels, images->voxels);
         if (!st && (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one, NULL) < 0 ||
                     H5Dwrite(data, type, memory, space, H5P_DEFAULT, voxels) < 0))
             st = hdf5_failed(out);
@@ -196,9 +197,15 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     return st;
 }
 
+static int element(larmor_dtype dtype, int magnitude)
+{
+    return (lmr_is_complex(dtype) && !magnitude ? 2 : 1) * (int)sizeof(float);
+}
+
 const lmr_format lmr_format_h5 = {
     .suffix = ".h5",
     .name = "ISMRMRD images",
+    .element = element,
     .write = write_images,
     .read = lmr_read_mrd_images,
     .read_meta = lmr_read_mrd_meta,

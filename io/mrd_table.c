@@ -263,6 +263,7 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
     if (!(f.imaging_peak > 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "all data is zero.");
     raw->info.channels = raw->channels;
+    raw->info.magnitude = f.imaging_peak;
     choose_coils(raw, &f);
     return LARMOR_OK;
 }

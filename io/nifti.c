@@ -81,6 +81,7 @@ static larmor_status emit(larmor_output *out, const lmr_images *images, const lm
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < images->count && !st; i++) {
         st = lmr_values(images->image[v->order[i]].data, as, voxels);
+        if (!st) st = lmr_finite(out, LARMOR_F32, voxels, images->voxels);
         if (st) break;
         st =
             z ? compress_to(z, packed, voxels, bytes, i == images->count - 1) : lmr_output_put(out, 0, voxels, bytes);
@@ -355,9 +356,16 @@ static larmor_status describe(const lmr_source *source, larmor_image_info *info)
     return LARMOR_OK;
 }
 
+static int element(larmor_dtype dtype, int magnitude)
+{
+    (void)dtype, (void)magnitude;
+    return sizeof(float);
+}
+
 const lmr_format lmr_format_nii = {
     .suffix = ".nii",
     .name = "NIfTI-1",
+    .element = element,
     .write = write_plain,
     .read = read_images,
     .read_meta = read_meta,

@@ -61,6 +61,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     for (int i = 0; i < images->count && !st; i++) {
         const larmor_array *x = images->image[i].data;
         st = magnitude ? lmr_values(x, LMR_AS_MAGNITUDE, host) : larmor_array_read(x, host, bytes);
+        if (!st) st = lmr_finite(out, dtype, host, images->voxels);
         if (!st) st = lmr_output_put(out, 0, host, bytes);
     }
     free(host);
@@ -74,6 +75,7 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
     void *host = malloc(bytes);
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = larmor_array_read(x, host, bytes);
+    if (!st) st = lmr_finite(out, larmor_array_dtype(x), host, larmor_array_count(x));
     if (!st) st = lmr_output_put(out, 0, host, bytes);
     free(host);
     return st;
@@ -206,9 +208,15 @@ static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta
     return LARMOR_OK;
 }
 
+static int element(larmor_dtype dtype, int magnitude)
+{
+    return (int)larmor_dtype_size(magnitude ? LARMOR_F32 : dtype);
+}
+
 const lmr_format lmr_format_npy = {
     .suffix = ".npy",
     .name = "NumPy",
+    .element = element,
     .write = write_images,
     .save = save,
     .read = read_array,

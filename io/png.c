@@ -40,14 +40,14 @@ static larmor_status lay_out(const larmor_output *out, const lmr_images *images,
     return m->pixel ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-static larmor_status paint(const lmr_images *images, mosaic *m)
+static larmor_status paint(const larmor_output *out, const lmr_images *images, mosaic *m)
 {
     const int64_t plane = m->nx * m->ny, width = m->columns * m->nx;
     double window[2] = {images->opts->window[0], images->opts->window[1]};
     float *voxels;
     LMR_TRY(lmr_magnitudes(images, &voxels));
-    larmor_status st = LARMOR_OK;
-    if (window[0] == 0 && window[1] == 0) st = lmr_window(voxels, plane * m->tiles, window);
+    larmor_status st = lmr_finite(out, LARMOR_F32, voxels, plane * m->tiles);
+    if (!st && window[0] == 0 && window[1] == 0) st = lmr_window(voxels, plane * m->tiles, window);
     for (int64_t t = 0; t < m->tiles && !st; t++) {
         unsigned char *corner = m->pixel + t / m->columns * m->ny * width + t % m->columns * m->nx;
         for (int64_t y = 0; y < m->ny; y++)
@@ -108,7 +108,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     mosaic m;
     lmr_bytes file = {0};
     larmor_status st = lay_out(out, images, &m);
-    if (!st) st = paint(images, &m);
+    if (!st) st = paint(out, images, &m);
     if (!st) st = encode(&m, &file);
     if (!st) st = lmr_bytes_end(&file);
     if (!st) st = lmr_output_reserve(out, 0, (int64_t)file.size);

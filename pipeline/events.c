@@ -24,7 +24,7 @@ static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const 
     double done = e->done;
     if (p) {
         event.step = p->iter, event.steps = e->trial ? 0 : p->max_iter;
-        event.residual = p->residual, event.objective = p->objective;
+        event.residual = p->residual, event.objective = p->objective * e->energy;
         if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
     }
     if (e->count > 0) event.fraction = fmin(done / e->count, 1);

@@ -118,10 +118,11 @@ static larmor_status expect_room(const larmor_recon *r, int group, const larmor_
                     (long long)(limit / 1000000), allowed ? "allowed" : "free");
 }
 
-static larmor_status extent_of(const larmor_recon *r, int group, larmor_extent *extent)
+static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
     int made;
+    if (!r->job.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
     larmor_status st = expect_room(r, group, &samples);
     if (!st)
@@ -132,7 +133,7 @@ static larmor_status extent_of(const larmor_recon *r, int group, larmor_extent *
 }
 
 /* The largest extent of all that are looked at. */
-static larmor_status encoding_extent(const larmor_recon *r, int encoding, larmor_extent *most)
+static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_extent *most)
 {
     int look[MOST_LOOKS];
     const int looks = looks_of(r, encoding, look);

@@ -135,7 +135,8 @@ static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *gro
         LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
-        if (!own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
+        if (!own) st = lmr_scale_samples(job, calibration.kspace);
+        if (!st && !own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
         if (!st)
             st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
@@ -162,7 +163,7 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->weights);
 }
 
-larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *samples, int *made)
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made)
 {
     const larmor_grid *grid = &job->grid[index];
     larmor_group group;
@@ -174,6 +175,7 @@ larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *s
     LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     return LARMOR_OK;
 fail:
@@ -207,16 +209,16 @@ fail:
     return st;
 }
 
-/* Values too large for the arithmetic become infinite on the way, which no image may be. */
-static larmor_status check_finite(const larmor_array *x, const larmor_group *g)
+/* Values too large for the arithmetic become infinite on the way, too small ones vanish; neither is an image. */
+static larmor_status check_image(const larmor_array *x, const larmor_group *g)
 {
     double size;
     LMR_TRY(larmor_nrm2(x, &size));
-    if (isfinite(size)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                    "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is not finite; its samples "
-                    "are too large or no signal, see larmor info",
-                    g->slice, g->contrast, g->phase, g->repetition, g->set);
+    if (isfinite(size) && size > 0) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "the image of slice %d, contrast %d, phase %d, repetition %d, set %d is %s",
+                    g->slice, g->contrast, g->phase, g->repetition, g->set,
+                    size == 0 ? "zero everywhere; its samples or its maps are zero, or lambda is too large"
+                              : "not finite; its samples are too large or no signal, see larmor info");
 }
 
 /* Each set's image by its own maps. */
@@ -261,8 +263,9 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
         LMR_OR(done, join_sets(single, &joined));
         larmor_array_free(single), single = joined;
     }
-    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), density_scale(&frame->encoding, grid), image);
-    if (!st) st = check_finite(*image, &frame->group);
+    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
+                     density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), image);
+    if (!st) st = check_image(*image, &frame->group);
 done:
     larmor_array_free(single), larmor_array_free(one);
     return st;
@@ -276,6 +279,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     larmor_status st = LARMOR_OK;
     int opened = 0;
     *result = (larmor_recon_report){0};
+    if (!job->whitening) job->scale = 0;
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
@@ -285,6 +289,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
         job->weights = larmor_array_ref(frame[0].weights);
     }
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
+    lmr_unscale_report(job, result);
     for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
 done:
     if (st)

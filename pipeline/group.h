@@ -13,8 +13,8 @@
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *report);
 
-/* The whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
+/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
  * *made is 1. */
-larmor_status lmr_group_samples(const lmr_job *job, int index, larmor_samples *samples, int *made);
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made);
 
 #endif

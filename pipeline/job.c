@@ -1,9 +1,66 @@
 /* Values that follow from a job's options. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/job.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/status.h"
+
+/* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second
+ * the factor itself would not be a normal number of it. */
+enum { HARMLESS = 30, MOST = 120 };
+
+static int is_harmless(double magnitude)
+{
+    return magnitude > 0 && isfinite(magnitude) && abs(ilogb(magnitude)) <= HARMLESS;
+}
+
+/* By the root mean square of the samples, and of noise, before it whitens. */
+static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
+{
+    double size;
+    job->scale = job->events->energy = 1;
+    if (is_harmless(job->info.magnitude)) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(samples, &size));
+    const double magnitude = size / sqrt((double)larmor_array_count(samples));
+    if (!(magnitude > 0) || !isfinite(magnitude) || is_harmless(magnitude)) return LARMOR_OK;
+    const int exponent = ilogb(magnitude);
+    job->scale = ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST)));
+    job->events->energy = 1 / (job->scale * job->scale);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
+{
+    if (job->scale == 0) LMR_TRY(choose_scale(job, samples));
+    return job->scale == 1 ? LARMOR_OK : larmor_axpby(job->scale, samples, 0, samples);
+}
+
+/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them. */
+double lmr_unscaled_image(const lmr_job *job)
+{
+    return job->whitening && !job->given ? 1 : 1 / job->scale;
+}
+
+/* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is scaled;
+ * without whitening the data and the image are. */
+void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
+{
+    const double scale = job->scale;
+    const int penalty = job->method == LMR_METHOD_REGULARISED; /* of degree 1 */
+    double weight = 1;
+    if (scale == 1 || (job->whitening && !job->given)) return;
+    if (job->whitening) {
+        weight = penalty ? scale : scale * scale;
+        report->largest *= scale * scale;
+    } else {
+        weight = penalty ? 1 / scale : 1;
+        report->noise /= scale;
+        report->solver.objective /= scale * scale;
+    }
+    report->weight *= weight;
+    report->choice.weight *= weight;
+}
 
 int lmr_chooses(const lmr_job *job)
 {

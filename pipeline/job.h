@@ -13,6 +13,7 @@ typedef struct lmr_weight {
     double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
     double unit;          /* the weight that is expected from the noise; the weight of a later image scales with it */
     double data;          /* samples of all coils that it was chosen from */
+    double scale;         /* the job's then */
     larmor_choice choice;
     int encoding;
 } lmr_weight;
@@ -21,7 +22,7 @@ typedef struct lmr_weight {
 typedef struct lmr_job {
     lmr_method method;
     const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
-    unsigned takes; /* its options, as in larmor_regulariser_info */
+    unsigned takes;          /* its options, as in larmor_regulariser_info */
     int joint;
     larmor_density density;
     int weighted, no_maps, iters;
@@ -38,7 +39,8 @@ typedef struct lmr_job {
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
-    larmor_array *whitening; /* [coils, coils], or NULL */
+    double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
+    larmor_array *whitening; /* [coils, coils], of noise times scale, which then stays; or NULL */
     larmor_array *given;     /* the caller's maps, not whitened yet, or NULL */
     larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
     int sets;                /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
@@ -66,6 +68,14 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
+
+/* Multiply samples by the job's scale. Where that is not chosen yet it is chosen from them: values whose squares single
+ * precision does not hold are brought near 1. */
+larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
+
+/* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */
+double lmr_unscaled_image(const lmr_job *job);
+void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 
 /* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);

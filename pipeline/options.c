@@ -109,7 +109,7 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
     o->method = r->method, o->maps_name = r->maps_name, o->only = &r->only;
     LMR_TRY(check(o));
-    r->events.listener = o->listener, r->events.user = o->user;
+    r->events.listener = o->listener, r->events.user = o->user, r->events.energy = 1;
     r->job.events = &r->events;
     tell_job(o, &r->job);
     return LARMOR_OK;

@@ -17,9 +17,11 @@ static larmor_status make_whitening(larmor_recon *r)
     LMR_TRY(lmr_enter(&r->events, "whitening"));
     LMR_TRY(lmr_source_noise(r->job.source, r->job.dev, &noise));
     if (!noise) return LARMOR_OK;
+    larmor_status st = lmr_scale_samples(&r->job, noise);
+    r->events.energy = 1; /* of whitened samples, in any unit */
     const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
     const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
-    const larmor_status st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
+    if (!st) st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
     if (!st) lmr_report_whitening(r);
     larmor_array_free(noise);
     return st;

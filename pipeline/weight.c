@@ -26,7 +26,8 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
     if (job->choose != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
     if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
     const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
-    const int alike = ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE);
+    const int alike =
+        known->scale == job->scale && (ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE));
     return alike && known->encoding == frames[0].group.encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
 }
 
@@ -58,6 +59,7 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
                                .noise = result->noise,
                                .unit = unit,
                                .data = data_of(frames, count),
+                               .scale = job->scale,
                                .choice = result->choice,
                                .encoding = frames[0].group.encoding};
     return LARMOR_OK;

@@ -76,5 +76,14 @@ loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' 
     --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 
+# Files of options are known as such, so that apps/common/files.c compares them, and opened for writing there alone.
+for file in $(find apps -name '*.[ch]'); do
+    plain=$(tr '\n' ' ' <"$file" |
+        grep -oE 'APP_TEXTS?, +[a-z_.]+, +[^,]+, +"[^"]*", +"([^"]*FILE[^"]*|[^"]*\.[a-z0-9]+)"' || true)
+    [ -z "$plain" ] || { echo "$file: $plain  (APP_READ_FILE or APP_WRITTEN_FILE for a file)"; status=1; }
+done
+opened=$(grep -rn 'larmor_output_open *(' apps --include='*.c' | grep -v '^apps/common/files.c:' || true)
+[ -z "$opened" ] || { echo "$opened  (app_output_open in the programs)"; status=1; }
+
 [ $status -ne 0 ] || echo "layers: as they should be"
 exit $status

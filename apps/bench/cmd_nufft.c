@@ -58,9 +58,9 @@ static const app_option options[] = {
            .choices = "estimate|measure|exhaustive"),
     OPTION(APP_FLAG, calibrate, 0, "calibrate", "", "fit the estimates to this device first, and remember that"),
     OPTION(APP_TEXT, peer, 0, "peer", "NAME", "time another library too", .choices = "finufft|cufinufft"),
-    OPTION(APP_TEXT, peer_library, 0, "peer-library", "FILE",
+    OPTION(APP_READ_FILE, peer_library, 0, "peer-library", "FILE",
            "its shared library (default: libfinufft.so or libcufinufft.so, where the loader finds it)"),
-    OPTION(APP_TEXT, json, 0, "json", "FILE",
+    OPTION(APP_WRITTEN_FILE, json, 0, "json", "FILE",
            "write a line of JSON for each case; those that the FILE has already are left out"),
     {0},
 };

@@ -208,7 +208,7 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, repeats, 0, "repeats", "N", "rounds, each of which times every plan once", .preset = "7",
            .low = 1, .high = 1000),
     OPTION(APP_FLAG, calibrate, 0, "calibrate", "", "fit the estimates to this device first"),
-    OPTION(APP_TEXT, json, 0, "json", "FILE",
+    OPTION(APP_WRITTEN_FILE, json, 0, "json", "FILE",
            "write a line of JSON for each case; those that the FILE has already are left out"),
     {0},
 };

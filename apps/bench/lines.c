@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 
 #include "common.h"
@@ -69,6 +70,11 @@ larmor_status bench_lines_open(const char *path, larmor_device *dev, const char 
     larmor_status st = read_descriptions(lines);
     if (!st && !(lines->out = fopen(path, "a")))
         st = larmor_fail(LARMOR_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    /* a run that began the file removes it in the end if it has no line */
+    if (!st && flock(fileno(lines->out), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+        lines->is_new = 0;
+        st = larmor_fail(LARMOR_ERR_IO, "%s: is being written by another run; choose another name", path);
+    }
     if (st)
         bench_lines_close(lines);
     else

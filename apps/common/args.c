@@ -137,13 +137,18 @@ static int read_list(const app_option *o, const char *text, app_list *list)
     }
 }
 
+int app_names_file(const app_option *o)
+{
+    return o->type == APP_READ_FILE || o->type == APP_WRITTEN_FILE || o->type == APP_WRITTEN_FILES;
+}
+
 static int is_choice(const app_option *o, const char *text)
 {
     const char *name, *help;
     int length;
     for (int i = 0; (length = app_choice_at(o, i, &name, &help)); i++)
         if (!strncmp(name, text, (size_t)length) && !text[length]) return 1;
-    return !o->choices && !o->choice;
+    return app_names_file(o) || (!o->choices && !o->choice);
 }
 
 /* Store the text as the option's value; 0 if it is none. */
@@ -166,10 +171,13 @@ static int read_value(const app_option *o, const char *text, void *settings)
     case APP_BYTES:
         return read_bytes(text, at);
     case APP_TEXT:
+    case APP_READ_FILE:
+    case APP_WRITTEN_FILE:
         if (!*text || !is_choice(o, text)) return 0;
         *(const char **)at = text;
         return 1;
-    case APP_TEXTS: {
+    case APP_TEXTS:
+    case APP_WRITTEN_FILES: {
         app_texts *texts = at;
         if (!*text || texts->count == APP_MAX_TEXTS) return 0;
         texts->text[texts->count++] = text;
@@ -220,12 +228,6 @@ static const app_option *find_option(const app_command *command, const char *arg
         return o;
     }
     return NULL;
-}
-
-/* Whether the option's value is a file to read or to write. */
-static int names_file(const app_option *o)
-{
-    return (o->type == APP_TEXT || o->type == APP_TEXTS) && (strstr(o->metavar, "FILE") || strchr(o->metavar, '.'));
 }
 
 /* "-" as a file, of an option or, if that is NULL, as an argument. */
@@ -302,7 +304,7 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
                 value = argv[++i];
             }
             if (!read_value(o, value, settings)) return refuse_value(o, value);
-            if (names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
+            if (app_names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
             given[o - command->options] = 1;
         }
     }
@@ -343,11 +345,14 @@ int app_differs(const app_command *command, const void *settings, const char *op
         return *(const int64_t *)at != preset.integer;
     case APP_NUMBER:
         return o->absent ? !isnan(*(const double *)at) : *(const double *)at != preset.number;
-    case APP_TEXT: {
+    case APP_TEXT:
+    case APP_READ_FILE:
+    case APP_WRITTEN_FILE: {
         const char *text = *(const char *const *)at;
         return text && (!preset.text || strcmp(text, preset.text) != 0);
     }
     case APP_TEXTS:
+    case APP_WRITTEN_FILES:
         return ((const app_texts *)at)->count != preset.texts.count;
     case APP_SIZES:
     case APP_NUMBERS:

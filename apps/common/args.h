@@ -11,14 +11,17 @@
 enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
 
 typedef enum app_type {
-    APP_FLAG,    /* int: 1 when given */
-    APP_INTEGER, /* int64_t */
-    APP_NUMBER,  /* double */
-    APP_BYTES,   /* int64_t: "512M", "8G" */
-    APP_TEXT,    /* const char * */
-    APP_TEXTS,   /* app_texts: the option may be repeated */
-    APP_SIZES,   /* app_list: up to three whole numbers, "X[,Y[,Z]]" */
-    APP_NUMBERS  /* app_list: up to three numbers */
+    APP_FLAG,          /* int: 1 when given */
+    APP_INTEGER,       /* int64_t */
+    APP_NUMBER,        /* double */
+    APP_BYTES,         /* int64_t: "512M", "8G" */
+    APP_TEXT,          /* const char * */
+    APP_TEXTS,         /* app_texts: the option may be repeated */
+    APP_READ_FILE,     /* const char *: a file that is read */
+    APP_WRITTEN_FILE,  /* const char *: a file that is written, or grows */
+    APP_WRITTEN_FILES, /* app_texts: the same, and the option may be repeated */
+    APP_SIZES,         /* app_list: up to three whole numbers, "X[,Y[,Z]]" */
+    APP_NUMBERS        /* app_list: up to three numbers */
 } app_type;
 
 #define APP_MAX_TEXTS 16
@@ -45,14 +48,15 @@ typedef struct app_option {
     const char *help;
     const char *preset;  /* the default, read like a value; NULL: zeros */
     const char *choices; /* of a text: "auto|off" */
-    app_choice choice;   /* of a text, instead of choices; of APP_TEXTS they are suffixes, said and not checked */
+    app_choice choice;   /* of a text, instead of choices; of files they are suffixes, said and not checked */
+    const char *no_file; /* of APP_READ_FILE: "auto|none", values that name no file */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
     int count;  /* of a list: how many numbers, 0 for one to three */
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
-/* An entry of a table: APP_OPTION(settings, APP_TEXT, output, 'o', "output", "FILE", "where to write", .needed = 1).
+/* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write", .needed = 1).
  * Commands define a shorter OPTION(...) with their settings. */
 #define APP_OPTION(settings_, type_, field_, letter_, name_, metavar_, help_, ...)                                   \
     {                                                                                                                \
@@ -70,6 +74,7 @@ typedef struct app_command {
     const char *details;                /* more lines of help, or NULL */
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most 2 */
+    unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
     const app_option *options;
     int computes;                                             /* 1: with all cores, whose idle threads should sleep */
     size_t settings;                                          /* bytes of the struct that run gets */
@@ -89,6 +94,9 @@ extern const app_program app_self;
  * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (reported in one line on
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
+
+/* 1 if the option's value is a file, or several. */
+int app_names_file(const app_option *option);
 
 /* 1 if the settings hold another value of the option than its default. */
 int app_differs(const app_command *command, const void *settings, const char *option);

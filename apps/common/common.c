@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,24 +143,6 @@ static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-static int stat_folder(const char *path, struct stat *s)
-{
-    const int length = (int)(name_of(path) - path);
-    char folder[4096];
-    const int wrote = length ? snprintf(folder, sizeof folder, "%.*s", length, path) : snprintf(folder, 3, ".");
-    return wrote < (int)sizeof folder ? stat(folder, s) : -1;
-}
-
-int app_same_file(const char *a, const char *b)
-{
-    struct stat s, t;
-    if (!strcmp(a, b)) return 1;
-    const int a_missing = stat(a, &s), b_missing = stat(b, &t);
-    if (a_missing != b_missing) return 0;
-    if (a_missing && (strcmp(name_of(a), name_of(b)) != 0 || stat_folder(a, &s) || stat_folder(b, &t))) return 0;
-    return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
 int app_is_picture(const char *path)

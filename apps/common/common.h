@@ -81,8 +81,16 @@ app_window_text app_describe_window(const char *path, const larmor_image *images
 /* 1 if the path is that of a picture. */
 int app_is_picture(const char *path);
 
-/* 1 if the paths name the same file, which need not be there yet. */
-int app_same_file(const char *a, const char *b);
+/* Descriptors 0 to 2 that are closed at the start, so that no file that is opened later gets one of them and with it
+ * what is meant for the terminal. Writing to them fails. Returns 0 if that cannot be. */
+int app_hold_descriptors(void);
+
+/* Refuse files that are read and written, or written twice, by what the tables say of options and arguments; standard
+ * output and standard error are written, too. Returns an exit code, having said what is wrong. */
+int app_check_files(const app_command *command, const void *settings, const app_files *files);
+
+/* larmor_output_open for a file that app_check_files has seen; others are refused, because nothing has compared them. */
+larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
 /* Seconds since some moment. */
 double app_now(void);

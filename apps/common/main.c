@@ -50,6 +50,7 @@ static int help(const char *name)
 
 int main(int argc, char **argv)
 {
+    if (!app_hold_descriptors()) return APP_FAILED;
     if (argc < 2) {
         print_commands(stderr);
         return APP_USAGE;
@@ -69,6 +70,7 @@ int main(int argc, char **argv)
     app_catch_signals();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
+    if (code < 0 && app_check_files(command, settings, &files)) code = APP_USAGE;
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     if (code < 0) code = command->run(settings, &files);
     free(settings);

@@ -17,9 +17,10 @@ typedef struct settings {
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, output, 'o', "output", "FILE", "the file to write (or give it as second argument)"),
-    OPTION(APP_TEXT, traj, 0, "traj", "T.cfl", "a trajectory [3, samples, readouts] in 1/FOV, to make a scan"),
-    OPTION(APP_TEXT, kspace, 0, "kspace", "K.cfl", "its samples, [1, samples, readouts, coils] or without the 1"),
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the file to write (or give it as second argument)"),
+    OPTION(APP_READ_FILE, traj, 0, "traj", "T.cfl", "a trajectory [3, samples, readouts] in 1/FOV, to make a scan"),
+    OPTION(APP_READ_FILE, kspace, 0, "kspace", "K.cfl",
+           "its samples, [1, samples, readouts, coils] or without the 1"),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]", "voxels of the scan (default: twice the trajectory's extent)",
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the scan in mm (default: voxels of 1 mm)",
@@ -57,7 +58,7 @@ static int convert_image(const settings *s, const char *from, const char *to)
     larmor_image_meta meta;
     app_window_text shown = {""};
     int code = APP_DONE;
-    APP_OR(done, APP_RUN, larmor_output_open(to, s->force, &out));
+    APP_OR(done, APP_RUN, app_output_open(to, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, larmor_image_read(from, dev, &x));
     APP_OR(done, APP_INPUT, larmor_image_read_meta(from, &meta));
@@ -206,7 +207,7 @@ static int convert_scan(const settings *s)
     larmor_output *out = NULL;
     bart_scan p = {0};
     int code = APP_DONE;
-    APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, read_complex(s->traj, dev, &p.traj, &p.k));
     APP_OR(done, APP_INPUT, read_complex(s->kspace, dev, &p.kspace, &p.data));
@@ -238,11 +239,7 @@ static int run(const void *given, const app_files *files)
         app_error("--window: has no effect with %s; it is an option of a .png.", to);
         return APP_USAGE;
     }
-    if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) {
-        if (!app_same_file(files->name[0], to)) return convert_image(s, files->name[0], to);
-        app_error("%s: is also the output; choose another name.", to);
-        return APP_USAGE;
-    }
+    if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);
     if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
         return convert_scan(s);
     app_error("convert: either FROM and TO, or --traj T.cfl --kspace K.cfl -o SCAN.h5 expected; "
@@ -258,6 +255,7 @@ const app_command cmd_convert = {
         "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Geometry is kept\n"
         "where the format has one.",
     .max_files = 2,
+    .written_files = 1u << 1,
     .options = options,
     .settings = sizeof(settings),
     .run = run,

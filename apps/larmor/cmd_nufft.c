@@ -19,11 +19,11 @@ typedef struct settings {
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .npy or .cfl file to write", .needed = 1),
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the .npy or .cfl file to write", .needed = 1),
     OPTION(APP_INTEGER, type, 0, "type", "T", "1: points to modes, 2: modes to points, 3: points to targets",
            .needed = 1, .low = 1, .high = 3),
-    OPTION(APP_TEXT, traj, 't', "traj", "FILE", "the points, [nd, ...]", .needed = 1),
-    OPTION(APP_TEXT, targets, 0, "targets", "FILE", "the targets of type 3, [nd, ...]"),
+    OPTION(APP_READ_FILE, traj, 't', "traj", "FILE", "the points, [nd, ...]", .needed = 1),
+    OPTION(APP_READ_FILE, targets, 0, "targets", "FILE", "the targets of type 3, [nd, ...]"),
     OPTION(APP_SIZES, modes, 0, "modes", "X[,Y[,Z]]", "modes of types 1 and 2", .low = 1, .high = 0x1p40),
     OPTION(APP_FLAG, adjoint, 0, "adjoint", "", "the conjugate transpose instead"),
     OPTION(APP_INTEGER, sign, 0, "sign", "S", "of the exponent, -1 or 1 (default: -1 for type 2, else 1)", .low = -1,
@@ -224,7 +224,7 @@ static int run(const void *given, const app_files *files)
     for (int d = 0; d < 3; d++) o.modes[d] = d < s->modes.count ? (int64_t)s->modes.value[d] : 1;
     for (int d = 0; d < s->grid.count; d++) o.grid[d] = (int64_t)s->grid.value[d];
     if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
-    APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
     APP_OR(done, APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
     if (s->type == 3) APP_OR(done, APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
@@ -232,6 +232,7 @@ static int run(const void *given, const app_files *files)
     o.dtype = larmor_array_dtype(x);
     code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
     if (code) goto done;
+    APP_OR(done, APP_RUN, larmor_output_reserve(out, o.dtype, shape, 0));
     APP_OR(done, APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
     if (s->tol == 0) APP_OR(done, APP_INPUT, larmor_nufft_least_tol(dev, &o, &o.tol));
     APP_OR(done, APP_INPUT, larmor_nufft_create(dev, &o, &plan));

@@ -9,14 +9,16 @@
 
 #define OPTION(...) APP_OPTION(simulation_settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
-    OPTION(APP_TEXT, truth, 0, "truth", "FILE", "also write the images to expect; the format follows the suffix"),
-    OPTION(APP_TEXT, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl, .npy or .h5"),
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
+    OPTION(APP_WRITTEN_FILE, truth, 0, "truth", "FILE",
+           "also write the images to expect; the format follows the suffix"),
+    OPTION(APP_WRITTEN_FILE, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl, .npy or .h5"),
     OPTION(APP_SIZES, maps_matrix, 0, "maps-matrix", "X[,Y[,Z]]",
            "voxels of the maps, as large as the image's: more of them reach beyond the field of view (default: the "
            "image's)",
            .low = 1, .high = 65535),
-    OPTION(APP_TEXT, field_map, 0, "field-map", "FILE", "also write the off-resonance in Hz; any format of images"),
+    OPTION(APP_WRITTEN_FILE, field_map, 0, "field-map", "FILE",
+           "also write the off-resonance in Hz; any format of images"),
     SCAN_TRAJECTORY_OPTIONS(simulation_settings),
     OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
            "calibration lines embedded in the others (flags 20 and 21), or separate before them (flag 20)",
@@ -120,10 +122,6 @@ static int check_coils(simulation *m)
 static int check(simulation *m)
 {
     const simulation_settings *s = m->s;
-    if (s->truth && app_same_file(s->truth, s->output)) {
-        app_error("%s: is also the scan; choose another name.", s->truth);
-        return APP_USAGE;
-    }
     if (s->snr > 0 && s->noise > 0) {
         app_error("--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
         return APP_USAGE;
@@ -141,6 +139,19 @@ static int check(simulation *m)
     return check_coils(m);
 }
 
+/* The samples of the scan, its images and its maps; truth and maps may be NULL. */
+static larmor_status reserve(const simulation *m, larmor_output *out, larmor_output *truth, larmor_output *maps)
+{
+    const int64_t groups = m->s->slices * m->s->repetitions;
+    const larmor_shape image = larmor_shape_of(m->ndim, m->grid);
+    larmor_status st =
+        larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(m->samples, m->readouts, m->coils, groups), 0);
+    if (!st && truth) st = larmor_output_reserve(truth, LARMOR_C64, larmor_shape_append(image, groups), 0);
+    if (!st && maps && !m->s->maps_matrix.count)
+        st = larmor_output_reserve(maps, LARMOR_C64, larmor_shape_append(image, m->coils), 0);
+    return st;
+}
+
 static int run(const void *given, const app_files *files)
 {
     (void)files;
@@ -148,10 +159,10 @@ static int run(const void *given, const app_files *files)
     larmor_output *out = NULL, *truth = NULL, *maps = NULL, *field = NULL;
     int code = check(&m);
     if (code) return code;
-    APP_OR(done, APP_RUN, larmor_output_open(m.s->output, m.s->force, &out));
-    if (m.s->truth) APP_OR(done, APP_RUN, larmor_output_open(m.s->truth, m.s->force, &truth));
-    if (m.s->maps) APP_OR(done, APP_RUN, larmor_output_open(m.s->maps, m.s->force, &maps));
-    if (m.s->field_map) APP_OR(done, APP_RUN, larmor_output_open(m.s->field_map, m.s->force, &field));
+    APP_OR(done, APP_RUN, app_output_open(m.s->output, m.s->force, &out));
+    if (m.s->truth) APP_OR(done, APP_RUN, app_output_open(m.s->truth, m.s->force, &truth));
+    if (m.s->maps) APP_OR(done, APP_RUN, app_output_open(m.s->maps, m.s->force, &maps));
+    if (m.s->field_map) APP_OR(done, APP_RUN, app_output_open(m.s->field_map, m.s->force, &field));
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
     APP_OR(done, APP_INPUT, simulation_prepare(&m));
     if (m.ndim == 3 && m.s->slices > 1) {
@@ -159,6 +170,7 @@ static int run(const void *given, const app_files *files)
         code = APP_USAGE;
         goto done;
     }
+    APP_OR(done, APP_RUN, reserve(&m, out, truth, maps));
     APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
             m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils, app_s(m.coils),

@@ -13,8 +13,8 @@
     OPTION(APP_INTEGER, field, 0, #field, "N", "only this " #field "; -1: all", .preset = "-1", .low = -1,           \
            .high = 65535)
 static const app_option options[] = {
-    OPTION(APP_TEXTS, outputs, 'o', "output", "FILE", "image; the format follows the suffix", .choice = choose_suffix,
-           .needed = 1),
+    OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE", "image; the format follows the suffix",
+           .choice = choose_suffix, .needed = 1),
     OPTION(APP_TEXT, method, 'm', "method", "M", "SENSE by conjugate gradients, gridding, or SENSE with a penalty",
            .preset = "cg", .choice = choose_method),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
@@ -46,12 +46,12 @@ static const app_option options[] = {
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
-    OPTION(APP_TEXT, maps, 0, "maps", "FILE",
+    OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
-           .preset = "auto"),
+           .preset = "auto", .no_file = "auto|none"),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
-    OPTION(APP_TEXT, save_maps, 0, "save-maps", "FILE",
+    OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
@@ -59,7 +59,7 @@ static const app_option options[] = {
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
            "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
-    OPTION(APP_TEXT, save_density, 0, "save-density", "FILE",
+    OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
            "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
@@ -175,6 +175,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
         if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     }
     if (!code) code = recon_check_saved(r);
+    if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
     app_progress_end(&r->progress);
     return code;

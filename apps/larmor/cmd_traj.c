@@ -15,7 +15,7 @@ typedef struct settings {
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write"),
     SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N",
            "of a series whose angles continue, as in larmor phantom --repetitions; from 0", .preset = "0", .low = 0,
@@ -54,7 +54,7 @@ static int run(const void *given, const app_files *files)
         app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
         return APP_USAGE;
     }
-    APP_OR(done, APP_RUN, larmor_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
     APP_OR(done, APP_RUN, with_three_components(traj, &padded));

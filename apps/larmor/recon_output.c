@@ -9,42 +9,42 @@
 
 /* ---- before the work ---- */
 
-/* An output whose path is neither the scan's nor one of those before it. */
-static int open_output(const recon_run *r, const char *const *paths, int at, larmor_output **out)
-{
-    const char *path = paths[at];
-    if (app_same_file(path, r->input)) {
-        app_error("%s: is also the output; choose another name.", path);
-        return APP_USAGE;
-    }
-    for (int j = 0; j < at; j++) {
-        if (!app_same_file(path, paths[j])) continue;
-        app_error("%s: is given twice as an output; once is enough.", path);
-        return APP_USAGE;
-    }
-    const larmor_status st = larmor_output_open(path, r->s->force, out);
-    return st ? app_fail(APP_RUN, st) : APP_DONE;
-}
-
 int recon_open_outputs(recon_run *r)
 {
     const recon_settings *s = r->s;
-    const char *paths[APP_MAX_TEXTS + 2];
-    larmor_output **outputs[APP_MAX_TEXTS + 2];
-    int count = 0, code = APP_DONE;
-    for (; count < s->outputs.count; count++) {
-        paths[count] = s->outputs.text[count];
-        outputs[count] = &r->output[count];
+    int code = APP_DONE;
+    for (int i = 0; i < s->outputs.count; i++)
+        APP_OR(done, APP_RUN, app_output_open(s->outputs.text[i], s->force, &r->output[i]));
+    if (s->save_maps) APP_OR(done, APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
+    if (s->save_density) APP_OR(done, APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
+done:
+    return code;
+}
+
+/* Images are reserved on the grid of the first, which the others have, too. */
+int recon_reserve(recon_run *r)
+{
+    const recon_settings *s = r->s;
+    const int series = larmor_recon_series(r->recon);
+    larmor_recon_plan plan = {.images = 0};
+    int64_t images = 0;
+    int code = APP_DONE;
+    for (int i = series; i-- > 0;) {
+        APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, i, &plan));
+        images += plan.images;
     }
-    if (s->save_maps) {
-        paths[count] = s->save_maps;
-        outputs[count++] = &r->maps_output;
-    }
-    if (s->save_density) {
-        paths[count] = s->save_density;
-        outputs[count++] = &r->density_output;
-    }
-    for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
+    if (!images) return APP_DONE;
+    const larmor_grid *grid = &plan.grid;
+    const larmor_shape all = larmor_shape_append(larmor_shape_of(grid->ndim, grid->crop), images);
+    const larmor_shape maps =
+        larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), larmor_raw_describe(r->raw).channels);
+    for (int i = 0; i < s->outputs.count; i++)
+        APP_OR(done, APP_RUN, larmor_output_reserve(r->output[i], LARMOR_C64, all, s->magnitude));
+    if (r->maps_output) APP_OR(done, APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
+    if (r->density_output)
+        APP_OR(done, APP_RUN,
+               larmor_output_reserve(r->density_output, LARMOR_F64, LARMOR_SHAPE(plan.first.total), 0));
+done:
     return code;
 }
 

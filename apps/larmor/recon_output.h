@@ -9,6 +9,9 @@
  * having said what is wrong. */
 int recon_open_outputs(recon_run *r);
 
+/* Reserve the space that they will take, as far as it is known before the work. */
+int recon_reserve(recon_run *r);
+
 /* Refuse to save maps of several slices and weights of several images. */
 int recon_check_saved(const recon_run *r);
 

@@ -61,6 +61,7 @@ typedef struct larmor_raw_info {
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
+    double magnitude; /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     char warnings[2048];                              /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
@@ -158,12 +159,28 @@ LARMOR_API larmor_format_info larmor_format_entry(int i);
 LARMOR_API larmor_format_info larmor_format_of(const char *path);
 
 /* Begin an output file. Refused here, before anything is computed: a missing or read-only folder, an existing file
- * without force, a name that is too long, an unknown suffix, a file that another run is writing.
+ * without force, a symbolic link, a name that is too long, an unknown suffix, a file that another run is writing.
  *
  * Errors  LARMOR_ERR_ARG for a suffix (the message lists the known ones); LARMOR_ERR_IO for the rest. */
 LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_output **out);
 LARMOR_API const char *larmor_output_path(const larmor_output *out);
 LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished write: the target stays as it was */
+
+/* Reserve the space that an array of this shape will take, so that a full disk is found before the work. What is not
+ * used is given back. Nothing is reserved where the size is not known before, as of compressed files.
+ *
+ * magnitude  1: of complex values the magnitude will be written.
+ * Errors     LARMOR_ERR_IO with what is needed and what is free; LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape,
+                                               int magnitude);
+
+/* No file that is to be written is also read, or written twice, whatever names it goes by: other spellings and links
+ * count, as do the .hdr of a .cfl and the file of FILE.h5:/group. Files that are there are compared by device and inode,
+ * others by folder and name.
+ *
+ * Errors  LARMOR_ERR_ARG, which names both. */
+LARMOR_API larmor_status larmor_files_check(const char *const *read, int reads, const char *const *written,
+                                            int writes);
 
 /* ---- images ---- */
 
@@ -213,13 +230,14 @@ LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int cou
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.
- * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_IO: disk full and the like; LARMOR_ERR_ARG: NIfTI of uneven slices. */
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_IO: disk full and the like; LARMOR_ERR_ARG: NIfTI of uneven slices;
+ *         LARMOR_ERR_NUMERIC for values that are not finite, or would not be in the format's precision. */
 LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_image *images, int count,
                                             const larmor_write_opts *opts);
 
 /* Write any complex or real array of up to 8 dimensions to .cfl or .npy.
  *
- * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO. */
+ * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO; LARMOR_ERR_NUMERIC for values that are not finite. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
 /* Write coil maps [nx, ny(, nz), coils] and put the file in place: .cfl as BART has them, coils always in dimension 3;

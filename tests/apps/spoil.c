@@ -61,14 +61,14 @@ static void clear(hvl_t *list)
     memset(list->p, 0, list->len * sizeof(float));
 }
 
-static void fill_with_large_values(hvl_t *list)
+static void enlarge(hvl_t *list)
 {
-    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] *= 1e17f;
 }
 
-static void fill_with_huge_values(hvl_t *list)
+static void diminish(hvl_t *list)
 {
-    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] = 9e17f;
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] *= 1e-30f;
 }
 
 static void clear_last_of_four_coils(hvl_t *list)
@@ -91,10 +91,12 @@ static void change_acquisitions(hid_t file, const char *way)
         change_floats(set, "data", 2, shorten);
     else if (!strcmp(way, "quiet-coil")) /* without noise: the noise scan comes first */
         change_floats(set, "data", 0, clear_last_of_four_coils);
-    else if (!strcmp(way, "huge"))
-        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, fill_with_large_values);
-    else if (!strcmp(way, "huge-middle")) /* the second of three repetitions */
-        for (hsize_t i = count / 3; i < 2 * (count / 3); i++) change_floats(set, "data", i, fill_with_huge_values);
+    else if (!strcmp(way, "times-1e17"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, enlarge);
+    else if (!strcmp(way, "times-1e-30"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, diminish);
+    else if (!strcmp(way, "zero-middle")) /* the second of three repetitions */
+        for (hsize_t i = count / 3; i < 2 * (count / 3); i++) change_floats(set, "data", i, clear);
     else if (!strcmp(way, "dead-coil"))
         for (hsize_t i = 1; i < count; i++) change_floats(set, "data", i, clear_last_of_four_coils);
     else if (!strcmp(way, "no-extent"))

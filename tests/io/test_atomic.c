@@ -1,7 +1,9 @@
 /* Outputs appear whole or not at all. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/files.h"
 
+#include <math.h>
 #include <signal.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include "core/atomic.h"
@@ -77,13 +79,106 @@ static void existing_file_needs_force(void **state)
     refused(path, 0, LARMOR_ERR_IO, text);
     put_file(in_folder("k.hdr"), "old", 3);
     refused(in_folder("k.cfl"), 0, LARMOR_ERR_IO, "k.cfl: k.hdr exists already; --force overwrites it");
-    assert_int_equal(symlink("nowhere", in_folder("link.npy")), 0);
-    refused(in_folder("link.npy"), 0, LARMOR_ERR_IO, "exists already");
     size_t bytes;
     unsigned char *data = get_file(path, &bytes);
     assert_int_equal(bytes, 3);
     assert_memory_equal(data, "old", 3);
     free(data);
+}
+
+static void symbolic_link_is_neither_followed_nor_replaced(void **state)
+{
+    (void)state;
+    put_file(in_folder("target.npy"), "old", 3), put_file(in_folder("target.hdr"), "old", 3);
+    assert_int_equal(symlink("target.npy", in_folder("link.npy")), 0);
+    assert_int_equal(symlink("nowhere", in_folder("loose.npy")), 0);
+    assert_int_equal(symlink("target.hdr", in_folder("pair.hdr")), 0);
+    for (int force = 0; force < 2; force++) {
+        const char *text = "link.npy: is a symbolic link; name the file that it points to.";
+        refused(in_folder("link.npy"), force, LARMOR_ERR_IO, text);
+        refused(in_folder("loose.npy"), force, LARMOR_ERR_IO, "loose.npy: is a symbolic link;");
+        refused(in_folder("pair.cfl"), force, LARMOR_ERR_IO, "pair.cfl: pair.hdr is a symbolic link;");
+    }
+    assert_int_equal(files_in_folder(), 5);
+}
+
+static void what_is_reserved_and_not_written_is_given_back(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    const larmor_shape large = LARMOR_SHAPE(512, 512, 4);
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        larmor_output *out;
+        struct stat s;
+        assert_ok(larmor_output_open(named("out", suffixes[i]), 0, &out));
+        assert_ok(larmor_output_reserve(out, LARMOR_C64, large, 0));
+        assert_ok(fstat(out->part[0].fd, &s));
+        const int packed = !strcmp(suffixes[i], ".png") || !strcmp(suffixes[i], ".nii.gz");
+        const int64_t least = packed ? 0 : 512 * 512 * 4 * (strcmp(suffixes[i], ".nii") ? 8 : 4);
+        assert_true(s.st_size >= least && (!packed || !s.st_size));
+        const larmor_image image = {
+            .data = x, .meta = {.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}}};
+        assert_ok(larmor_image_write(out, &image, 1, NULL));
+        assert_ok(stat(named("out", suffixes[i]), &s));
+        assert_true(s.st_size < 100000 && s.st_blocks * 512 < 200000);
+        larmor_output_free(out);
+        if (packed && i == 3) continue;
+        larmor_array *y;
+        assert_ok(larmor_image_read(named("out", suffixes[i]), dev, &y));
+        larmor_array_free(y);
+    }
+    larmor_array_free(x);
+}
+
+static void more_than_the_disk_has_is_refused_with_both_figures(void **state)
+{
+    (void)state;
+    struct statvfs fs;
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("x.npy"), 0, &out));
+    assert_ok(fstatvfs(out->folder, &fs));
+    const int64_t room = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+    assert_int_equal(lmr_output_reserve(out, 0, room + (INT64_C(1) << 40)), LARMOR_ERR_IO);
+    assert_non_null(strstr(larmor_last_error(), "x.npy: no space left (needs "));
+    assert_non_null(strstr(larmor_last_error(), " MiB free); nothing written."));
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 0);
+}
+
+static void space_is_refused_before_anything_is_written(void **state)
+{
+    (void)state;
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
+    limit_files(1 << 20);
+    const larmor_status st = larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(1024, 1024), 0);
+    limit_files(RLIM_INFINITY);
+    assert_refused(st, LARMOR_ERR_IO, "x.h5: needs 8.0 MiB, files may have 1.0 MiB (ulimit -f); nothing written.");
+    assert_refused(larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 60), 0), LARMOR_ERR_SHAPE,
+                   "passes 2^62");
+    larmor_output_free(out);
+}
+
+static void values_that_are_not_finite_are_refused_by_every_format(void **state)
+{
+    (void)state;
+    const float spoiled[][2] = {{NAN, 0}, {0, -INFINITY}, {3e38f, 3e38f}};
+    for (size_t k = 0; k < sizeof spoiled / sizeof *spoiled; k++) {
+        float host[24] = {1};
+        host[10] = spoiled[k][0], host[11] = spoiled[k][1];
+        larmor_array *x;
+        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
+        assert_ok(larmor_array_write(x, host, sizeof host));
+        for (size_t i = 0; i < SUFFIXES; i++) {
+            const char *suffix = suffixes[i];
+            const int keeps_both = !strcmp(suffix, ".h5") || !strcmp(suffix, ".cfl") || !strcmp(suffix, ".npy");
+            if (k == 2 && keeps_both) continue; /* finite parts, whose magnitude is not */
+            assert_refused(write_image(named("x", suffix), 0, x, NULL), LARMOR_ERR_NUMERIC, "x");
+            assert_non_null(strstr(larmor_last_error(), ": 1 value is not finite; nothing written."));
+            assert_int_equal(files_in_folder(), 0);
+        }
+        larmor_array_free(x);
+    }
 }
 
 static void folder_or_pipe_in_the_way_is_refused_also_with_force(void **state)
@@ -300,6 +395,11 @@ int main(void)
         IN_FOLDER(read_only_folder_is_refused),
         IN_FOLDER(long_name_is_refused),
         IN_FOLDER(existing_file_needs_force),
+        IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced),
+        IN_FOLDER(what_is_reserved_and_not_written_is_given_back),
+        IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures),
+        IN_FOLDER(space_is_refused_before_anything_is_written),
+        IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format),
         IN_FOLDER(folder_or_pipe_in_the_way_is_refused_also_with_force),
         IN_FOLDER(abandoned_output_leaves_nothing_and_the_old_file),
         IN_FOLDER(second_writer_is_refused_with_the_pid_of_the_first),

@@ -20,14 +20,13 @@ static larmor_image_info described(const char *path)
     return info;
 }
 
-/* 4 x 3 numbers whose magnitudes are 1 to 12, one of them NaN on demand. */
-static larmor_array *numbers(int with_nan)
+/* 4 x 3 numbers whose magnitudes are 1 to 12. */
+static larmor_array *numbers(void)
 {
     larmor_array *x;
     float host[24];
     for (int i = 0; i < 12; i++)
         host[2 * i] = i % 2 ? 0 : -(float)(i + 1), host[2 * i + 1] = i % 2 ? (float)(i + 1) : 0;
-    if (with_nan) host[6] = NAN;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
     assert_ok(larmor_array_write(x, host, sizeof host));
     return x;
@@ -45,7 +44,7 @@ static void each_format_tells_its_size_type_and_range(void **state)
                  {"x.cfl", "BART", "c64", 1, 0},
                  {"x.npy", "NumPy", "c64", 1, 0},
                  {"x.png", "PNG", "8 bit grey", 0, 0}};
-    larmor_array *x = numbers(0);
+    larmor_array *x = numbers();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *path = in_folder(files[i].name);
         assert_ok(write_image(path, 0, x, &meta));
@@ -72,8 +71,12 @@ static void each_format_tells_its_size_type_and_range(void **state)
 static void numbers_that_are_not_finite_are_counted(void **state)
 {
     (void)state;
-    larmor_array *x = numbers(1);
+    larmor_array *x = numbers();
+    const float nan = NAN;
     assert_ok(write_image(in_folder("x.npy"), 0, x, &meta));
+    FILE *f = fopen(in_folder("x.npy"), "r+");
+    assert_true(f && !fseek(f, -(long)(18 * sizeof nan), SEEK_END) && fwrite(&nan, sizeof nan, 1, f) == 1);
+    assert_int_equal(fclose(f), 0);
     const larmor_image_info info = described(in_folder("x.npy"));
     assert_true(info.nonfinite == 1 && info.has_range && info.lowest == 1 && info.highest == 12);
     larmor_array_free(x);
@@ -85,7 +88,7 @@ static void numbers_that_are_not_finite_are_counted(void **state)
 static void put_attributes(const char *path, const char *text)
 {
     const hsize_t one = 1;
-    larmor_array *x = numbers(0);
+    larmor_array *x = numbers();
     assert_ok(write_image(path, 1, x, &meta));
     larmor_array_free(x);
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1),

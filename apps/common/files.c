@@ -1,0 +1,109 @@
+/* Which files a command reads and writes, by its tables: compared before any of them is opened.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+
+enum { MOST_FILES = 64 };
+
+typedef struct file_list {
+    const char *path[MOST_FILES];
+    int count;
+} file_list;
+
+static file_list written; /* of this call: what app_output_open may open */
+
+int app_hold_descriptors(void)
+{
+    /* the wrong way round, so that what is written to a closed standard output is not taken for written */
+    static const int mode[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int d = 0; d < 3; d++)
+        if (fcntl(d, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode[d]) != d) return 0;
+    return 1;
+}
+
+static int add(file_list *list, const char *path)
+{
+    if (!path) return 1;
+    if (list->count == MOST_FILES) return 0;
+    list->path[list->count++] = path;
+    return 1;
+}
+
+/* 1 if the value is one of the words that name no file. */
+static int is_word(const app_option *o, const char *value)
+{
+    const char *word = o->no_file;
+    while (value && word) {
+        const size_t length = strcspn(word, "|");
+        if (strlen(value) == length && !strncmp(word, value, length)) return 1;
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    return 0;
+}
+
+static int add_option(const app_option *o, const void *settings, file_list *read)
+{
+    const void *at = (const char *)settings + o->at;
+    int fits = 1;
+    if (o->type == APP_READ_FILE || o->type == APP_WRITTEN_FILE) {
+        const char *path = *(const char *const *)at;
+        if (!is_word(o, path)) fits = add(o->type == APP_READ_FILE ? read : &written, path);
+    }
+    if (o->type == APP_WRITTEN_FILES) {
+        const app_texts *texts = at;
+        for (int i = 0; i < texts->count; i++) fits &= add(&written, texts->text[i]);
+    }
+    return fits;
+}
+
+static int is_regular(int descriptor)
+{
+    struct stat s;
+    return !fstat(descriptor, &s) && S_ISREG(s.st_mode);
+}
+
+/* What is printed into a file is an output like the others. */
+static larmor_status check_with(const file_list *read, int descriptor, const char *name)
+{
+    file_list all = written;
+    if (is_regular(descriptor)) add(&all, name);
+    return larmor_files_check(read->path, read->count, all.path, all.count);
+}
+
+int app_check_files(const app_command *command, const void *settings, const app_files *files)
+{
+    file_list read = {.count = 0};
+    int fits = 1;
+    written.count = 0;
+    for (int i = 0; i < files->count; i++)
+        fits &= add(command->written_files >> i & 1 ? &written : &read, files->name[i]);
+    for (const app_option *o = command->options; o->name; o++) fits &= add_option(o, settings, &read);
+    if (!fits || written.count == MOST_FILES) {
+        app_error("%s: at most %d files in one call.", command->name, MOST_FILES - 1);
+        return APP_USAGE;
+    }
+    larmor_status st = larmor_files_check(read.path, read.count, written.path, written.count);
+    if (!st && check_with(&read, STDERR_FILENO, "/dev/stderr")) { /* so nothing can be said there */
+        const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (null >= 0) dup2(null, STDERR_FILENO);
+        return APP_USAGE;
+    }
+    if (!st) st = check_with(&read, STDOUT_FILENO, "/dev/stdout");
+    return st ? app_fail(APP_INPUT, st) : APP_DONE;
+}
+
+larmor_status app_output_open(const char *path, int force, larmor_output **out)
+{
+    for (int i = 0; i < written.count; i++)
+        if (!strcmp(written.path[i], path)) return larmor_output_open(path, force, out);
+    *out = NULL;
+    return larmor_fail(LARMOR_ERR_ARG, "%s: no option or argument of the command's table says that it is written",
+                       path);
+}

@@ -1,0 +1,159 @@
+# Run at the end of an installation: the bundled libraries find each other, and a bill of materials says what they are.
+#   cmake -D PREFIX=... -D LIBDIR=lib -D DOCDIR=share/doc/larmor -D VERSION=0.1.0 -P bundle.cmake
+# The bill is CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): each file with its SHA-256, and where dpkg knows it
+# the Debian package that it is from.
+cmake_minimum_required(VERSION 3.25)
+
+# Of the libraries that larmor names itself; docs/dependencies.md.
+set(licences "^libfftw3" GPL-2.0-or-later "^lib(openblas|lapacke|lapack|blas|tmglib)" BSD-3-Clause "^libhdf5" BSD-3-Clause
+  "^libexpat" MIT "^libpng" libpng-2.0 "^libz\\.so" Zlib "^libgomp" "GPL-3.0-or-later WITH GCC-exception-3.1"
+  "^liblarmor" Apache-2.0)
+
+# quoted(OUT TEXT): a JSON string.
+function(quoted out text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  set(${out} "\"${text}\"" PARENT_SCOPE)
+endfunction()
+
+# A library finds those that it needs beside itself.
+find_program(PATCHELF patchelf)
+function(find_neighbours file)
+  execute_process(COMMAND ${PATCHELF} --print-rpath ${file} OUTPUT_VARIABLE path RESULT_VARIABLE failed
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    message(FATAL_ERROR "patchelf is needed to bundle libraries; install it or configure with -DLARMOR_BUNDLE=OFF")
+  endif()
+  if(NOT path STREQUAL "\$ORIGIN")
+    file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+    execute_process(COMMAND ${PATCHELF} --set-rpath "\$ORIGIN" ${file} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endfunction()
+
+# The Debian package that the library is from, and its version; empty if there is none. More than one package may have a
+# file of that name, so the contents decide, of which only the path was changed.
+function(find_package_of file package version)
+  cmake_path(GET file FILENAME name)
+  file(SHA256 ${file} sum)
+  set(${package} "" PARENT_SCOPE)
+  set(${version} "" PARENT_SCOPE)
+  find_program(DPKG_QUERY dpkg-query)
+  if(NOT DPKG_QUERY)
+    return()
+  endif()
+  execute_process(COMMAND ${DPKG_QUERY} -S "*/${name}" OUTPUT_VARIABLE found ERROR_QUIET)
+  string(REGEX MATCHALL "[^\n]+" found "${found}")
+  foreach(line ${found})
+    if(NOT line MATCHES "^([^ ,]+): (/.*)$")
+      continue()
+    endif()
+    set(owner ${CMAKE_MATCH_1})
+    set(candidate "${CMAKE_MATCH_2}")
+    if(NOT EXISTS "${candidate}")
+      continue()
+    endif()
+    file(COPY_FILE "${candidate}" ${file}.other)
+    find_neighbours(${file}.other)
+    file(SHA256 ${file}.other other)
+    file(REMOVE ${file}.other)
+    if(other STREQUAL sum)
+      execute_process(COMMAND ${DPKG_QUERY} -W -f "\${binary:Package} \${Version}" ${owner} OUTPUT_VARIABLE known
+        ERROR_QUIET)
+      if(known MATCHES "^([^ :]+)[^ ]* (.+)$")
+        set(${package} ${CMAKE_MATCH_1} PARENT_SCOPE)
+        set(${version} ${CMAKE_MATCH_2} PARENT_SCOPE)
+      endif()
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# "debian", "ubuntu", of this machine
+set(distribution debian)
+if(EXISTS /etc/os-release)
+  file(STRINGS /etc/os-release id REGEX "^ID=")
+  string(REGEX REPLACE "^ID=\"?([a-z]*)\"?.*" "\\1" distribution "${id}")
+endif()
+
+# One component of the bill, appended to `components`.
+function(add_component file package version)
+  cmake_path(GET file FILENAME name)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PREFIX} OUTPUT_VARIABLE place)
+  file(SHA256 ${file} sum)
+  set(type library)
+  if(place MATCHES "^bin/")
+    set(type application)
+  endif()
+  set(purl "")
+  if(package)
+    string(REPLACE "+" "%2B" escaped ${version})
+    string(REPLACE ":" "%3A" escaped ${escaped})
+    quoted(purl "pkg:deb/${distribution}/${package}@${escaped}")
+    set(purl ",\n      \"purl\": ${purl}")
+    set(name ${package})
+  elseif(NOT version AND name MATCHES "\\.so\\.(.+)$")
+    set(version ${CMAKE_MATCH_1})
+  endif()
+  set(licence "")
+  set(rest ${licences})
+  cmake_path(GET file FILENAME file_name)
+  while(rest)
+    list(POP_FRONT rest pattern known)
+    if(file_name MATCHES "${pattern}" OR (type STREQUAL "application" AND known STREQUAL "Apache-2.0"))
+      set(licence ",\n      \"licenses\": [{\"expression\": \"${known}\"}]")
+    endif()
+  endwhile()
+  quoted(name "${name}")
+  quoted(version "${version}")
+  quoted(place "${place}")
+  string(APPEND components "    {
+      \"type\": \"${type}\",
+      \"name\": ${name},
+      \"version\": ${version}${purl}${licence},
+      \"hashes\": [{\"alg\": \"SHA-256\", \"content\": \"${sum}\"}],
+      \"properties\": [{\"name\": \"larmor:file\", \"value\": ${place}}]
+    },\n")
+  set(components "${components}" PARENT_SCOPE)
+endfunction()
+
+# Files, not the links to them.
+function(list_files out)
+  set(files "")
+  foreach(pattern ${ARGN})
+    file(GLOB found ${PREFIX}/${pattern})
+    foreach(file ${found})
+      if(NOT IS_SYMLINK ${file} AND NOT IS_DIRECTORY ${file})
+        list(APPEND files ${file})
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
+set(components "")
+list_files(own bin/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/larmor/*.so)
+list_files(bundled ${LIBDIR}/*.so*)
+list(REMOVE_ITEM bundled ${own})
+foreach(file ${own})
+  add_component(${file} "" ${VERSION})
+endforeach()
+
+foreach(file ${bundled})
+  find_neighbours(${file})
+  find_package_of(${file} package version)
+  add_component(${file} "${package}" "${version}")
+endforeach()
+
+string(REGEX REPLACE ",\n$" "\n" components "${components}")
+file(WRITE ${PREFIX}/${DOCDIR}/sbom.cdx.json "{
+  \"bomFormat\": \"CycloneDX\",
+  \"specVersion\": \"1.5\",
+  \"version\": 1,
+  \"metadata\": {
+    \"component\": {\"type\": \"application\", \"name\": \"larmor\", \"version\": \"${VERSION}\",
+      \"licenses\": [{\"expression\": \"Apache-2.0\"}]}
+  },
+  \"components\": [
+${components}  ]
+}
+")

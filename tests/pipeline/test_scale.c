@@ -1,0 +1,191 @@
+/* Images do not depend on the unit of the samples, and zeros are no image. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+static const double factors[] = {1e17, 1e-30, 3e33, 1e-34};
+enum { FACTORS = sizeof factors / sizeof *factors };
+
+static void multiply(larmor_array *x, double factor)
+{
+    if (x) assert_ok(larmor_axpby(factor, x, 0, x));
+}
+
+/* The same scan in another unit. */
+static scan scan_in(double factor, int images, int whitened, int calibrated)
+{
+    scan s = scan_of(COILS, images, 1e-3);
+    if (whitened) {
+        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(512, COILS), &s.arrays.noise));
+        assert_ok(larmor_zero(s.arrays.noise));
+        assert_ok(larmor_phantom_noise(s.arrays.noise, 1e-3, 99));
+    }
+    for (int i = 0; i < images; i++) {
+        if (calibrated) {
+            s.image[i].calibration = larmor_array_ref(s.image[0].kspace);
+            s.image[i].calibration_traj = larmor_array_ref(s.image[0].traj);
+        }
+    }
+    multiply(s.arrays.noise, factor);
+    for (int i = 0; i < images; i++) multiply(s.image[i].kspace, factor);
+    return s;
+}
+
+/* |image / factor - expected| relative to |expected|, at a scale that single precision holds. */
+static double off_by(const larmor_array *image, double factor, const larmor_array *expected)
+{
+    float *x = values_of(image), *y = values_of(expected);
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < 2 * larmor_array_count(image); i++) {
+        const double d = x[i] / factor - y[i];
+        difference += d * d, size += (double)y[i] * y[i];
+    }
+    free(x), free(y);
+    return sqrt(difference / size);
+}
+
+static void near(double got, double expected)
+{
+    assert_at_most(fabs(got - expected), 1e-3 * fabs(expected));
+}
+
+/* unit: of what the image is to be divided by, where that is not the samples' unit. */
+static void same_in_every_unit(larmor_recon_opts opts, int images, int whitened, int calibrated)
+{
+    scan plain = scan_in(1, images, whitened, calibrated);
+    opts.maps = opts.maps ? plain.maps : NULL;
+    const larmor_recon_result expected = result_of(&plain, &opts);
+    for (int f = 0; f < FACTORS; f++) {
+        scan s = scan_in(factors[f], images, whitened, calibrated);
+        const int by_noise = whitened && !opts.maps; /* the image is in units of the noise */
+        const double factor = by_noise ? 1 : factors[f];
+        opts.maps = opts.maps ? s.maps : NULL;
+        const larmor_recon_result result = result_of(&s, &opts);
+        assert_int_equal(result.count, images);
+        for (int i = 0; i < images; i++)
+            assert_at_most(off_by(result.image[i].data, factor, expected.image[i].data), 1e-4);
+        near(result.report.lambda, expected.report.lambda);
+        near(result.report.noise, expected.report.noise * (whitened ? 1 : factors[f]));
+        larmor_recon_result_free((larmor_recon_result *)&result);
+        free_scan(&s);
+        opts.maps = opts.maps ? plain.maps : NULL;
+    }
+    larmor_recon_result_free((larmor_recon_result *)&expected);
+    free_scan(&plain);
+}
+
+static larmor_array *given(void)
+{
+    static int any;
+    return (larmor_array *)&any; /* stands for the scan's own */
+}
+
+static void gridding_does_not_depend_on_the_unit(void **state)
+{
+    (void)state;
+    same_in_every_unit(OPTS(.method = "grid", .no_maps = 1), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "grid"), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "grid", .maps = given()), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "grid", .no_maps = 1), 1, 1, 0);
+}
+
+static void conjugate_gradients_do_not_depend_on_the_unit(void **state)
+{
+    (void)state;
+    same_in_every_unit(OPTS(.method = "cg"), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "cg"), 1, 0, 1);
+    same_in_every_unit(OPTS(.method = "cg", .maps = given()), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "cg"), 1, 1, 1);
+    same_in_every_unit(OPTS(.method = "cg", .maps = given()), 1, 1, 0);
+    same_in_every_unit(OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
+}
+
+static void penalties_do_not_depend_on_the_unit(void **state)
+{
+    (void)state;
+    same_in_every_unit(OPTS(.method = "tv"), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "wavelet", .maps = given()), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "tv", .maps = given()), 1, 1, 0);
+    same_in_every_unit(OPTS(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
+    same_in_every_unit(OPTS(.method = "llr"), 3, 0, 0);
+}
+
+/* The numbers with a unit are in that of the samples: weight and objective of a penalty, the weight of cg. */
+static void reports_are_in_the_unit_of_the_samples(void **state)
+{
+    (void)state;
+    for (int whitened = 0; whitened < 2; whitened++)
+        for (int method = 0; method < 2; method++) {
+            scan plain = scan_in(1, 1, whitened, 0), s = scan_in(1e-14, 1, whitened, 0);
+            larmor_recon_opts opts = OPTS(.method = method ? "tv" : "cg", .maps = plain.maps);
+            larmor_recon_result a = result_of(&plain, &opts);
+            opts.maps = s.maps;
+            larmor_recon_result b = result_of(&s, &opts);
+            /* whitening by noise of 1e-14 multiplies A by 1e14, which scales what is in A^H A and in A^H b */
+            const double normal = whitened ? 1e28 : 1, weight = method ? (whitened ? 1e14 : 1e-14) : normal;
+            near(b.report.weight, weight * a.report.weight);
+            near(b.report.largest, normal * a.report.largest);
+            if (method) near(b.report.solver.objective, (whitened ? 1 : 1e-28) * a.report.solver.objective);
+            larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+            free_scan(&plain), free_scan(&s);
+        }
+}
+
+static void images_of_any_magnitude_share_a_scan(void **state)
+{
+    (void)state;
+    static const double factor[] = {1, 1e20, 1e-25};
+    scan plain = scan_in(1, 3, 0, 0), s = scan_in(1, 3, 0, 0);
+    for (int i = 0; i < 3; i++) multiply(s.image[i].kspace, factor[i]);
+    for (int grid = 0; grid < 2; grid++) {
+        const larmor_recon_opts opts = OPTS(.method = grid ? "grid" : "cg", .maps = plain.maps);
+        larmor_recon *of_plain = recon_of(&plain, &opts), *recon = recon_of(&s, &opts);
+        for (int i = 0; i < 3; i++) {
+            larmor_recon_result expected, result;
+            assert_ok(larmor_recon_run(of_plain, i, &expected));
+            assert_ok(larmor_recon_run(recon, i, &result));
+            assert_int_equal(result.count, 1);
+            /* each chooses its own weight, where the others of an ordinary scan take that of the first */
+            assert_at_most(off_by(result.image[0].data, factor[i], expected.image[0].data), grid ? 1e-5 : 0.05);
+            larmor_recon_result_free(&expected), larmor_recon_result_free(&result);
+        }
+        larmor_recon_free(recon), larmor_recon_free(of_plain);
+    }
+    free_scan(&plain), free_scan(&s);
+}
+
+static void an_image_of_zeros_is_a_failure_and_the_others_go_on(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"grid", "cg", "tv"};
+    scan s = scan_of(COILS, 3, 1e-3);
+    assert_ok(larmor_zero(s.image[1].kspace));
+    for (int m = 0; m < 3; m++) {
+        const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps);
+        larmor_recon *recon = recon_of(&s, &opts);
+        for (int i = 0; i < 3; i++) {
+            larmor_recon_result result;
+            assert_ok(larmor_recon_run(recon, i, &result));
+            assert_int_equal(result.count, i != 1);
+            assert_int_equal(result.report.status, i == 1 ? LARMOR_ERR_NUMERIC : LARMOR_OK);
+            if (i == 1)
+                assert_non_null(strstr(result.report.message,
+                                       "the image of slice 0, contrast 0, phase 0, repetition 1, "
+                                       "set 0 is zero everywhere;"));
+            larmor_recon_result_free(&result);
+        }
+        larmor_recon_free(recon);
+    }
+    free_scan(&s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gridding_does_not_depend_on_the_unit),
+        cmocka_unit_test(conjugate_gradients_do_not_depend_on_the_unit),
+        cmocka_unit_test(penalties_do_not_depend_on_the_unit),
+        cmocka_unit_test(reports_are_in_the_unit_of_the_samples),
+        cmocka_unit_test(images_of_any_magnitude_share_a_scan),
+        cmocka_unit_test(an_image_of_zeros_is_a_failure_and_the_others_go_on),
+    };
+    RUN_TESTS(tests);
+}
