@@ -34,6 +34,7 @@ typedef struct lmr_job {
     int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;
+    struct lmr_kept *checkpoint; /* of pipeline/checkpoint.h, or NULL */
 
     larmor_source *source;
     larmor_raw_info info; /* of the source */
@@ -45,11 +46,12 @@ typedef struct lmr_job {
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
-    int maps_encoding, maps_slice;
+    int maps_encoding, maps_slice, maps_from; /* maps_from: the group */
     larmor_coils_report maps_report; /* of maps from the data */
     lmr_weight chosen;               /* by the last image that chose; weight 0: there is none */
     int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
+    int weights_from; /* the group */
 } lmr_job;
 
 /* The inputs of one image, which belong to their maker. */

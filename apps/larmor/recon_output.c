@@ -17,6 +17,10 @@ static int open_output(const recon_run *r, const char *const *paths, int at, lar
         app_error("%s: is also the output; choose another name.", path);
         return APP_USAGE;
     }
+    if (r->s->checkpoint && app_same_file(path, r->s->checkpoint)) {
+        app_error("--checkpoint %s: is also an output; choose another name.", path);
+        return APP_USAGE;
+    }
     for (int j = 0; j < at; j++) {
         if (!app_same_file(path, paths[j])) continue;
         app_error("%s: is given twice as an output; once is enough.", path);
@@ -46,6 +50,18 @@ int recon_open_outputs(recon_run *r)
     }
     for (int i = 0; i < count && !code; i++) code = open_output(r, paths, i, outputs[i]);
     return code;
+}
+
+int recon_open_checkpoint(recon_run *r)
+{
+    const char *path = r->s->checkpoint;
+    if (!path) return APP_DONE;
+    if (app_same_file(path, r->input)) {
+        app_error("--checkpoint %s: is also the input; choose another name.", path);
+        return APP_USAGE;
+    }
+    const larmor_status st = larmor_checkpoint_file(path, &r->checkpoint);
+    return st ? app_fail(APP_INPUT, st) : APP_DONE;
 }
 
 /* ---- provenance ---- */

@@ -9,6 +9,9 @@
  * having said what is wrong. */
 int recon_open_outputs(recon_run *r);
 
+/* The checkpoint after all of them, which is no output. */
+int recon_open_checkpoint(recon_run *r);
+
 /* Refuse to save maps of several slices and weights of several images. */
 int recon_check_saved(const recon_run *r);
 
