@@ -21,9 +21,10 @@ enum { FIRST = sizeof first_word - 1, LAST = 4, AT_A_TIME = 1 << 20 };
 
 typedef struct file {
     char *path, *previous;
+    lmr_source kept;    /* what was there when it was opened */
     larmor_output *out; /* the next one; its lock keeps other processes away */
-    lmr_source kept;
-    uint32_t sum; /* of what was put */
+    int begun;    /* 1: something was put */
+    uint32_t sum; /* of that */
 } file;
 
 /* ---- reading ---- */
@@ -119,14 +120,15 @@ static larmor_status put(file *f, const void *from, size_t bytes)
 static void drop(file *f)
 {
     larmor_output_free(f->out);
-    f->out = NULL;
+    f->out = NULL, f->begun = 0;
 }
 
-/* A file that is begun already is empty: whatever was put and not committed was dropped when it failed. */
 static larmor_status file_begin(void *self, int64_t bytes)
 {
     file *f = self;
+    if (f->begun) drop(f);
     LMR_TRY(open_next(f));
+    f->begun = 1;
     f->sum = (uint32_t)crc32(0, NULL, 0);
     larmor_status st = lmr_output_reserve(f->out, 0, FIRST + bytes + LAST);
     if (!st) st = put(f, first_word, FIRST);
@@ -137,7 +139,7 @@ static larmor_status file_begin(void *self, int64_t bytes)
 static larmor_status file_put(void *self, const void *from, size_t bytes)
 {
     file *f = self;
-    if (!f->out) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
+    if (!f->begun) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
     const larmor_status st = put(f, from, bytes);
     if (st) drop(f);
     return st;
@@ -147,7 +149,7 @@ static larmor_status file_put(void *self, const void *from, size_t bytes)
 static larmor_status file_commit(void *self)
 {
     file *f = self;
-    if (!f->out) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
+    if (!f->begun) return LMR_FAIL(LARMOR_ERR_ARG, "%s: nothing was begun", f->path);
     unsigned char last[LAST];
     for (int i = 0; i < LAST; i++) last[i] = (unsigned char)(f->sum >> 8 * i);
     larmor_status st = lmr_output_put(f->out, 0, last, LAST);

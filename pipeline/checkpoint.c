@@ -20,6 +20,8 @@
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
 enum { FORMAT = 0x10001 };
 
+enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
+
 typedef struct done {
     int there, given; /* given: the caller has it */
     larmor_recon_result result;
@@ -152,7 +154,7 @@ static larmor_status state_of(lmr_archive *a, const larmor_solver_state *s)
     if (strcmp(solver, s->solver) != 0) return lmr_archive_damaged(a, "its state is that of another solver");
     for (int i = 0; i < 3; i++) LMR_TRY(lmr_archive_integer(a, &sizes[i], sizes[i], sizes[i]));
     for (int i = 0; i < s->numbers; i++) LMR_TRY(lmr_archive_number(a, s->number[i]));
-    for (int i = 0; i < s->counts; i++) LMR_TRY(lmr_archive_integer(a, s->count[i], 0, INT_MAX));
+    for (int i = 0; i < s->counts; i++) LMR_TRY(lmr_archive_integer(a, s->count[i], 0, MOST_STEPS));
     for (int i = 0; i < s->arrays; i++) LMR_TRY(lmr_archive_array(a, s->array[i]));
     return LARMOR_OK;
 }
@@ -187,13 +189,13 @@ static larmor_status head_of(lmr_archive *a, const lmr_kept *k)
     int64_t format = FORMAT;
     char version[16] = "", text[128];
     lmr_fingerprints f = k->ours;
-    snprintf(version, sizeof version, "%s", larmor_version());
+    snprintf(version, sizeof version, "%s", LARMOR_VERSION);
     LMR_TRY(lmr_archive_bytes(a, &format, sizeof format));
     LMR_TRY(lmr_archive_text(a, version, sizeof version));
     LMR_TRY(lmr_archive_bytes(a, &f, sizeof f));
     if (a->way != LMR_GET) return LARMOR_OK;
-    snprintf(text, sizeof text, "was written by another version of larmor, this is %s.", larmor_version());
-    if (format != FORMAT || strcmp(version, larmor_version()) != 0) return refuse(k, text);
+    snprintf(text, sizeof text, "was written by another version of larmor, this is %s.", LARMOR_VERSION);
+    if (format != FORMAT || strcmp(version, LARMOR_VERSION) != 0) return refuse(k, text);
     if (f.scan != k->ours.scan) return refuse(k, "belongs to another scan, or to one that was changed since.");
     if (f.options != k->ours.options) return refuse(k, "belongs to a reconstruction with other options.");
     if (f.plan != k->ours.plan)

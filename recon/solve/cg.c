@@ -141,7 +141,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
     const double enough = fmax(o->tol, rounding) * s->rhs;
     s->end = LARMOR_END_TOLERANCE;
     while (s->residual > enough && !(s->error <= o->error)) {
-        if (s->iters == o->max_iter) {
+        if (s->iters >= o->max_iter) {
             s->end = LARMOR_END_ITERATIONS;
             break;
         }
