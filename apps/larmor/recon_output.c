@@ -18,7 +18,7 @@ static int open_output(const recon_run *r, const char *const *paths, int at, lar
         return APP_USAGE;
     }
     if (r->s->checkpoint && app_same_file(path, r->s->checkpoint)) {
-        app_error("--checkpoint %s: is also an output; choose another name.", path);
+        app_error("--checkpoint %s: is also an output; choose another name.", r->s->checkpoint);
         return APP_USAGE;
     }
     for (int j = 0; j < at; j++) {
