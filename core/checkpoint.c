@@ -28,7 +28,8 @@ larmor_status larmor_checkpoint_create(const char *name, const larmor_checkpoint
         free(c);
         return LMR_NO_MEMORY();
     }
-    c->impl = *impl, c->self = self;
+    c->impl = *impl;
+    c->self = self;
     atomic_init(&c->refs, 1);
     *checkpoint = c;
     return LARMOR_OK;

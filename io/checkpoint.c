@@ -23,8 +23,8 @@ typedef struct file {
     char *path, *previous;
     lmr_source kept;    /* what was there when it was opened */
     larmor_output *out; /* the next one; its lock keeps other processes away */
-    int begun;    /* 1: something was put */
-    uint32_t sum; /* of that */
+    int begun;          /* 1: something was put */
+    uint32_t sum;       /* of that */
 } file;
 
 /* ---- reading ---- */
@@ -120,7 +120,8 @@ static larmor_status put(file *f, const void *from, size_t bytes)
 static void drop(file *f)
 {
     larmor_output_free(f->out);
-    f->out = NULL, f->begun = 0;
+    f->out = NULL;
+    f->begun = 0;
 }
 
 static larmor_status file_begin(void *self, int64_t bytes)
@@ -174,7 +175,8 @@ static void file_destroy(void *self)
     file *f = self;
     drop(f);
     lmr_source_close(&f->kept);
-    free(f->path), free(f->previous);
+    free(f->path);
+    free(f->previous);
     free(f);
 }
 

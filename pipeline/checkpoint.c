@@ -12,7 +12,6 @@
 #include "core/clock.h"
 #include "larmor/larmor.h"
 #include "pipeline/archive.h"
-#include "pipeline/group.h"
 
 #define EVERY 60. /* seconds */
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
@@ -101,7 +100,8 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
     LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_FROM_NOISE));
-    r->status = (larmor_status)status, r->lambda_from = (larmor_lambda_from)from;
+    r->status = (larmor_status)status;
+    r->lambda_from = (larmor_lambda_from)from;
     LMR_TRY(lmr_archive_number(a, &r->lambda));
     LMR_TRY(lmr_archive_number(a, &r->weight));
     LMR_TRY(lmr_archive_number(a, &r->noise));
@@ -231,7 +231,8 @@ static larmor_status save(lmr_kept *k, const larmor_solver_state *state)
     a = (lmr_archive){.place = k->place, .way = LMR_PUT};
     LMR_TRY(put_all(&a, k, &u, state));
     LMR_TRY(lmr_checkpoint_commit(k->place));
-    k->saved = lmr_seconds(), k->took = k->saved - began;
+    k->saved = lmr_seconds();
+    k->took = k->saved - began;
     k->unsaved = k->failed = 0;
     return LARMOR_OK;
 }
@@ -241,7 +242,8 @@ static void try_to_save(lmr_kept *k, const larmor_solver_state *state)
 {
     if (!save(k, state)) return;
     if (!k->failed) lmr_warn(&k->recon->events, "no checkpoint: %s", larmor_last_error());
-    k->failed = 1, k->saved = lmr_seconds();
+    k->failed = 1;
+    k->saved = lmr_seconds();
 }
 
 static int is_time(const lmr_kept *k)
@@ -264,15 +266,6 @@ static larmor_status load(lmr_kept *k, int64_t bytes)
     return LARMOR_OK;
 }
 
-/* What the job has of the series that are done, beside their images. */
-static larmor_status restore_job(lmr_kept *k)
-{
-    larmor_recon *r = k->recon;
-    r->job.chosen = k->chosen;
-    const int first = k->last < 0 ? -1 : r->list.group[r->list.first[k->last]];
-    return lmr_group_restore(&r->job, k->maps_from, first);
-}
-
 static void report_loaded(const lmr_kept *k)
 {
     char name[64] = "", more[96] = "";
@@ -286,10 +279,12 @@ static void report_loaded(const lmr_kept *k)
             k->recon->list.series, more);
 }
 
-larmor_status lmr_keep_open(larmor_recon *r)
+larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
 {
     const larmor_recon_opts *o = &r->opts;
     int64_t bytes = 0;
+    *maps_from = -1;
+    *weights_from = -1;
     if (!o->checkpoint) return LARMOR_OK;
     lmr_kept *k = calloc(1, sizeof *k);
     if (!k) return LMR_NO_MEMORY();
@@ -305,7 +300,10 @@ larmor_status lmr_keep_open(larmor_recon *r)
     if (bytes == 0) return LARMOR_OK;
     LMR_TRY(load(k, bytes));
     report_loaded(k);
-    return restore_job(k);
+    r->job.chosen = k->chosen;
+    *maps_from = k->maps_from;
+    if (k->last >= 0) *weights_from = r->list.group[r->list.first[k->last]];
+    return LARMOR_OK;
 }
 
 void lmr_keep_close(larmor_recon *r)
@@ -343,7 +341,8 @@ int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result)
     done *d = &k->series[series];
     k->report = NULL;
     if (d->there && !d->given && !share(&d->result, result)) return d->given = 1;
-    k->running = series, k->chosen = r->job.chosen;
+    k->running = series;
+    k->chosen = r->job.chosen;
     k->began = lmr_seconds() - (k->resume.series == series ? k->resume.seconds : 0);
     return 0;
 }
@@ -362,7 +361,9 @@ void lmr_keep_done(larmor_recon *r, int series, const larmor_recon_result *resul
     larmor_recon_result_free(&d->result);
     d->there = d->given = !share(result, &d->result);
     if (k->resume.series == series) k->resume.series = -1;
-    k->last = series, k->unsaved = 1, k->running = -1;
+    k->last = series;
+    k->unsaved = 1;
+    k->running = -1;
     k->report = NULL;
     if (is_time(k)) try_to_save(k, NULL);
 }

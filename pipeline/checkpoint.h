@@ -22,8 +22,9 @@ typedef struct lmr_unfinished {
 /* The members of job.checkpoint. */
 typedef struct lmr_kept lmr_kept;
 
-/* Read what opts.checkpoint has, if it has anything, and keep the state there from now on; nothing without one. */
-larmor_status lmr_keep_open(larmor_recon *r);
+/* Read what opts.checkpoint has, if it has anything, and keep the state there from now on; nothing without one. The
+ * groups whose maps and density weights the job had are for lmr_group_restore; -1: none. */
+larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from);
 void lmr_keep_close(larmor_recon *r);
 
 /* The series begins: 1 if the checkpoint has its result, which is then in *result. Each result is given once. */

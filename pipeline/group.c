@@ -142,7 +142,9 @@ static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *gro
         larmor_samples_free(&calibration);
         LMR_TRY(st);
     }
-    job->maps_encoding = group->encoding, job->maps_slice = group->slice, job->maps_from = index;
+    job->maps_encoding = group->encoding;
+    job->maps_slice = group->slice;
+    job->maps_from = index;
     return LARMOR_OK;
 }
 
@@ -286,15 +288,6 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
         if (i) keep_weights(job, group[i], &frame);
         close_frame(&frame);
     }
-    return LARMOR_OK;
-}
-
-larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image)
-{
-    const larmor_grid *grid = &job->grid[image->group];
-    LMR_TRY(lmr_source_meta(job->source, image->group, &image->meta));
-    for (int d = 0; d < grid->ndim; d++)
-        image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
     return LARMOR_OK;
 }
 

@@ -13,9 +13,6 @@
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *report);
 
-/* The image's meta from its group: its geometry on the image's own field of view. */
-larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image);
-
 /* The job's maps from this group, and with keep_weights the density weights of the other, as after the series that they
  * are of; -1: none. */
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);

@@ -69,6 +69,9 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
+/* The image's meta from its group: its geometry on the image's own field of view. */
+larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image);
+
 /* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);
 

@@ -33,6 +33,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
+    int maps_from, weights_from;
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_options_read(opts, r);
     if (!st) {
@@ -40,7 +41,8 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
         r->job.dev = lmr_device_ref(dev);
         r->job.info = lmr_source_describe(source);
         st = lmr_prepare(r);
-        if (!st) st = lmr_keep_open(r);
+        if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
+        if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);
     }
     if (st)
         larmor_recon_free(r);
@@ -124,7 +126,8 @@ static void finish(larmor_recon *r, int series, const larmor_recon_report *repor
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);
     lmr_report_series(r, name, report, r->run ? &before : NULL);
-    r->run = 1, r->last = *report;
+    r->run = 1;
+    r->last = *report;
     r->last_group = r->list.group[r->list.first[series]];
 }
 

@@ -119,10 +119,12 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
                                  const larmor_solve_opts *solve, larmor_recon_report *result)
 {
     const lmr_unfinished *before = lmr_keep_unfinished(job);
-    if (before)
-        result->weight = before->report.weight, result->choice = before->report.choice;
-    else
+    if (before) {
+        result->weight = before->report.weight;
+        result->choice = before->report.choice;
+    } else {
         LMR_TRY(search_weight(job, p, r, unit, solve, result));
+    }
     lmr_keep_report(job, result);
     return LARMOR_OK;
 }

@@ -291,7 +291,8 @@ const app_command cmd_recon = {
     .summary = "reconstruct every image of an ISMRMRD scan",
     .details =
         "Slices, contrasts, phases, repetitions and sets become one image each; averages add data. Images are on\n"
-        "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached.",
+        "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached. With --checkpoint the same\n"
+        "command goes on where it was stopped, and gives the same image.",
     .lacking = "a scan is needed; for example: larmor recon scan.h5 -o image.nii",
     .surplus = "one scan at a time, several in one call are not supported yet; an image is named by -o",
     .min_files = 1,

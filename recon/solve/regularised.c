@@ -68,7 +68,8 @@ static larmor_status resume(void *user, const larmor_solver_state *state, int *r
 void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 {
     if (!u->E) return;
-    u->monitor = o->monitor, u->resume = o->resume;
+    u->monitor = o->monitor;
+    u->resume = o->resume;
     u->user = o->user;
     if (o->monitor) o->monitor = show_image;
     if (o->resume) o->resume = resume;

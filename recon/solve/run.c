@@ -138,19 +138,22 @@ void lmr_state_begin(lmr_state *s, const char *solver)
 void lmr_state_arrays(lmr_state *s, larmor_array *const *array, size_t bytes)
 {
     memcpy(s->array + s->list.arrays, array, bytes);
-    s->list.array = s->array, s->list.arrays += (int)(bytes / sizeof *array);
+    s->list.array = s->array;
+    s->list.arrays += (int)(bytes / sizeof *array);
 }
 
 void lmr_state_numbers(lmr_state *s, double *const *number, size_t bytes)
 {
     memcpy(s->number + s->list.numbers, number, bytes);
-    s->list.number = s->number, s->list.numbers += (int)(bytes / sizeof *number);
+    s->list.number = s->number;
+    s->list.numbers += (int)(bytes / sizeof *number);
 }
 
 void lmr_state_counts(lmr_state *s, int *const *count, size_t bytes)
 {
     memcpy(s->count + s->list.counts, count, bytes);
-    s->list.count = s->count, s->list.counts += (int)(bytes / sizeof *count);
+    s->list.count = s->count;
+    s->list.counts += (int)(bytes / sizeof *count);
 }
 
 larmor_status lmr_state_resume(const lmr_state *s, const larmor_solve_opts *o, int *resumed)

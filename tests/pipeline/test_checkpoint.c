@@ -32,7 +32,8 @@ static larmor_status begin(void *self, int64_t bytes)
     free(p->next);
     p->next = malloc((size_t)bytes + 1);
     assert_non_null(p->next);
-    p->room = bytes, p->at = 0;
+    p->room = bytes;
+    p->at = 0;
     return LARMOR_OK;
 }
 
@@ -51,7 +52,9 @@ static larmor_status commit(void *self)
     assert_int_equal(p->at, p->room);
     if (p->most && p->saves >= p->most) return LARMOR_OK;
     free(p->kept);
-    p->kept = p->next, p->bytes = p->room, p->next = NULL;
+    p->kept = p->next;
+    p->bytes = p->room;
+    p->next = NULL;
     p->saves++;
     return LARMOR_OK;
 }
@@ -59,8 +62,10 @@ static larmor_status commit(void *self)
 static larmor_status clear_place(void *self)
 {
     place *p = self;
-    free(p->kept), free(p->next);
-    p->kept = p->next = NULL, p->bytes = 0;
+    free(p->kept);
+    free(p->next);
+    p->kept = p->next = NULL;
+    p->bytes = 0;
     return LARMOR_OK;
 }
 
@@ -98,8 +103,14 @@ static outcome run_at(const scan *s, larmor_recon_opts opts, place *p, notes *n)
     outcome o = {.count = 0};
     larmor_checkpoint *c = p ? checkpoint_of(p) : NULL;
     opts.checkpoint = c;
-    if (p) opts.listener = is_killed, opts.user = p;
-    if (n) opts.listener = take_note, opts.user = n;
+    if (p) {
+        opts.listener = is_killed;
+        opts.user = p;
+    }
+    if (n) {
+        opts.listener = take_note;
+        opts.user = n;
+    }
     larmor_recon *recon = recon_of(s, &opts);
     larmor_checkpoint_free(c);
     for (; o.count < larmor_recon_series(recon); o.count++) {
@@ -215,7 +226,8 @@ static void a_listener_that_stops_a_solver_loses_no_step(void **state)
         outcome rest = run_at(&s, opts, &p, &again);
         same(&rest, &expected);
         assert_int_equal(first.steps + again.steps, 16);
-        free_outcome(&stopped), free_outcome(&rest);
+        free_outcome(&stopped);
+        free_outcome(&rest);
         clear_place(&p);
     }
     free_outcome(&expected);
@@ -272,8 +284,12 @@ static void maps_and_density_are_those_of_the_last_series(void **state)
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
     float *x = values_of(density[0]), *y = values_of(density[1]);
     if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
-    free(x), free(y);
-    for (int i = 0; i < 2; i++) larmor_array_free(maps[i]), larmor_array_free(density[i]);
+    free(x);
+    free(y);
+    for (int i = 0; i < 2; i++) {
+        larmor_array_free(maps[i]);
+        larmor_array_free(density[i]);
+    }
     clear_place(&p);
     free_scan(&s);
 }
@@ -288,7 +304,9 @@ static void a_series_that_is_run_again_is_computed(void **state)
     notes n = {.resumed = 1};
     larmor_recon_result result;
     larmor_checkpoint *c = checkpoint_of(&p);
-    opts.checkpoint = c, opts.listener = take_note, opts.user = &n;
+    opts.checkpoint = c;
+    opts.listener = take_note;
+    opts.user = &n;
     larmor_recon *recon = recon_of(&s, &opts);
     for (int again = 0; again < 2; again++) {
         assert_ok(larmor_recon_run(recon, 0, &result));
@@ -342,7 +360,8 @@ static void what_cannot_be_kept_is_a_warning(void **state)
     const char *said = strstr(n.text, "W:no checkpoint: the disk is full");
     assert_non_null(said);
     assert_null(strstr(said + 1, "W:no checkpoint"));
-    free_outcome(&expected), free_outcome(&got);
+    free_outcome(&expected);
+    free_outcome(&got);
     free_scan(&s);
 }
 
@@ -379,7 +398,8 @@ static void a_checkpoint_of_another_scan_is_refused(void **state)
     free(values);
     free_outcome(&o);
     clear_place(&p);
-    free_scan(&s), free_scan(&other);
+    free_scan(&s);
+    free_scan(&other);
 }
 
 static void a_checkpoint_of_other_options_is_refused(void **state)
@@ -460,7 +480,8 @@ static void try_all(const scan *s, larmor_recon_opts opts, place *p)
 {
     larmor_checkpoint *c = checkpoint_of(p);
     larmor_recon *recon;
-    opts.checkpoint = c, opts.checkpoint_every = 1000;
+    opts.checkpoint = c;
+    opts.checkpoint_every = 1000;
     larmor_status st = try_recon(s, &opts, &recon);
     if (st) assert_int_equal(st, LARMOR_ERR_FORMAT);
     if (st) assert_non_null(strstr(larmor_last_error(), "--checkpoint memory: "));

@@ -26,7 +26,9 @@ static int keep(void *user, const larmor_progress *p)
     assert_non_null(s);
     assert_true(s->arrays <= MOST && s->numbers <= 32 && s->counts <= 8);
     snprintf(k->solver, sizeof k->solver, "%s", s->solver);
-    k->arrays = s->arrays, k->numbers = s->numbers, k->counts = s->counts;
+    k->arrays = s->arrays;
+    k->numbers = s->numbers;
+    k->counts = s->counts;
     for (int i = 0; i < s->arrays; i++) {
         k->array[i] = malloc(larmor_array_bytes(s->array[i]));
         assert_ok(larmor_array_read(s->array[i], k->array[i], larmor_array_bytes(s->array[i])));
@@ -51,14 +53,16 @@ static larmor_status go_on(void *user, const larmor_solver_state *s, int *resume
 
 static larmor_status do_not(void *user, const larmor_solver_state *s, int *resumed)
 {
-    (void)user, (void)s;
+    (void)user;
+    (void)s;
     assert_int_equal(*resumed, 0);
     return LARMOR_OK;
 }
 
 static larmor_status fail_to(void *user, const larmor_solver_state *s, int *resumed)
 {
-    (void)user, (void)s;
+    (void)user;
+    (void)s;
     *resumed = 1;
     return larmor_fail(LARMOR_ERR_FORMAT, "the state is damaged");
 }
@@ -139,7 +143,9 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
     p.A = matrix_op(&p.m);
     larmor_prox *g;
     larmor_solve_opts o = *given;
-    o.max_iter = ITERS, o.tol = -1, o.lambda = 1e-3;
+    o.max_iter = ITERS;
+    o.tol = -1;
+    o.lambda = 1e-3;
     assert_ok(larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
     const larmor_status st = solvers[which](&p, g, &o, report);
     *x = values_of(p.x);
@@ -168,7 +174,8 @@ static void a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not(
             assert_int_equal(part.end, whole.end);
             assert_at_most(difference(got, expected, COLUMNS), 0);
             assert_true(part.objective == whole.objective && part.residual == whole.residual);
-            free(got), forget(&k);
+            free(got);
+            forget(&k);
         }
         free(expected);
     }
@@ -183,7 +190,8 @@ static void without_a_state_the_run_begins_at_x(void **state)
         assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &report));
         assert_ok(solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
         assert_at_most(difference(got, expected, COLUMNS), 0);
-        free(got), free(expected);
+        free(got);
+        free(expected);
     }
 }
 
@@ -213,7 +221,8 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
                  *image = zeros(LARMOR_C128, shape);
     larmor_op *A;
     larmor_regulariser *r;
-    o.max_iter = ITERS, o.tol = -1;
+    o.max_iter = ITERS;
+    o.tol = -1;
     assert_ok(larmor_op_diag(d, &A));
     assert_ok(larmor_regulariser_create(dev, name, &(larmor_regulariser_opts){.series = series, .lambda = 0.3},
                                         LARMOR_C128, shape, &r));
@@ -221,8 +230,11 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     *x = values_of(image);
     larmor_regulariser_free(r);
     larmor_op_free(A);
-    larmor_array_free(image), larmor_array_free(b), larmor_array_free(d);
-    free(rhs), free(factors);
+    larmor_array_free(image);
+    larmor_array_free(b);
+    larmor_array_free(d);
+    free(rhs);
+    free(factors);
     return st;
 }
 
@@ -243,7 +255,8 @@ static void so_does_a_run_with_any_penalty(void **state)
             assert_ok(penalised(info.name, (larmor_solve_opts){.resume = go_on, .user = &k}, &got, &part));
             assert_int_equal(part.iters, whole.iters);
             assert_at_most(difference(got, expected, count), strncmp(larmor_device_spec(dev), "cpu", 3) ? 1e-12 : 0);
-            free(got), forget(&k);
+            free(got);
+            forget(&k);
         }
         free(expected);
     }
