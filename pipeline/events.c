@@ -28,7 +28,8 @@ static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const 
         if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
     }
     if (e->count > 0) event.fraction = fmin(done / e->count, 1);
-    if (event.fraction > 0) event.remaining = (lmr_seconds() - e->began) * (1 / event.fraction - 1);
+    const double here = e->count > 0 ? event.fraction - (double)e->kept / e->count : 0; /* done by this process */
+    if (here > 0) event.remaining = (lmr_seconds() - e->began) * (1 - event.fraction) / here;
     if (e->listener(e->user, &event)) e->stopped = 1;
 }
 

@@ -143,7 +143,9 @@ static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *gro
         larmor_samples_free(&calibration);
         LMR_TRY(st);
     }
-    job->maps_encoding = group->encoding, job->maps_slice = group->slice;
+    job->maps_encoding = group->encoding;
+    job->maps_slice = group->slice;
+    job->maps_from = index;
     return LARMOR_OK;
 }
 
@@ -271,6 +273,27 @@ done:
     return st;
 }
 
+static void keep_weights(lmr_job *job, int index, const lmr_frame *frame)
+{
+    larmor_array_free(job->weights);
+    job->weights = larmor_array_ref(frame->weights);
+    job->weights_from = index;
+}
+
+larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
+{
+    const int group[] = {maps_from, job->keep_weights ? weights_from : -1};
+    for (int i = 0; i < 2; i++) {
+        larmor_recon_report unused = {0};
+        lmr_frame frame;
+        if (group[i] < 0) continue;
+        LMR_TRY(open_frame(job, group[i], &frame, &unused));
+        if (i) keep_weights(job, group[i], &frame);
+        close_frame(&frame);
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *result)
 {
@@ -284,10 +307,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
     LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
-    if (job->keep_weights) {
-        larmor_array_free(job->weights);
-        job->weights = larmor_array_ref(frame[0].weights);
-    }
+    if (job->keep_weights) keep_weights(job, index[0], &frame[0]);
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
     for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));

@@ -109,6 +109,15 @@ int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
     return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
+larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image)
+{
+    const larmor_grid *grid = &job->grid[image->group];
+    LMR_TRY(lmr_source_meta(job->source, image->group, &image->meta));
+    for (int d = 0; d < grid->ndim; d++)
+        image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
+    return LARMOR_OK;
+}
+
 void lmr_job_clear(lmr_job *job)
 {
     larmor_array_free(job->maps), larmor_array_free(job->weights);

@@ -35,6 +35,7 @@ typedef struct lmr_job {
     int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;
+    struct lmr_kept *checkpoint; /* of pipeline/checkpoint.h, or NULL */
 
     larmor_source *source;
     larmor_raw_info info; /* of the source */
@@ -47,11 +48,12 @@ typedef struct lmr_job {
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
-    int maps_encoding, maps_slice;
-    larmor_coils_report maps_report; /* of maps from the data */
-    lmr_weight chosen;               /* by the last image that chose; weight 0: there is none */
-    int keep_weights;                /* 1: the density weights of the last group stay in `weights` */
+    int maps_encoding, maps_slice, maps_from; /* maps_from: the group */
+    larmor_coils_report maps_report;          /* of maps from the data */
+    lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
+    int keep_weights;                         /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
+    int weights_from; /* the group */
 } lmr_job;
 
 /* The inputs of one image, which belong to their maker. */
@@ -76,6 +78,9 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 /* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */
 double lmr_unscaled_image(const lmr_job *job);
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
+
+/* The image's meta from its group: its geometry on the image's own field of view. */
+larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image);
 
 /* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);

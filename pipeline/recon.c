@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/device.h"
 #include "core/status.h"
+#include "pipeline/checkpoint.h"
 #include "pipeline/group.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
@@ -17,6 +18,7 @@
 void larmor_recon_free(larmor_recon *recon)
 {
     if (!recon) return;
+    lmr_keep_close(recon);
     lmr_series_free(&recon->list);
     lmr_plan_free(&recon->plan);
     lmr_job_clear(&recon->job);
@@ -31,6 +33,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
+    int maps_from, weights_from;
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_options_read(opts, r);
     if (!st) {
@@ -38,6 +41,8 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
         r->job.dev = lmr_device_ref(dev);
         r->job.info = lmr_source_describe(source);
         st = lmr_prepare(r);
+        if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
+        if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);
     }
     if (st)
         larmor_recon_free(r);
@@ -94,16 +99,6 @@ void larmor_recon_result_free(larmor_recon_result *result)
     *result = (larmor_recon_result){.count = 0};
 }
 
-/* The image's geometry is the group's, on the image's own field of view. */
-static larmor_status describe_image(const lmr_job *job, larmor_recon_image *image)
-{
-    const larmor_grid *grid = &job->grid[image->group];
-    LMR_TRY(lmr_source_meta(job->source, image->group, &image->meta));
-    for (int d = 0; d < grid->ndim; d++)
-        image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
-    return LARMOR_OK;
-}
-
 static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *result)
 {
     const int *group = r->list.group + r->list.first[series];
@@ -118,20 +113,36 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
     if (!st) result->count = count;
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
-    for (int i = 0; i < result->count && !st; i++) st = describe_image(&r->job, &result->image[i]);
+    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, &result->image[i]);
     free(image);
     return st;
 }
 
-larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
+/* Say how it went, and remember it. */
+static void finish(larmor_recon *r, int series, const larmor_recon_report *report)
 {
     char name[64];
+    const larmor_recon_report before = r->last;
+    lmr_end_series(&r->events);
+    lmr_series_name(&r->list, series, name);
+    lmr_report_series(r, name, report, r->run ? &before : NULL);
+    r->run = 1;
+    r->last = *report;
+    r->last_group = r->list.group[r->list.first[series]];
+}
+
+larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
+{
     LMR_NEED(result);
     *result = (larmor_recon_result){.count = 0};
     LMR_TRY(check_series(recon, series));
     const double began = lmr_seconds();
-    const larmor_recon_report before = recon->last;
     lmr_begin_series(&recon->events, series + 1, recon->list.series);
+    if (lmr_keep_begin(recon, series, result)) {
+        recon->events.kept++;
+        finish(recon, series, &result->report);
+        return LARMOR_OK;
+    }
     larmor_status st = solve(recon, series, result);
     larmor_recon_report *report = &result->report;
     if (st == LARMOR_ERR_NUMERIC) {
@@ -141,15 +152,16 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
         st = LARMOR_OK;
     }
     if (st) {
+        lmr_keep_stopped(recon);
         larmor_recon_result_free(result);
         return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
     }
-    report->seconds = lmr_seconds() - began;
-    lmr_end_series(&recon->events);
-    lmr_series_name(&recon->list, series, name);
-    lmr_report_series(recon, name, report, recon->run ? &before : NULL);
-    recon->run = 1, recon->last = *report;
-    recon->last_group = recon->list.group[recon->list.first[series]];
+    report->seconds = lmr_seconds() - began + lmr_keep_seconds(recon);
+    finish(recon, series, report);
+    if (report->interrupted)
+        lmr_keep_stopped(recon);
+    else
+        lmr_keep_done(recon, series, result);
     return LARMOR_OK;
 }
 
@@ -180,6 +192,10 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
     const larmor_grid *grid = &job->grid[recon->last_group];
+    larmor_group last;
+    LMR_TRY(lmr_source_group(job->source, recon->last_group, &last));
+    if (last.encoding != job->maps_encoding || last.slice != job->maps_slice)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
     LMR_OR(done, original_maps(job, &own));
     LMR_OR(done, lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - 1, maps));
     if (!meta) goto done;
@@ -195,7 +211,7 @@ larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **wei
 {
     LMR_NEED(weights);
     *weights = NULL;
-    if (!recon || !recon->run || !recon->job.weights)
+    if (!recon || !recon->run || !recon->job.weights || recon->job.weights_from != recon->last_group)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: no density weights of a series that was run; keep_density keeps them");
     *weights = larmor_array_ref(recon->job.weights);

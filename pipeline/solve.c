@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/checkpoint.h"
 #include "pipeline/gridding.h"
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
@@ -53,6 +54,24 @@ typedef struct problem {
     larmor_array *x;
 } problem;
 
+/* The job's listener is told, and its checkpoint is written when it is time. */
+static int watch(void *user, const larmor_progress *progress)
+{
+    const lmr_job *job = user;
+    const int stop = lmr_monitor(job->events, progress);
+    lmr_keep_step(job, progress->state, stop);
+    return stop;
+}
+
+static larmor_solve_opts solve_opts(const lmr_job *job)
+{
+    return (larmor_solve_opts){.max_iter = job->iters,
+                               .tol = job->tol,
+                               .monitor = watch,
+                               .resume = lmr_keep_resume,
+                               .user = (void *)(uintptr_t)job};
+}
+
 /* At a given weight: to a tenth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve_opts *o, larmor_report *report)
 {
@@ -81,8 +100,8 @@ static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 }
 
 /* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
-static larmor_status find_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
-                                 const larmor_solve_opts *solve, larmor_recon_report *result)
+static larmor_status search_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
+                                   const larmor_solve_opts *solve, larmor_recon_report *result)
 {
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
@@ -96,9 +115,23 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
     return LARMOR_OK;
 }
 
+static larmor_status find_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
+                                 const larmor_solve_opts *solve, larmor_recon_report *result)
+{
+    const lmr_unfinished *before = lmr_keep_unfinished(job);
+    if (before) {
+        result->weight = before->report.weight;
+        result->choice = before->report.choice;
+    } else {
+        LMR_TRY(search_weight(job, p, r, unit, solve, result));
+    }
+    lmr_keep_report(job, result);
+    return LARMOR_OK;
+}
+
 static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, larmor_recon_report *result)
 {
-    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = lmr_monitor, .user = job->events};
+    larmor_solve_opts solve = solve_opts(job);
     LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
     LMR_TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
@@ -109,7 +142,7 @@ static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, l
 static larmor_status regularised(const lmr_job *job, int frames, const problem *p, larmor_recon_report *result)
 {
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames);
-    larmor_solve_opts solve = {.max_iter = job->iters, .tol = job->tol, .monitor = lmr_monitor, .user = job->events};
+    larmor_solve_opts solve = solve_opts(job);
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;
@@ -157,7 +190,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
         LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job)) {
         LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
         LMR_OR(done, lmr_hold_out_frames(job, frames, count, p.C, p.b, &p.held));
         p.held.noise = p.noise;
@@ -183,6 +216,7 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     lmr_job one = *job;
     larmor_recon_report first = *result;
     larmor_array *x = NULL;
+    one.checkpoint = NULL;
     one.sets = 0, one.precondition = 0;
     one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
     LMR_TRY(lmr_one_of(job->maps, 0, &one.maps));
@@ -206,7 +240,11 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
     LMR_TRY(noise_level(job, &frames[0], &noise));
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
     const int by_first_set = job->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
-    if (by_first_set) LMR_TRY(choose_by_first_set(job, frames, noise, result));
+    const lmr_unfinished *before = lmr_keep_unfinished(job);
+    if (by_first_set && before)
+        job->chosen = before->chosen;
+    else if (by_first_set)
+        LMR_TRY(choose_by_first_set(job, frames, noise, result));
     LMR_TRY(iterate(job, frames, count, noise, x, result));
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;

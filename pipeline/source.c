@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/hash.h"
 
 struct larmor_source {
     larmor_source_impl impl;
@@ -74,6 +75,29 @@ larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
 {
     return s->impl.meta(s->self, group, meta);
+}
+
+static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
+{
+    const larmor_raw_info info = s->impl.describe(s->self);
+    for (int i = 0; i < info.encodings; i++) {
+        larmor_encoding e;
+        LMR_TRY(lmr_source_encoding(s, i, &e));
+        *hash = lmr_hash(*hash, &e, offsetof(larmor_encoding, ndim));
+    }
+    for (int i = 0; i < info.groups; i++) {
+        larmor_group g;
+        LMR_TRY(lmr_source_group(s, i, &g));
+        const int64_t lines[] = {g.encoding, g.slice, g.contrast, g.phase, g.repetition, g.set, g.readouts, g.total};
+        *hash = lmr_hash(*hash, lines, sizeof lines);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint)
+{
+    *fingerprint = 0;
+    return s->impl.fingerprint ? s->impl.fingerprint(s->self, fingerprint) : hash_lists(s, fingerprint);
 }
 
 larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
@@ -173,6 +197,12 @@ static larmor_status restore_coils_of_raw(void *self, larmor_array *kept, int ax
     return larmor_raw_restore_coils(self, kept, axis, all);
 }
 
+static larmor_status fingerprint_of_raw(void *self, uint64_t *fingerprint)
+{
+    *fingerprint = larmor_raw_fingerprint(self);
+    return LARMOR_OK;
+}
+
 larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)
 {
     static const larmor_source_impl impl = {.describe = describe_raw,
@@ -182,7 +212,8 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .meta = meta_of_raw,
                                             .noise = noise_of_raw,
                                             .keep_coils = keep_coils_of_raw,
-                                            .restore_coils = restore_coils_of_raw};
+                                            .restore_coils = restore_coils_of_raw,
+                                            .fingerprint = fingerprint_of_raw};
     if (source) *source = NULL;
     if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
     return larmor_source_create(name, &impl, raw, source);

@@ -10,6 +10,9 @@ larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_e
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta);
 
+/* A number that differs where the scan does. */
+larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint);
+
 /* The grid of an encoding: of opts, which may be NULL, or the header's. */
 larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 

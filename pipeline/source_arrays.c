@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/hash.h"
+#include "pipeline/archive.h"
 #include "pipeline/source.h"
 
 enum { MOST_COILS = 1024, MOST_SIDE = 65535 };
@@ -18,6 +20,26 @@ typedef struct scan {
 } scan;
 
 /* ---- what the pipeline asks ---- */
+
+static larmor_status hash_readouts(const larmor_readouts *r, uint64_t *hash)
+{
+    larmor_array *const arrays[] = {r->kspace, r->traj, r->density, r->calibration, r->calibration_traj};
+    const larmor_image_meta *m = &r->meta;
+    const int counters[] = {m->slice, m->contrast, m->phase, m->repetition, m->set};
+    *hash = lmr_hash(*hash, counters, sizeof counters);
+    if (r->step1) *hash = lmr_hash(*hash, r->step1, sizeof(int) * (size_t)larmor_array_shape(r->kspace).dim[1]);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
+    return LARMOR_OK;
+}
+
+static larmor_status fingerprint(void *self, uint64_t *hash)
+{
+    const scan *s = self;
+    *hash = lmr_hash(0, &s->encoding, offsetof(larmor_encoding, ndim));
+    LMR_TRY(lmr_hash_array(s->noise, hash));
+    for (int i = 0; i < s->info.groups; i++) LMR_TRY(hash_readouts(&s->image[i], hash));
+    return LARMOR_OK;
+}
 
 static larmor_raw_info describe(void *self)
 {
@@ -375,7 +397,8 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .samples = samples_of,
                                             .meta = meta_of,
                                             .noise = noise_of,
-                                            .destroy = destroy};
+                                            .destroy = destroy,
+                                            .fingerprint = fingerprint};
     if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
     *source = NULL;
     if (!given || given->images < 1 || !given->image)

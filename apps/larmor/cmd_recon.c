@@ -98,6 +98,11 @@ static const app_option options[] = {
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
            "free)"),
+    OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
+           "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
+           "written the file is removed"),
+    OPTION(APP_NUMBER, checkpoint_every, 0, "checkpoint-every", "SECONDS",
+           "from one checkpoint to the next, at least; 0: after each step", .preset = "60", .low = 0, .high = 1e6),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     APP_DEVICE_OPTIONS(recon_settings),
     {0},
@@ -169,7 +174,9 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 {
     app_progress_begin(&r->progress, "preparation");
     int code = recon_open_outputs(r);
+    if (!code) code = recon_open_checkpoint(r);
     if (!code) code = open_inputs(r, opts);
+    opts->checkpoint = r->checkpoint;
     if (!code) {
         const larmor_status st = larmor_recon_create(r->source, r->dev, opts, &r->recon);
         if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
@@ -229,6 +236,15 @@ static int run_all(recon_run *r)
     return code;
 }
 
+/* The checkpoint stays where not all is done and written. */
+static int keep_checkpoint(const recon_run *r, int code)
+{
+    if (!r->recon || !r->checkpoint) return code;
+    const int stays = code || app_stopped() || r->interrupted;
+    const larmor_status st = stays ? larmor_recon_save(r->recon) : larmor_checkpoint_remove(r->checkpoint);
+    return st && !code ? app_fail(APP_RUN, st) : code;
+}
+
 static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
@@ -238,6 +254,7 @@ static void clear(recon_run *r)
     free(r->image);
     free(r->report);
     larmor_recon_free(r->recon);
+    larmor_checkpoint_free(r->checkpoint);
     larmor_source_free(r->source);
     larmor_raw_free(r->raw);
     larmor_device_free(r->dev);
@@ -257,6 +274,7 @@ static int run(const void *given, const app_files *files)
     if (!code) code = prepare(&r, &opts);
     if (!code) code = run_all(&r);
     if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
+    code = keep_checkpoint(&r, code);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();
     if (!code) code = recon_judge(&r);
@@ -274,7 +292,9 @@ const app_command cmd_recon = {
     .summary = "reconstruct every image of an ISMRMRD scan",
     .details =
         "Slices, contrasts, phases, repetitions and sets become one image each; averages add data. Images are on\n"
-        "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached.",
+        "reconSpace's matrix and field of view. Ctrl-C writes the iterate that is reached. With --checkpoint the "
+        "same\n"
+        "command goes on where it was stopped, and gives the same image.",
     .lacking = "a scan is needed; for example: larmor recon scan.h5 -o image.nii",
     .surplus = "one scan at a time, several in one call are not supported yet; an image is named by -o",
     .min_files = 1,

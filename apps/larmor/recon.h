@@ -11,8 +11,8 @@ typedef struct recon_settings {
     app_list window, matrix, fov, oversample;
     const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
-    const char *plan, *lambda, *save_maps, *save_density;
-    double tol, time_weight, eps;
+    const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
+    double tol, time_weight, eps, checkpoint_every;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 
@@ -27,6 +27,7 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     larmor_output *output[APP_MAX_TEXTS], *maps_output, *density_output;
+    larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *raw;
     larmor_source *source;
     larmor_device *dev;

@@ -137,6 +137,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, of);
         return APP_USAGE;
     }
+    if (!s->checkpoint && app_differs(command, s, "checkpoint-every")) {
+        app_error("--checkpoint-every: has no effect without --checkpoint.");
+        return APP_USAGE;
+    }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
@@ -195,7 +199,8 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
                                 .memory = s->memory,
-                                .only = only};
+                                .only = only,
+                                .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
     for (int d = 0; d < 3; d++) {

@@ -48,6 +48,14 @@ done:
     return code;
 }
 
+int recon_open_checkpoint(recon_run *r)
+{
+    const char *path = r->s->checkpoint;
+    if (!path) return APP_DONE;
+    const larmor_status st = larmor_checkpoint_file(path, &r->checkpoint);
+    return st ? app_fail(APP_INPUT, st) : APP_DONE;
+}
+
 /* ---- provenance ---- */
 
 const char *recon_origin(const larmor_recon_report *report)

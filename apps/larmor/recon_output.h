@@ -12,6 +12,9 @@ int recon_open_outputs(recon_run *r);
 /* Reserve the space that they will take, as far as it is known before the work. */
 int recon_reserve(recon_run *r);
 
+/* The checkpoint after all of them, which is no output. */
+int recon_open_checkpoint(recon_run *r);
+
 /* Refuse to save maps of several slices and weights of several images. */
 int recon_check_saved(const recon_run *r);
 

@@ -81,6 +81,10 @@ LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, a
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);
 LARMOR_API larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out);
 
+/* A number that differs where samples, trajectories, heads or header do, and where the options that the file was opened
+ * with make something else of them; 0 of NULL. Names and dates of files do not count. */
+LARMOR_API uint64_t larmor_raw_fingerprint(const larmor_raw *raw);
+
 /* Where to reconstruct: a grid over at least the encoded field of view. The image is its centre. */
 typedef struct larmor_grid {
     int ndim;

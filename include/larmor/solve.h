@@ -11,14 +11,29 @@ extern "C" {
 
 /* ---- what all solvers share ---- */
 
+/* All that a solver needs to go on after an iteration as if it had not been stopped: its own arrays and numbers. */
+typedef struct larmor_solver_state {
+    const char *solver;         /* e.g. "cg" */
+    larmor_array *const *array; /* [arrays] */
+    double *const *number;      /* [numbers] */
+    int *const *count;          /* [counts]; at least 0 each */
+    int arrays, numbers, counts;
+} larmor_solver_state;
+
 typedef struct larmor_progress {
     int iter, max_iter; /* max_iter is 0 while a weight is chosen: then iter counts towards nothing */
     double residual;    /* relative; each solver says of what */
     double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
     const larmor_array *x; /* the iterate; read only */
+    const larmor_solver_state *state; /* to be kept for larmor_resume; read only; NULL while a weight is chosen */
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
+
+/* Called before the first iteration: sets all arrays and numbers to those that a monitor saw in an earlier run with the
+ * same problem and options, and *resumed to 1, so that the run goes on after that iteration; or leaves them alone. On a
+ * processor it then ends with the image of a run that was not stopped, bit for bit. An error ends the run. */
+typedef larmor_status (*larmor_resume)(void *user, const larmor_solver_state *state, int *resumed);
 
 typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
 
@@ -45,6 +60,7 @@ typedef struct larmor_solve_opts { /* zero means default */
     int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;     /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
     larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
+    larmor_resume resume; /* or NULL: begin at x; with the monitor's user */
 } larmor_solve_opts;
 
 typedef struct larmor_report { /* of the iterate that is returned, and of the whole run */

@@ -67,6 +67,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     larmor_op *A = t->held->A;
     larmor_solve_opts same = *o;
     same.monitor = NULL;
+    same.resume = NULL;
     same.circulant = t->c;
     if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, t->expected));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));

@@ -31,6 +31,7 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress)
     larmor_progress uncounted = *progress;
     uncounted.max_iter = 0;
     uncounted.x = t->x;
+    uncounted.state = NULL;
     return t->monitor ? t->monitor(t->user, &uncounted) : 0;
 }
 

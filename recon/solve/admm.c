@@ -16,14 +16,20 @@ enum {
 
 #define INNER_FALL 0.5 /* of the inner residual in one iteration, at least */
 
+/* M of s->penalty. */
+static larmor_status make_inverse(lmr_admm *s)
+{
+    if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
+    larmor_op_free(s->M);
+    s->M = NULL;
+    return s->make(s->maker, s->penalty, &s->M);
+}
+
 static larmor_status set_penalty(lmr_admm *s, double penalty)
 {
     if (s->penalty > 0) LMR_TRY(larmor_axpby(s->penalty / penalty, s->u, 0, s->u));
     s->penalty = penalty;
-    if (!s->make) return LARMOR_OK; /* M is the caller's, or NULL */
-    larmor_op_free(s->M);
-    s->M = NULL;
-    return s->make(s->maker, penalty, &s->M);
+    return make_inverse(s);
 }
 
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
@@ -247,15 +253,30 @@ static larmor_status objective_of(lmr_admm *s, const larmor_array *x, double *ob
     return LARMOR_OK;
 }
 
+/* From x, or from the state that the caller has kept: K x and M follow from it. */
+static larmor_status begin(lmr_run *run, lmr_admm *s, larmor_array *x)
+{
+    double objective;
+    int resumed;
+    LMR_STATE_ARRAYS(&run->state, x, s->Nx, s->z, s->u);
+    LMR_STATE_NUMBERS(&run->state, &s->penalty);
+    LMR_STATE_COUNTS(&run->state, &s->steps);
+    LMR_TRY(lmr_run_resume(run, &resumed));
+    if (resumed) {
+        LMR_TRY(make_inverse(s));
+        return lmr_map(s->K, x, s->Kx);
+    }
+    LMR_TRY(lmr_admm_start(s, x));
+    LMR_TRY(objective_of(s, x, &objective));
+    return lmr_run_start(run, x, objective, s->f.square / 2);
+}
+
 larmor_status lmr_admm_run(lmr_admm *s, const larmor_array *b, larmor_array *x, const larmor_solve_opts *opts,
                            larmor_report *report)
 {
     lmr_run run;
-    double objective;
-    LMR_TRY(lmr_admm_start(s, x));
     LMR_TRY(lmr_run_begin(s->f.who, s->f.A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run));
-    larmor_status st = objective_of(s, x, &objective);
-    if (!st) st = lmr_run_start(&run, x, objective, s->f.square / 2);
+    larmor_status st = begin(&run, s, x);
     if (!st) st = iterate(&run, s, x);
     return lmr_run_end(&run, st, x, report);
 }

@@ -25,7 +25,17 @@ typedef struct state {
     double objective, best_objective;
     int iters;
     larmor_end end;
+    lmr_state list; /* what of it goes from one step to the next */
 } state;
+
+static void list_state(larmor_array *x, state *s)
+{
+    lmr_state_begin(&s->list, "cg");
+    LMR_STATE_ARRAYS(&s->list, x, s->r, s->p, s->best);
+    LMR_STATE_NUMBERS(&s->list, &s->rhs, &s->residual, &s->best_residual, &s->rz, &s->error, &s->objective,
+                      &s->best_objective);
+    LMR_STATE_COUNTS(&s->list, &s->iters);
+}
 
 static larmor_status normal(larmor_op *A, double lambda, const larmor_array *x, larmor_array *z)
 {
@@ -114,10 +124,12 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
 static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_opts *o, state *s)
 {
     const double begin = lmr_seconds();
-    int done = 0;
+    int done = 0, resumed;
     const double square = s->objective;
-    LMR_TRY(start(A, x, o->lambda, s));
-    LMR_TRY(judge(o, s));
+    list_state(x, s);
+    LMR_TRY(lmr_state_resume(&s->list, o, &resumed));
+    if (!resumed) LMR_TRY(start(A, x, o->lambda, s));
+    if (!resumed) LMR_TRY(judge(o, s));
     if (s->rhs == 0) { /* b is orthogonal to the range of A: the solution is 0 */
         s->residual = s->best_residual = 0;
         s->rhs = 1;
@@ -129,7 +141,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
     const double enough = fmax(o->tol, rounding) * s->rhs;
     s->end = LARMOR_END_TOLERANCE;
     while (s->residual > enough && !(s->error <= o->error)) {
-        if (s->iters == o->max_iter) {
+        if (s->iters >= o->max_iter) {
             s->end = LARMOR_END_ITERATIONS;
             break;
         }
@@ -145,7 +157,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
             s->best_objective = s->objective;
             LMR_TRY(larmor_copy(x, s->best));
         }
-        LMR_TRY(lmr_run_tell("cg", o, s->iters, s->residual / s->rhs, s->objective, begin, x));
+        LMR_TRY(lmr_run_tell(&s->list, o, s->iters, s->residual / s->rhs, s->objective, begin, x));
     }
     return LARMOR_OK;
 }

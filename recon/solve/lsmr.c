@@ -18,7 +18,15 @@ typedef struct state {
     /* the rotations' names are the paper's */
     double alphabar, rho, rhobar, cbar, sbar, zeta, zetabar;
     double betadd, betad, rhodold, tautildeold, thetatilde; /* of |r|, section 3 */
+    double rhs;                                             /* |A^H W b|, of x = 0 */
 } state;
+
+static void list_state(larmor_array *x, state *s, lmr_state *list)
+{
+    LMR_STATE_ARRAYS(list, x, s->p, s->Wp, s->q, s->v, s->h, s->hbar);
+    LMR_STATE_NUMBERS(list, &s->alpha, &s->beta, &s->alphabar, &s->rho, &s->rhobar, &s->cbar, &s->sbar, &s->zeta,
+                      &s->zetabar, &s->betadd, &s->betad, &s->rhodold, &s->tautildeold, &s->thetatilde, &s->rhs);
+}
 
 static void rotation(double a, double b, double *c, double *s, double *r)
 {
@@ -102,8 +110,8 @@ static larmor_status update(state *s, larmor_array *x, double *objective)
     return LARMOR_OK;
 }
 
-/* u <- (b - A x, -root x) and the first v; rhs: |A^H W b|, of x = 0. */
-static larmor_status start(state *s, const larmor_array *b, const larmor_array *x, double *rhs)
+/* u <- (b - A x, -root x) and the first v. */
+static larmor_status start(state *s, const larmor_array *b, const larmor_array *x)
 {
     double size;
     LMR_TRY(larmor_nrm2(x, &size));
@@ -111,7 +119,7 @@ static larmor_status start(state *s, const larmor_array *b, const larmor_array *
     if (size != 0) {
         LMR_TRY(normalise_left(s));
         LMR_TRY(next_right(s, 0));
-        *rhs = s->alpha * s->beta;
+        s->rhs = s->alpha * s->beta;
         LMR_TRY(larmor_op_forward(s->A, x, s->samples));
         LMR_TRY(larmor_copy(b, s->p));
         LMR_TRY(larmor_axpby(-1, s->samples, 1, s->p));
@@ -119,13 +127,13 @@ static larmor_status start(state *s, const larmor_array *b, const larmor_array *
     }
     LMR_TRY(normalise_left(s));
     LMR_TRY(next_right(s, 0));
-    if (size == 0) *rhs = s->alpha * s->beta;
+    if (size == 0) s->rhs = s->alpha * s->beta;
     LMR_TRY(larmor_copy(s->v, s->h));
     s->zetabar = s->alpha * s->beta;
     s->alphabar = s->alpha;
     s->betadd = s->beta;
     s->rho = s->rhobar = s->cbar = s->rhodold = 1;
-    if (isfinite(s->zetabar) && isfinite(*rhs)) return LARMOR_OK;
+    if (isfinite(s->zetabar) && isfinite(s->rhs)) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_NUMERIC,
         "lsmr: |A^H r| is %g at the start, expected a finite number; look for NaN or Inf in the data, the "
@@ -135,10 +143,15 @@ static larmor_status start(state *s, const larmor_array *b, const larmor_array *
 
 static larmor_status iterate(lmr_run *run, state *s, const larmor_array *b, larmor_array *x)
 {
-    double rhs = 0, objective;
-    LMR_TRY(start(s, b, x, &rhs));
-    LMR_TRY(lmr_run_start(run, x, s->beta * s->beta, INFINITY));
-    run->residual = rhs > 0 ? fabs(s->zetabar) / rhs : 0;
+    double objective;
+    int resumed;
+    list_state(x, s, &run->state);
+    LMR_TRY(lmr_run_resume(run, &resumed));
+    if (!resumed) {
+        LMR_TRY(start(s, b, x));
+        LMR_TRY(lmr_run_start(run, x, s->beta * s->beta, INFINITY));
+        run->residual = s->rhs > 0 ? fabs(s->zetabar) / s->rhs : 0;
+    }
     while (run->iters < run->o.max_iter && run->residual > run->o.tol) {
         LMR_TRY(next_left(s, run->iters == 0));
         if (s->beta > 0) LMR_TRY(next_right(s, s->beta));
@@ -149,7 +162,7 @@ static larmor_status iterate(lmr_run *run, state *s, const larmor_array *b, larm
                             s->beta, s->alpha, run->iters);
         if (s->beta == 0) s->alpha = 0; /* the space is exhausted: this step ends it */
         LMR_TRY(update(s, x, &objective));
-        LMR_TRY(lmr_run_step(run, x, fabs(s->zetabar) / rhs, objective));
+        LMR_TRY(lmr_run_step(run, x, fabs(s->zetabar) / s->rhs, objective));
     }
     return LARMOR_OK;
 }

@@ -96,14 +96,26 @@ static larmor_status balance(state *s, double size)
     return LARMOR_OK;
 }
 
-static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
+/* From x, or from the state that the caller has kept: K x and K^H u follow from it. */
+static larmor_status begin(lmr_run *run, state *s, larmor_array *x)
 {
-    double value, penalty, change, size;
+    double value, penalty;
+    int resumed;
+    LMR_STATE_ARRAYS(&run->state, x, s->Nx, s->u);
+    LMR_STATE_NUMBERS(&run->state, &s->norm_A, &s->norm_K, &s->primal_step, &s->dual_step, &s->adapt);
+    LMR_TRY(lmr_run_resume(run, &resumed));
     LMR_TRY(lmr_map(s->K, x, s->Kx));
+    if (resumed) return lmr_map_back(s->K, s->u, s->v);
     LMR_TRY(lmr_data_normal(&s->f, x, s->Nx));
     LMR_TRY(lmr_data_value(&s->f, x, s->Nx, &value));
     LMR_TRY(larmor_prox_value(s->g, s->Kx, &penalty));
-    LMR_TRY(lmr_run_start(run, x, value + penalty, s->f.square / 2));
+    return lmr_run_start(run, x, value + penalty, s->f.square / 2);
+}
+
+static larmor_status iterate(lmr_run *run, state *s, larmor_array *x)
+{
+    double value, penalty, change, size;
+    LMR_TRY(begin(run, s, x));
     while (!lmr_run_done(run)) {
         LMR_TRY(primal_update(s, x, &size));
         LMR_TRY(raise_norms(s, size));

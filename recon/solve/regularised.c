@@ -59,12 +59,20 @@ static int show_image(void *user, const larmor_progress *p)
     return u->monitor(u->user, &shown);
 }
 
+static larmor_status resume(void *user, const larmor_solver_state *state, int *resumed)
+{
+    const lmr_regularised *u = user;
+    return u->resume(u->user, state, resumed);
+}
+
 void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o)
 {
-    if (!u->E || !o->monitor) return;
+    if (!u->E) return;
     u->monitor = o->monitor;
+    u->resume = o->resume;
     u->user = o->user;
-    o->monitor = show_image;
+    if (o->monitor) o->monitor = show_image;
+    if (o->resume) o->resume = resume;
     o->user = u;
 }
 

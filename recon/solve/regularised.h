@@ -15,6 +15,7 @@ typedef struct lmr_regularised {
     const larmor_circulant *circulant; /* or NULL; with lambda what lmr_regularised_inverse needs */
     double lambda;
     larmor_monitor monitor;
+    larmor_resume resume;
     void *user;
 } lmr_regularised;
 
@@ -31,7 +32,7 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
                                        lmr_regularised *u);
 /* An lmr_admm_inverse that fits z; of an lmr_regularised with a circulant. */
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M);
-/* Have o's monitor see images. */
+/* Have o's monitor see images; the state is that of z. */
 void lmr_regularised_watch(lmr_regularised *u, larmor_solve_opts *o);
 /* x <- E z after a run that ended with st; returns st, or what went wrong. */
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st);

@@ -1,5 +1,6 @@
 /* Code that all solvers share. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "core/random.h"
 #include "recon/solve/solve.h"
@@ -127,6 +128,40 @@ larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const lar
         f->who, quadratic, *value);
 }
 
+/* ---- the state ---- */
+
+void lmr_state_begin(lmr_state *s, const char *solver)
+{
+    *s = (lmr_state){.list = {.solver = solver}};
+}
+
+void lmr_state_arrays(lmr_state *s, larmor_array *const *array, size_t bytes)
+{
+    memcpy(s->array + s->list.arrays, array, bytes);
+    s->list.array = s->array;
+    s->list.arrays += (int)(bytes / sizeof *array);
+}
+
+void lmr_state_numbers(lmr_state *s, double *const *number, size_t bytes)
+{
+    memcpy(s->number + s->list.numbers, number, bytes);
+    s->list.number = s->number;
+    s->list.numbers += (int)(bytes / sizeof *number);
+}
+
+void lmr_state_counts(lmr_state *s, int *const *count, size_t bytes)
+{
+    memcpy(s->count + s->list.counts, count, bytes);
+    s->list.count = s->count;
+    s->list.counts += (int)(bytes / sizeof *count);
+}
+
+larmor_status lmr_state_resume(const lmr_state *s, const larmor_solve_opts *o, int *resumed)
+{
+    *resumed = 0;
+    return o->resume ? o->resume(o->user, &s->list, resumed) : LARMOR_OK;
+}
+
 /* ---- the run ---- */
 
 larmor_status lmr_run_check(const char *name, larmor_op *A, const larmor_array *b, const larmor_array *x,
@@ -150,6 +185,7 @@ larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *
                             lmr_run *run)
 {
     *run = (lmr_run){.name = name, .begin = lmr_seconds(), .objective = NAN};
+    lmr_state_begin(&run->state, name);
     if (opts) run->o = *opts;
     if (report) *report = (larmor_report){.objective = NAN};
     LMR_TRY(lmr_run_check(name, A, b, x, &run->o));
@@ -180,17 +216,27 @@ larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objectiv
     return keep(run, x);
 }
 
-larmor_status lmr_run_tell(const char *name, const larmor_solve_opts *o, int iters, double residual, double objective,
-                           double begin, const larmor_array *x)
+larmor_status lmr_run_resume(lmr_run *run, int *resumed)
+{
+    LMR_STATE_ARRAYS(&run->state, run->best);
+    LMR_STATE_NUMBERS(&run->state, &run->residual, &run->objective, &run->limit, &run->best_residual,
+                      &run->best_objective);
+    LMR_STATE_COUNTS(&run->state, &run->iters, &run->kept);
+    return lmr_state_resume(&run->state, &run->o, resumed);
+}
+
+larmor_status lmr_run_tell(const lmr_state *state, const larmor_solve_opts *o, int iters, double residual,
+                           double objective, double begin, const larmor_array *x)
 {
     const larmor_progress progress = {.iter = iters,
                                       .max_iter = o->max_iter,
                                       .residual = residual,
                                       .objective = objective,
                                       .seconds = lmr_seconds() - begin,
-                                      .x = x};
+                                      .x = x,
+                                      .state = &state->list};
     if (o->monitor && o->monitor(o->user, &progress))
-        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", name, iters);
+        return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", state->list.solver, iters);
     return LARMOR_OK;
 }
 
@@ -205,7 +251,7 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
                         "positive, or not that of its forward map",
                         run->name, objective, run->iters, run->best_objective);
     if (objective <= run->best_objective) LMR_TRY(keep(run, x));
-    return lmr_run_tell(run->name, &run->o, run->iters, residual, objective, run->begin, x);
+    return lmr_run_tell(&run->state, &run->o, run->iters, residual, objective, run->begin, x);
 }
 
 int lmr_run_done(const lmr_run *run)

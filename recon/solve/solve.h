@@ -24,6 +24,30 @@ larmor_status lmr_data_normal(const lmr_data *f, const larmor_array *x, larmor_a
 /* f(x) from x and N x. Errors: LARMOR_ERR_NUMERIC if it is negative, as only a wrong adjoint makes it. */
 larmor_status lmr_data_value(const lmr_data *f, const larmor_array *x, const larmor_array *Nx, double *value);
 
+/* ---- the state ---- */
+
+/* The room for a larmor_solver_state, and that state. */
+typedef struct lmr_state {
+    larmor_solver_state list;
+    larmor_array *array[16];
+    double *number[32];
+    int *count[8];
+} lmr_state;
+
+/* Add to the list: each entry is named once, for monitors and for resuming. The arrays may be there already. */
+#define LMR_STATE_ARRAYS(state, ...)                                                                                 \
+    lmr_state_arrays(state, (larmor_array *[]){__VA_ARGS__}, sizeof((larmor_array *[]){__VA_ARGS__}))
+#define LMR_STATE_NUMBERS(state, ...)                                                                                \
+    lmr_state_numbers(state, (double *[]){__VA_ARGS__}, sizeof((double *[]){__VA_ARGS__}))
+#define LMR_STATE_COUNTS(state, ...) lmr_state_counts(state, (int *[]){__VA_ARGS__}, sizeof((int *[]){__VA_ARGS__}))
+void lmr_state_begin(lmr_state *state, const char *solver);
+void lmr_state_arrays(lmr_state *state, larmor_array *const *array, size_t bytes);
+void lmr_state_numbers(lmr_state *state, double *const *number, size_t bytes);
+void lmr_state_counts(lmr_state *state, int *const *count, size_t bytes);
+
+/* *resumed <- 1 if opts.resume has set the state. */
+larmor_status lmr_state_resume(const lmr_state *state, const larmor_solve_opts *opts, int *resumed);
+
 /* ---- the run ---- */
 
 /* One run of a solver: the iterate with the smallest objective is kept for the case of divergence. */
@@ -36,6 +60,7 @@ typedef struct lmr_run {
     larmor_array *best;
     double best_residual, best_objective;
     int kept; /* 1 if best holds an iterate */
+    lmr_state state; /* the solver's and that of the run */
 } lmr_run;
 
 /* Checks what every solver is given. */
@@ -47,9 +72,11 @@ larmor_status lmr_run_begin(const char *name, larmor_op *A, const larmor_array *
                             lmr_run *run);
 /* The start's objective, before the first iteration; ceiling: the objective of x = 0, or thereabouts. */
 larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objective, double ceiling);
+/* Add the run's own to run->state, in which the solver has listed what it has; and resume. */
+larmor_status lmr_run_resume(lmr_run *run, int *resumed);
 /* Calls the monitor, if there is one. LARMOR_STOPPED if it stops the run. begin: lmr_seconds at the start of the run.
  * */
-larmor_status lmr_run_tell(const char *name, const larmor_solve_opts *opts, int iters, double residual,
+larmor_status lmr_run_tell(const lmr_state *state, const larmor_solve_opts *opts, int iters, double residual,
                            double objective, double begin, const larmor_array *x);
 /* After an iteration: counts, checks, keeps, reports. LARMOR_STOPPED if the monitor stops the run. */
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective);

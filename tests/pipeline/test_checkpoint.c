@@ -1,0 +1,545 @@
+/* pipeline/checkpoint.c, archive.c and fingerprint.c: a reconstruction goes on from what was kept, in a place that is
+ * memory. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+/* ---- a place in memory ---- */
+
+typedef struct place {
+    unsigned char *kept, *next;
+    int64_t bytes, room, at;
+    int saves, most; /* most: as if killed after so many; 0: never */
+    int fails;       /* 1: nothing can be saved */
+} place;
+
+static larmor_status open_place(void *self, int64_t *bytes)
+{
+    *bytes = ((place *)self)->bytes;
+    return LARMOR_OK;
+}
+
+static larmor_status get(void *self, int64_t first, void *to, size_t bytes)
+{
+    const place *p = self;
+    assert_true(first >= 0 && first + (int64_t)bytes <= p->bytes);
+    memcpy(to, p->kept + first, bytes);
+    return LARMOR_OK;
+}
+
+static larmor_status begin(void *self, int64_t bytes)
+{
+    place *p = self;
+    if (p->fails) return larmor_fail(LARMOR_ERR_IO, "the disk is full");
+    free(p->next);
+    p->next = malloc((size_t)bytes + 1);
+    assert_non_null(p->next);
+    p->room = bytes;
+    p->at = 0;
+    return LARMOR_OK;
+}
+
+static larmor_status put(void *self, const void *from, size_t bytes)
+{
+    place *p = self;
+    assert_true(p->at + (int64_t)bytes <= p->room);
+    memcpy(p->next + p->at, from, bytes);
+    p->at += (int64_t)bytes;
+    return LARMOR_OK;
+}
+
+static larmor_status commit(void *self)
+{
+    place *p = self;
+    assert_int_equal(p->at, p->room);
+    if (p->most && p->saves >= p->most) return LARMOR_OK;
+    free(p->kept);
+    p->kept = p->next;
+    p->bytes = p->room;
+    p->next = NULL;
+    p->saves++;
+    return LARMOR_OK;
+}
+
+static larmor_status clear_place(void *self)
+{
+    place *p = self;
+    free(p->kept);
+    free(p->next);
+    p->kept = p->next = NULL;
+    p->bytes = 0;
+    return LARMOR_OK;
+}
+
+static larmor_checkpoint *checkpoint_of(place *p)
+{
+    static const larmor_checkpoint_impl impl = {open_place, get, begin, put, commit, clear_place, NULL};
+    larmor_checkpoint *c;
+    assert_ok(larmor_checkpoint_create("memory", &impl, p, &c));
+    return c;
+}
+
+/* ---- whole scans ---- */
+
+typedef struct outcome {
+    larmor_recon_result series[MOST_IMAGES];
+    int count;
+} outcome;
+
+static void free_outcome(outcome *o)
+{
+    for (int i = 0; i < o->count; i++) larmor_recon_result_free(&o->series[i]);
+}
+
+/* As if the process had ended there. */
+static int is_killed(void *user, const larmor_event *e)
+{
+    const place *p = user;
+    (void)e;
+    return p->most && p->saves >= p->most;
+}
+
+/* All series, or those before the one that the listener stops. */
+static outcome run_at(const scan *s, larmor_recon_opts opts, place *p, notes *n)
+{
+    outcome o = {.count = 0};
+    larmor_checkpoint *c = p ? checkpoint_of(p) : NULL;
+    opts.checkpoint = c;
+    if (p) {
+        opts.listener = is_killed;
+        opts.user = p;
+    }
+    if (n) {
+        opts.listener = take_note;
+        opts.user = n;
+    }
+    larmor_recon *recon = recon_of(s, &opts);
+    larmor_checkpoint_free(c);
+    for (; o.count < larmor_recon_series(recon); o.count++) {
+        larmor_recon_result *r = &o.series[o.count];
+        const larmor_status st = larmor_recon_run(recon, o.count, r);
+        if (st == LARMOR_STOPPED) break;
+        assert_ok(st);
+        if (!r->report.interrupted) continue;
+        larmor_recon_result_free(r);
+        break;
+    }
+    larmor_recon_free(recon);
+    return o;
+}
+
+static void same(const outcome *a, const outcome *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (int s = 0; s < a->count; s++) {
+        const larmor_recon_result *x = &a->series[s], *y = &b->series[s];
+        assert_int_equal(x->count, y->count);
+        for (int i = 0; i < x->count; i++) {
+            assert_int_equal(x->image[i].group, y->image[i].group);
+            assert_int_equal(x->image[i].meta.repetition, y->image[i].meta.repetition);
+            assert_true(x->image[i].meta.fov_mm[0] == y->image[i].meta.fov_mm[0]);
+            assert_at_most(difference(x->image[i].data, y->image[i].data), is_cpu() ? 0 : 1e-2);
+        }
+        if (!is_cpu()) continue;
+        assert_int_equal(x->report.solver.iters, y->report.solver.iters);
+        assert_int_equal(x->report.lambda_from, y->report.lambda_from);
+        assert_true(x->report.weight == y->report.weight && x->report.lambda == y->report.lambda);
+        assert_true(x->report.noise == y->report.noise && x->report.largest == y->report.largest);
+        assert_int_equal(x->report.choice.tried, y->report.choice.tried);
+        assert_int_equal(x->report.toeplitz, y->report.toeplitz);
+        assert_int_equal(x->report.preconditioned, y->report.preconditioned);
+        assert_memory_equal(x->report.grid, y->report.grid, sizeof x->report.grid);
+        assert_memory_equal(&x->report.coverage, &y->report.coverage, sizeof x->report.coverage);
+        assert_true(x->report.maps.sampled == y->report.maps.sampled);
+        assert_true(x->report.maps.dominance == y->report.maps.dominance);
+    }
+}
+
+/* Killed after one save and some others: what was kept then leads to the same images. */
+static void killed_anywhere(const scan *s, larmor_recon_opts opts, int points)
+{
+    opts.checkpoint_every = -1;
+    place whole = {.saves = 0};
+    outcome expected = run_at(s, opts, NULL, NULL), kept = run_at(s, opts, &whole, NULL);
+    same(&kept, &expected); /* keeping changes nothing */
+    free_outcome(&kept);
+    assert_true(whole.saves > 1);
+    for (int i = 0; i < points; i++) {
+        place p = {.most = 1 + i * (whole.saves - 1) / (points > 1 ? points - 1 : 1)};
+        outcome first = run_at(s, opts, &p, NULL);
+        free_outcome(&first);
+        p.most = 0;
+        outcome again = run_at(s, opts, &p, NULL);
+        same(&again, &expected);
+        free_outcome(&again);
+        clear_place(&p);
+    }
+    clear_place(&whole);
+    free_outcome(&expected);
+}
+
+static void a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    killed_anywhere(&s, OPTS(.method = "grid"), 3);
+    killed_anywhere(&s, OPTS(.method = "cg"), 9);
+    killed_anywhere(&s, OPTS(.method = "cg", .weighted = 1, .keep_density = 1, .precondition = -1), 4);
+    killed_anywhere(&s, OPTS(.method = "tv", .iters = 12), 4);
+    killed_anywhere(&s, OPTS(.method = "tv", .joint = 1, .iters = 20, .maps = s.maps), 4);
+    killed_anywhere(&s, OPTS(.method = "tgv", .iters = 8, .maps = s.maps), 4);
+    killed_anywhere(&s, OPTS(.method = "wavelet", .iters = 8), 4);
+    killed_anywhere(&s, OPTS(.method = "llr", .iters = 20), 4);
+    killed_anywhere(&s, OPTS(.method = "cg", .eps = 1e-8, .iters = 8), 4);
+    free_scan(&s);
+}
+
+/* The weight of several sets is chosen by the first. */
+static void so_does_one_with_several_sets_of_maps(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    larmor_array *sets, *part;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(larmor_array_part(sets, i, 1, LARMOR_SHAPE(N, N, COILS), &part));
+        assert_ok(larmor_axpby(i ? 0.1 : 1, s.maps, 0, part));
+        larmor_array_free(part);
+    }
+    killed_anywhere(&s, OPTS(.method = "cg", .maps = sets, .iters = 10), 4);
+    larmor_array_free(sets);
+    free_scan(&s);
+}
+
+static void a_listener_that_stops_a_solver_loses_no_step(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    const larmor_recon_opts opts =
+        OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .tol = -1, .iters = 8, .maps = s.maps);
+    outcome expected = run_at(&s, opts, NULL, NULL);
+    for (int at = 1; at <= 16; at += 3) {
+        place p = {.saves = 0};
+        notes first = {.stop_at_step = at}, again = {.resumed = 1};
+        outcome stopped = run_at(&s, opts, &p, &first);
+        assert_int_equal(stopped.count, at > 8);
+        assert_int_equal(p.saves, 1); /* the time for one is not come */
+        assert_noted(first, "checkpoint memory: saved; the same command goes on from there");
+        outcome rest = run_at(&s, opts, &p, &again);
+        same(&rest, &expected);
+        assert_int_equal(first.steps + again.steps, 16);
+        free_outcome(&stopped);
+        free_outcome(&rest);
+        clear_place(&p);
+    }
+    free_outcome(&expected);
+    free_scan(&s);
+}
+
+static void a_weight_that_was_chosen_is_not_chosen_again(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int m = 0; m < 2; m++) {
+        larmor_recon_opts opts = OPTS(.method = methods[m], .iters = 6, .tol = -1, .checkpoint_every = -1);
+        place p = {.most = 1};
+        notes first = {.steps = 0}, again = {.steps = 0};
+        outcome o = run_at(&s, opts, &p, &first);
+        free_outcome(&o);
+        assert_noted(first, "S:choosing lambda");
+        p.most = 0;
+        o = run_at(&s, opts, &p, &again);
+        assert_noted(again, "checkpoint memory: 0 of 1 series done, one begun: image 1 of 1");
+        assert_null(strstr(again.text, "S:choosing lambda"));
+        assert_int_equal(again.steps, 5);
+        assert_true(o.series[0].report.choice.tried > 1);
+        free_outcome(&o);
+        clear_place(&p);
+    }
+    free_scan(&s);
+}
+
+/* Also where no series is run after it. */
+static void maps_and_density_are_those_of_the_last_series(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    larmor_array *maps[2], *density[2];
+    place p = {.saves = 0};
+    for (int again = 0; again < 2; again++) {
+        larmor_checkpoint *c = checkpoint_of(&p);
+        const larmor_recon_opts opts =
+            OPTS(.method = "grid", .keep_density = 1, .checkpoint = c, .checkpoint_every = -1);
+        larmor_recon *recon = recon_of(&s, &opts);
+        larmor_recon_result result;
+        for (int i = 0; i < 3; i++) {
+            assert_ok(larmor_recon_run(recon, i, &result));
+            larmor_recon_result_free(&result);
+        }
+        assert_ok(larmor_recon_maps(recon, &maps[again], NULL));
+        assert_ok(larmor_recon_density(recon, &density[again]));
+        larmor_recon_free(recon);
+        larmor_checkpoint_free(c);
+    }
+    assert_at_most(difference(maps[0], maps[1]), is_cpu() ? 0 : 1e-5);
+    assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
+    float *x = values_of(density[0]), *y = values_of(density[1]);
+    if (is_cpu()) assert_memory_equal(x, y, larmor_array_bytes(density[0]));
+    free(x);
+    free(y);
+    for (int i = 0; i < 2; i++) {
+        larmor_array_free(maps[i]);
+        larmor_array_free(density[i]);
+    }
+    clear_place(&p);
+    free_scan(&s);
+}
+
+static void a_series_that_is_run_again_is_computed(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-3);
+    place p = {.saves = 0};
+    larmor_recon_opts opts = OPTS(.method = "cg", .iters = 5, .tol = -1, .maps = s.maps, .checkpoint_every = -1);
+    outcome o = run_at(&s, opts, &p, NULL);
+    notes n = {.resumed = 1};
+    larmor_recon_result result;
+    larmor_checkpoint *c = checkpoint_of(&p);
+    opts.checkpoint = c;
+    opts.listener = take_note;
+    opts.user = &n;
+    larmor_recon *recon = recon_of(&s, &opts);
+    for (int again = 0; again < 2; again++) {
+        assert_ok(larmor_recon_run(recon, 0, &result));
+        assert_true(again ? n.steps >= 5 : n.steps == 0);
+        assert_at_most(difference(result.image[0].data, o.series[0].image[0].data), is_cpu() ? 0 : 1e-3);
+        larmor_recon_result_free(&result);
+    }
+    larmor_recon_free(recon);
+    larmor_checkpoint_free(c);
+    free_outcome(&o);
+    clear_place(&p);
+    free_scan(&s);
+}
+
+static void what_is_done_is_saved_when_it_is_asked_for(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    place p = {.saves = 0};
+    larmor_checkpoint *c = checkpoint_of(&p);
+    const larmor_recon_opts opts = OPTS(.method = "grid", .checkpoint = c);
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result result;
+    assert_ok(larmor_recon_save(recon));
+    assert_int_equal(p.saves, 0);
+    assert_ok(larmor_recon_run(recon, 1, &result));
+    assert_int_equal(p.saves, 0);
+    assert_ok(larmor_recon_save(recon));
+    assert_ok(larmor_recon_save(recon));
+    assert_int_equal(p.saves, 1);
+    p.fails = 1;
+    larmor_recon_result_free(&result);
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_refused(larmor_recon_save(recon), LARMOR_ERR_IO, "the disk is full");
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    larmor_checkpoint_free(c);
+    clear_place(&p);
+    free_scan(&s);
+}
+
+static void what_cannot_be_kept_is_a_warning(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 2, 1e-3);
+    const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 5, .maps = s.maps, .checkpoint_every = -1);
+    place p = {.fails = 1};
+    notes n = {.steps = 0};
+    outcome expected = run_at(&s, opts, NULL, NULL), got = run_at(&s, opts, &p, &n);
+    same(&got, &expected);
+    const char *said = strstr(n.text, "W:no checkpoint: the disk is full");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "W:no checkpoint"));
+    free_outcome(&expected);
+    free_outcome(&got);
+    free_scan(&s);
+}
+
+/* ---- what is refused ---- */
+
+static larmor_status try_with(const scan *s, larmor_recon_opts opts, place *p)
+{
+    larmor_checkpoint *c = checkpoint_of(p);
+    larmor_recon *recon;
+    opts.checkpoint = c;
+    const larmor_status st = try_recon(s, &opts, &recon);
+    larmor_recon_free(recon);
+    larmor_checkpoint_free(c);
+    return st;
+}
+
+static void a_checkpoint_of_another_scan_is_refused(void **state)
+{
+    (void)state;
+    const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1);
+    place p = {.saves = 0};
+    scan s = scan_of(COILS, 2, 1e-3), other = scan_of(COILS, 2, 1.001e-3);
+    outcome o = run_at(&s, opts, &p, NULL);
+    assert_ok(try_with(&s, opts, &p));
+    assert_refused(try_with(&other, opts, &p), LARMOR_ERR_FORMAT,
+                   "--checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
+                   "name, or delete it to begin anew.");
+    larmor_array *traj = s.image[1].traj;
+    double *values;
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &values));
+    values[77] += 1e-9;
+    assert_ok(larmor_array_write(traj, values, larmor_array_bytes(traj)));
+    assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another scan");
+    free(values);
+    free_outcome(&o);
+    clear_place(&p);
+    free_scan(&s);
+    free_scan(&other);
+}
+
+static void a_checkpoint_of_other_options_is_refused(void **state)
+{
+    (void)state;
+    place p = {.saves = 0};
+    scan s = scan_of(COILS, 2, 1e-3);
+    const larmor_counters first = {-1, -1, -1, 0, -1};
+    const larmor_recon_opts base = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1);
+    const larmor_recon_opts others[] = {
+        OPTS(.method = "tv", .iters = 3),
+        OPTS(.method = "cg", .iters = 4),
+        OPTS(.method = "cg", .iters = 3, .tol = 1e-3),
+        OPTS(.method = "cg", .iters = 3, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1),
+        OPTS(.method = "cg", .iters = 3, .matrix = {16, 16}),
+        OPTS(.method = "cg", .iters = 3, .fov_mm = {40, 40}),
+        OPTS(.method = "cg", .iters = 3, .oversample = {1.5}),
+        OPTS(.method = "cg", .iters = 3, .maps = s.maps),
+        OPTS(.method = "cg", .iters = 3, .calibration = 16),
+        OPTS(.method = "cg", .iters = 3, .no_whitening = 1),
+        OPTS(.method = "cg", .iters = 3, .weighted = 1),
+        OPTS(.method = "cg", .iters = 3, .density = LARMOR_DENSITY_PIPE),
+        OPTS(.method = "cg", .iters = 3, .eps = 1e-4),
+        OPTS(.method = "cg", .iters = 3, .effort = LARMOR_PLAN_MEASURE),
+        OPTS(.method = "cg", .iters = 3, .toeplitz = -1),
+        OPTS(.method = "cg", .iters = 3, .precondition = -1),
+        OPTS(.method = "cg", .iters = 3, .only = &first),
+        OPTS(.method = "cg", .iters = 3, .time_weight = 2),
+        OPTS(.method = "cg", .iters = 3, .llr_block = 4),
+    };
+    outcome o = run_at(&s, base, &p, NULL);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_refused(try_with(&s, others[i], &p), LARMOR_ERR_FORMAT,
+                       "--checkpoint memory: belongs to a reconstruction with other options. Choose another name, or "
+                       "delete it to begin anew.");
+    const larmor_recon_opts alike[] = {
+        OPTS(.method = "cg", .iters = 3, .checkpoint_every = 1),
+        OPTS(.method = "cg", .iters = 3, .maps_name = "a.npy"),
+        OPTS(.method = "cg", .iters = 3, .memory = INT64_C(1) << 33),
+        OPTS(.method = "cg", .iters = 3, .keep_density = 1),
+    };
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) assert_ok(try_with(&s, alike[i], &p));
+    free_outcome(&o);
+    clear_place(&p);
+    free_scan(&s);
+}
+
+/* With little memory fewer coils are done at a time. */
+static void a_checkpoint_of_another_plan_is_refused(void **state)
+{
+    (void)state;
+    place p = {.saves = 0};
+    scan s = scan_of(COILS, 1, 1e-3);
+    larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .maps = s.maps, .checkpoint_every = -1);
+    outcome o = run_at(&s, opts, &p, NULL);
+    larmor_recon *recon;
+    larmor_recon_plan plan = {.block = 0}, little;
+    assert_ok(try_recon(&s, &opts, &recon));
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    for (opts.memory = plan.bytes; opts.memory > plan.bytes / 8; opts.memory -= plan.bytes / 64) {
+        if (try_recon(&s, &opts, &recon)) break;
+        assert_ok(larmor_recon_describe(recon, 0, &little));
+        larmor_recon_free(recon);
+        if (little.block != plan.block || little.precondition != plan.precondition || little.chooses != plan.chooses)
+            break;
+    }
+    assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another amount of memory was free");
+    free_outcome(&o);
+    clear_place(&p);
+    free_scan(&s);
+}
+
+/* ---- hostile ones: a place of one's own has no checksum ---- */
+
+/* Refused, or taken with a wrong value in it: nothing else. */
+static void try_all(const scan *s, larmor_recon_opts opts, place *p)
+{
+    larmor_checkpoint *c = checkpoint_of(p);
+    larmor_recon *recon;
+    opts.checkpoint = c;
+    opts.checkpoint_every = 1000;
+    larmor_status st = try_recon(s, &opts, &recon);
+    if (st) assert_int_equal(st, LARMOR_ERR_FORMAT);
+    if (st) assert_non_null(strstr(larmor_last_error(), "--checkpoint memory: "));
+    for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
+        larmor_recon_result result;
+        char line[512];
+        st = larmor_recon_run(recon, i, &result);
+        for (int d = 0; !st && larmor_recon_doubt(&result.report, d, line, sizeof line); d++) assert_true(line[0]);
+        larmor_recon_result_free(&result);
+    }
+    larmor_recon_free(recon);
+    larmor_checkpoint_free(c);
+}
+
+static void no_content_is_worse_than_an_error(void **state)
+{
+    (void)state;
+    scan s = scan_of(1, 2, 1e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int m = 0; m < 2; m++) {
+        const larmor_recon_opts opts = OPTS(.method = methods[m], .iters = 4, .tol = -1, .oversample = {1},
+                                            .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .checkpoint_every = -1);
+        place p = {.most = 6};
+        outcome o = run_at(&s, opts, &p, NULL);
+        free_outcome(&o);
+        const int64_t bytes = p.bytes;
+        for (int64_t i = 0; i < bytes; i += i < 3072 ? 19 : 4099) { /* most of it is arrays */
+            const unsigned char was = p.kept[i];
+            for (int how = 0; how < 2; how++) {
+                p.kept[i] = how ? 0xff : (unsigned char)~was;
+                try_all(&s, opts, &p);
+            }
+            p.kept[i] = was;
+        }
+        for (p.bytes = 1; p.bytes < bytes; p.bytes += p.bytes < 2048 ? 61 : 4999) try_all(&s, opts, &p);
+        p.bytes = bytes;
+        try_all(&s, opts, &p);
+        clear_place(&p);
+    }
+    free_scan(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on),
+    cmocka_unit_test(so_does_one_with_several_sets_of_maps),
+    cmocka_unit_test(a_listener_that_stops_a_solver_loses_no_step),
+    cmocka_unit_test(a_weight_that_was_chosen_is_not_chosen_again),
+    cmocka_unit_test(maps_and_density_are_those_of_the_last_series),
+    cmocka_unit_test(a_series_that_is_run_again_is_computed),
+    cmocka_unit_test(what_is_done_is_saved_when_it_is_asked_for),
+    cmocka_unit_test(what_cannot_be_kept_is_a_warning),
+    cmocka_unit_test(a_checkpoint_of_another_scan_is_refused),
+    cmocka_unit_test(a_checkpoint_of_other_options_is_refused),
+    cmocka_unit_test(a_checkpoint_of_another_plan_is_refused),
+    cmocka_unit_test(no_content_is_worse_than_an_error),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
