@@ -128,7 +128,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
-    lmr_grids_enlarge(r);
+    LMR_TRY(lmr_grids_enlarge(r));
     lmr_report_method(r);
     return plan_memory(r);
 }

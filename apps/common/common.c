@@ -3,7 +3,6 @@
 #include "common.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,9 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int on_terminal;
 static char command_line[4096];
-static volatile sig_atomic_t caught;
 
 static int exit_code(app_phase phase, larmor_status status)
 {
@@ -74,33 +71,9 @@ void app_sleep_when_idle(char **argv)
     if (length < 0) return;
     self[length] = 0;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
+    /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
+    if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
     execv(self, argv);
-}
-
-/* Said by write, for nothing else is safe here; on a terminal over the line of progress and the echoed ^C. */
-static void remember(int number)
-{
-    static const char line[] = "\r\033[Kstopping after this step; again to end now\n";
-    const size_t skip = on_terminal ? 0 : strlen("\r\033[K");
-    if (caught) _exit(128 + number);
-    caught = number;
-    if (!app_is_quiet() && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
-}
-
-void app_catch_signals(void)
-{
-    on_terminal = isatty(STDERR_FILENO);
-    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a write past the limit then fails, and is reported */
-}
-
-int app_stopped(void)
-{
-    return caught ? 128 + caught : 0;
 }
 
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)

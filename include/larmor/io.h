@@ -165,6 +165,12 @@ LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_
 LARMOR_API const char *larmor_output_path(const larmor_output *out);
 LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished write: the target stays as it was */
 
+/* Remove the temporary files of all outputs of this process that are not complete, from then on complete none, and
+ * return 1. For a program that ends itself in a handler of signals: it calls nothing but functions that are safe there,
+ * and then larmor is good for nothing but _exit. Returns 0, having done nothing, while some thread is giving a file its
+ * name: call it again a few milliseconds later, after the handler has returned. */
+LARMOR_API int larmor_outputs_abandon(void);
+
 /* ---- images ---- */
 
 typedef struct larmor_image_meta { /* geometry of ISMRMRD: patient coordinates LPS, mm */
