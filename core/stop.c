@@ -6,7 +6,8 @@ static _Thread_local void *asked_for;
 
 void larmor_stop_when(larmor_stop_asked asked, void *user)
 {
-    asked_by = asked, asked_for = user;
+    asked_by = asked;
+    asked_for = user;
 }
 
 int lmr_stop_asked(void)

@@ -144,8 +144,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
     const hid_t opened = lmr_h5_open_descriptor(source->fd, 1);
-    if (opened < 0)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock or root group). Copy it again.");
+    if (opened < 0) return lmr_h5_damaged("superblock or root group", "/");
     hsize_t user = 0;
     const hid_t plan = H5Fget_create_plist(opened);
     const int odd = plan < 0 || H5Pget_userblock(plan, &user) < 0 || user;
@@ -158,8 +157,19 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
 }
 
+static herr_t look_for_memory(unsigned n, const H5E_error2_t *error, void *found)
+{
+    (void)n;
+    if (error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC)
+        *(int *)found = 1;
+    return 0;
+}
+
 larmor_status lmr_h5_damaged(const char *where, const char *path)
 {
+    int lacks_memory = 0; /* HDF5's last call says so */
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_for_memory, &lacks_memory);
+    if (lacks_memory) return LMR_NO_MEMORY();
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s of %s). Copy it again.", where, path);
 }
 

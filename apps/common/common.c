@@ -83,6 +83,11 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
     const char *asked = getenv("LARMOR_THREADS");
     if (!threads && asked) threads = strtoll(asked, NULL, 10);
     if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    const int64_t most = 16 + 4 * (int64_t)cores(); /* more take memory and gain nothing */
+    if (threads > most)
+        app_log("warning: %lld threads asked for, %lld taken: there are %d cores", (long long)threads,
+                (long long)most, cores());
+    if (threads > most) threads = most;
     char spec[32];
     snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
     return larmor_device_open(spec, dev);

@@ -52,7 +52,8 @@ static void run_out(int number)
 /* For what libraries do where they get no memory: they end the program by exit() or abort(). */
 static _Noreturn void lack_memory(const char *text)
 {
-    say(app_self.name), say(text);
+    say(app_self.name);
+    say(text);
     for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
     _exit(APP_LACKING);
 }

@@ -30,12 +30,15 @@ static int ends_by(pid_t child, long moment, int *status)
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
-    const int number = !strcmp(argv[1], "INT") ? SIGINT : !strcmp(argv[1], "TERM") ? SIGTERM : SIGHUP;
+    int number = SIGHUP;
+    if (!strcmp(argv[1], "INT")) number = SIGINT;
+    if (!strcmp(argv[1], "TERM")) number = SIGTERM;
     int status = 0;
     const pid_t child = fork();
     if (child < 0) return 2;
     if (!child) {
-        signal(SIGHUP, SIG_DFL), signal(SIGINT, SIG_DFL);
+        signal(SIGHUP, SIG_DFL);
+        signal(SIGINT, SIG_DFL);
         execvp(argv[3], argv + 3);
         _exit(127);
     }

@@ -71,7 +71,7 @@ ends image recon wide.h5 -o x.npy -q --method grid
 ends image recon scan.h5 -o x.npy -q --plan measure --iters 3 --lambda 0
 ends image phantom -o x.h5 --traj koosh --matrix 24,24,24 --coils 8 --snr 20 -q
 ends pair nufft --type 2 --modes 1024,1024 --traj points.npy truth.npy -o x.cfl --precision double --tol 1e-10 -q
-ends pair traj -o x.cfl --traj koosh --matrix 128,128,128 -q
+ends pair traj -o x.cfl --traj koosh --matrix 80,80,80 -q
 ends pair convert truth.npy x.cfl -q
 ends image convert truth.cfl x.png -q
 ends true compare truth.cfl truth.npy

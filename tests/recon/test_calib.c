@@ -175,8 +175,11 @@ static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **st
         }
     assert_at_most(fabs(cabs(along) / (double)voxels - 1), 1e-9); /* but for one phase of all */
     assert_at_most(fabs(many.dominance - few.dominance), 1e-9);
-    larmor_array_free(maps), larmor_array_free(mixed);
-    free(a), free(b), free(y);
+    larmor_array_free(maps);
+    larmor_array_free(mixed);
+    free(a);
+    free(b);
+    free(y);
     free_scan(&s);
 }
 
