@@ -73,11 +73,10 @@ int main(int argc, char **argv)
     app_catch_signals(); /* after the program may have started itself anew, which would forget one */
     if (code < 0) code = command->run(settings, &files);
     free(settings);
-    if (!code) code = app_stopped();
     if (!code && fflush(stdout)) {
         app_error("standard output: cannot be written; is the disk full?");
         code = APP_FAILED;
     }
-    app_ends();
-    return code;
+    app_end_signals();
+    return code ? code : app_stopped();
 }

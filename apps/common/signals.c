@@ -125,8 +125,11 @@ void app_catch_signals(void)
     atexit(exited);
 }
 
-void app_ends(void)
+void app_end_signals(void)
 {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     ending = 1;
 }
 

@@ -169,9 +169,10 @@ static void every_answer_may_stop_a_reconstruction(void **state)
     (void)state;
     scan s = scan_of(COILS, 1, 1e-4);
     const larmor_recon_opts methods[] = {
-        OPTS(.iters = 4),
-        OPTS(.method = "tgv", .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1),
+        OPTS(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3),
+        OPTS(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1),
         OPTS(.method = "grid", .density = LARMOR_DENSITY_PIPE),
+        OPTS(.iters = 4),
     };
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
         asked a = {0, 0};
