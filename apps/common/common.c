@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,17 +64,27 @@ static int cores(void)
     return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
 }
 
-void app_sleep_when_idle(char **argv)
+/* With the environment as it is now, which libraries read before main. Returns where that is not possible. */
+static void start_anew(char **argv)
 {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     char self[4096]; /* the name, not the link: under valgrind that one is valgrind itself */
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0) return;
     self[length] = 0;
+    execv(self, argv);
+}
+
+void app_sleep_when_idle(char **argv)
+{
+    struct rlimit addresses;
+    const int scarce = !getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY &&
+                       !getenv("OPENBLAS_NUM_THREADS"); /* whose threads then wait for memory for ever */
+    if (scarce && !setenv("OPENBLAS_NUM_THREADS", "1", 0)) start_anew(argv);
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
     /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
-    execv(self, argv);
+    start_anew(argv);
 }
 
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)

@@ -42,9 +42,10 @@ void app_ignore_signals_of_writes(void);
  * program ends. The second signal ends it at once. */
 void app_catch_signals(void);
 
-/* The program is about to return from main: signals that come now come too late. An exit() before that is a library's,
- * which got no memory, and becomes exit code 4 with a message. */
-void app_end_signals(void);
+/* The program is about to return from main, with this code or that of a signal, which is returned. Signals that come now
+ * come too late, and what libraries do at the end has ten seconds: OpenBLAS waits there for threads that may wait for
+ * memory. An exit() before that is a library's, which got no memory, and becomes exit code 4 with a message. */
+int app_end_signals(int code);
 
 /* 1: from now on there is a result that Ctrl-C has to wait for until it is written, however long that takes; 0: there
  * is none any more. */

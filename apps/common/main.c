@@ -77,6 +77,5 @@ int main(int argc, char **argv)
         app_error("standard output: cannot be written; is the disk full?");
         code = APP_FAILED;
     }
-    app_end_signals();
-    return code ? code : app_stopped();
+    return app_end_signals(code);
 }

@@ -125,12 +125,23 @@ void app_catch_signals(void)
     atexit(exited);
 }
 
-void app_end_signals(void)
+static int last_code;
+
+static void end_at_once(int number)
 {
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    (void)number;
+    _exit(last_code);
+}
+
+int app_end_signals(int code)
+{
+    static const struct timespec patience = {.tv_sec = 10};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+    last_code = code ? code : app_stopped();
     ending = 1;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], end_at_once);
+    wake_after(patience);
+    return last_code;
 }
 
 void app_keep_result(int there_is_one)
