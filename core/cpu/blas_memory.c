@@ -11,7 +11,7 @@
 #include "core/cpu/cpu.h"
 #include "core/status.h"
 
-enum { MOST_BUFFERS = 64 };
+enum { MOST_BUFFERS = 16 };                           /* as many callers as core/cpu/blas.c lets in */
 static const size_t buffer_bytes = (size_t)136 << 20; /* with what the allocator adds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,11 @@ static void make(int threads, void *(*take)(int position), void (*give)(void *bu
 {
     void *held[MOST_BUFFERS];
     int count = 0;
-    while (count < threads && (count < made || there_is_room())) held[count++] = take(0);
+    while (count < threads && (count < made || there_is_room())) {
+        held[count] = take(0);
+        if (!held[count]) break; /* none is left in its table */
+        count++;
+    }
     if (count > made) made = count;
     while (count > 0) give(held[--count]);
 }
