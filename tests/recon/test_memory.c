@@ -304,7 +304,7 @@ static void maps_of_many_channels_take_no_more_than_estimated(void **state)
 {
     (void)state;
     only_for_processors();
-    scan s = scan_of(LARMOR_SHAPE(32, 32), 64, 16, 200, LARMOR_C64, 0);
+    scan s = scan_of(LARMOR_SHAPE(12, 12), 24, 16, 200, LARMOR_C64, 0);
     larmor_array *maps;
     int64_t estimate;
     assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
