@@ -82,7 +82,7 @@ static void end_planning(int threads)
  * first: its tables of roots, and nodes that are small. */
 static larmor_status expect_room(int64_t n)
 {
-    void *room = malloc(((size_t)1 << 16) + 4 * sizeof(number) * (size_t)n);
+    void *room = malloc(4096 + 4 * sizeof(number) * (size_t)n);
     if (!room) return LMR_NO_MEMORY();
     free(room);
     return LARMOR_OK;
