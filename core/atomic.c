@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,59 @@
 
 #define RANDOM_CHARACTERS 6
 #define MEBIBYTE 1048576.0
+
+/* ---- the outputs of this process that are being written ---- */
+
+enum { MOST_OPEN = 64 }; /* what is beyond them is removed by the next run alone */
+static _Atomic(larmor_output *) open_outputs[MOST_OPEN];
+static atomic_int changing; /* calls between which a handler of signals may not come; below 0: it has come */
+
+/* 1, and change_end must follow; 0 once the outputs are abandoned. */
+static int change_begin(void)
+{
+    int now = atomic_load(&changing);
+    while (now >= 0)
+        if (atomic_compare_exchange_weak(&changing, &now, now + 1)) return 1;
+    return 0;
+}
+
+static void change_end(void)
+{
+    atomic_fetch_sub(&changing, 1);
+}
+
+static larmor_status abandoned(const larmor_output *out)
+{
+    return LMR_FAIL(LARMOR_STOPPED, "%s: abandoned", out->path);
+}
+
+static void enlist(larmor_output *out)
+{
+    for (int i = 0; i < MOST_OPEN; i++) {
+        larmor_output *none = NULL;
+        if (atomic_compare_exchange_strong(&open_outputs[i], &none, out)) return;
+    }
+}
+
+static void strike_off(const larmor_output *out)
+{
+    for (int i = 0; i < MOST_OPEN; i++)
+        if (atomic_load(&open_outputs[i]) == out) atomic_store(&open_outputs[i], NULL);
+}
+
+int larmor_outputs_abandon(void)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&changing, &none, -1) && none > 0) return 0;
+    for (int i = 0; i < MOST_OPEN; i++) {
+        const larmor_output *out = atomic_load(&open_outputs[i]);
+        for (int p = 0; out && !out->over && p < out->parts; p++)
+            if (out->part[p].temp[0]) unlinkat(out->folder, out->part[p].temp, 0);
+    }
+    return 1;
+}
+
+/* ---- failures ---- */
 
 static double mebibytes(int64_t bytes)
 {
@@ -176,8 +230,10 @@ static larmor_status create_temporary(larmor_output *out, lmr_part *part)
         for (int i = 0; i < RANDOM_CHARACTERS; i++) text[i] = letters[random[i] % 32];
         const int length = snprintf(temp, sizeof temp, ".%s.part.%ld.%s", part->name, (long)getpid(), text);
         if (length >= (int)sizeof temp) break;
+        if (!change_begin()) return abandoned(out);
         memcpy(part->temp, temp, (size_t)length + 1);
         part->fd = openat(out->folder, part->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        change_end();
         if (part->fd >= 0 || errno != EEXIST) break;
     }
     if (part->fd < 0) {
@@ -232,6 +288,7 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
     }
     LMR_OR(fail, locate(out, suffix, second));
     LMR_OR(fail, check_targets(out));
+    enlist(out);
     const double until = lmr_seconds() + patience;
     while ((st = occupy(out)) && out->taken && lmr_seconds() < until) pause_a_moment();
     if (st) goto fail;
@@ -321,13 +378,9 @@ static void take_back(const larmor_output *out, lmr_part *p)
     p->placed = 0;
 }
 
-larmor_status lmr_output_commit(larmor_output *out)
+/* All parts get their names, or none. */
+static larmor_status place_all(larmor_output *out)
 {
-    for (int p = 0; p < out->parts; p++) {
-        if (fchmod(out->part[p].fd, out->part[p].mode)) return cannot(out, "set the mode", errno);
-        if (ftruncate(out->part[p].fd, out->part[p].written)) return cannot(out, "cut to its length", errno);
-        if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
-    }
     for (int p = 0; p < out->parts; p++) {
         if (!place(out, &out->part[p], p < out->parts - 1)) continue;
         const int error = errno;
@@ -339,6 +392,20 @@ larmor_status lmr_output_commit(larmor_output *out)
     for (int p = 0; p < out->parts; p++)
         if (out->part[p].placed == 2) unlinkat(out->folder, out->part[p].temp, 0);
     out->over = 1;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_output_commit(larmor_output *out)
+{
+    for (int p = 0; p < out->parts; p++) {
+        if (fchmod(out->part[p].fd, out->part[p].mode)) return cannot(out, "set the mode", errno);
+        if (ftruncate(out->part[p].fd, out->part[p].written)) return cannot(out, "cut to its length", errno);
+        if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
+    }
+    if (!change_begin()) return abandoned(out);
+    const larmor_status st = place_all(out);
+    change_end();
+    if (st) return st;
     if (fsync(out->folder) && errno != EINVAL)
         return LMR_FAIL(LARMOR_ERR_IO, "%s: is complete, but its folder could not be synced (%s).", out->path,
                         strerror(errno));
@@ -357,6 +424,9 @@ void larmor_output_free(larmor_output *out)
 {
     if (!out) return;
     lmr_output_give_up(out);
+    if (!change_begin()) return; /* a handler of signals may be reading it, and the process ends */
+    strike_off(out);
+    change_end();
     for (int p = 0; p < LMR_MAX_PARTS; p++)
         if (out->part[p].fd >= 0) close(out->part[p].fd);
     if (out->folder >= 0) close(out->folder);

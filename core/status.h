@@ -21,6 +21,16 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
 
+/* Not 0 if the caller has asked this thread to stop (larmor_stop_when); lmr_stopped sets the message for that. */
+int lmr_stop_asked(void);
+larmor_status lmr_stopped(void);
+
+/* Asked in every loop whose passes may take long: LARMOR_STOPPED if the caller has asked this thread to stop. */
+static inline larmor_status lmr_go_on(void)
+{
+    return lmr_stop_asked() ? lmr_stopped() : LARMOR_OK;
+}
+
 /* Refuse NULL, in the first lines of a public function. */
 #define LMR_NEED(pointer)                                                                                            \
     do {                                                                                                             \

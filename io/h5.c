@@ -10,11 +10,28 @@
 
 #define MEMORY_STEP ((size_t)16 << 20)
 
+static _Thread_local int lacks_memory; /* a call of HDF5 failed for want of it since it was made quiet */
+
+static herr_t look_for_memory(unsigned n, const H5E_error2_t *error, void *user)
+{
+    (void)n, (void)user;
+    lacks_memory |=
+        error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC;
+    return 0;
+}
+
+/* HDF5 calls it for each of its calls that fails, while it still knows why. */
+static herr_t note_failure(hid_t stack, void *user)
+{
+    return H5Ewalk2(stack, H5E_WALK_UPWARD, look_for_memory, user);
+}
+
 lmr_h5_print lmr_h5_quiet(void)
 {
     lmr_h5_print before = {NULL, NULL};
     H5Eget_auto2(H5E_DEFAULT, &before.function, &before.data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
+    lacks_memory = 0;
     return before;
 }
 
@@ -30,6 +47,7 @@ void lmr_h5_close(hid_t id)
 
 larmor_status lmr_h5_failed(const char *path, const char *what)
 {
+    if (lacks_memory) return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: out of host memory; nothing written.", path);
     return LMR_FAIL(LARMOR_ERR_IO, "%s: HDF5 could not %s; nothing written.", path, what);
 }
 
@@ -144,8 +162,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
     const hid_t opened = lmr_h5_open_descriptor(source->fd, 1);
-    if (opened < 0)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock or root group). Copy it again.");
+    if (opened < 0) return lmr_h5_damaged("superblock or root group", "/");
     hsize_t user = 0;
     const hid_t plan = H5Fget_create_plist(opened);
     const int odd = plan < 0 || H5Pget_userblock(plan, &user) < 0 || user;
@@ -160,6 +177,7 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
 
 larmor_status lmr_h5_damaged(const char *where, const char *path)
 {
+    if (lacks_memory) return LMR_NO_MEMORY();
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s of %s). Copy it again.", where, path);
 }
 

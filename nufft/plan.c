@@ -122,12 +122,13 @@ static void invert_piece(void *self, int64_t i)
 }
 
 /* 1 / transform at the modes, which are even; factor has room for one more than there are. */
-static void invert_window(const lmr_nufft_plan *plan, int d, double *factor)
+static larmor_status invert_window(const lmr_nufft_plan *plan, int d, double *factor)
 {
     const int64_t cells = plan->geometry.cells[d], half = plan->geometry.modes[d] / 2, piece = cells / 64 + 1;
-    lmr_parallel(half > 2048 ? lmr_device_threads(plan->on->dev) : 1, half / piece + 1, invert_piece,
-                 &(inversion){&plan->choice.window, cells, half, piece, factor});
+    LMR_TRY(lmr_parallel(half > 2048 ? lmr_device_threads(plan->on->dev) : 1, half / piece + 1, invert_piece,
+                         &(inversion){&plan->choice.window, cells, half, piece, factor}));
     for (int64_t i = 1; i <= half; i++) factor[half - i] = factor[half + i];
+    return LARMOR_OK;
 }
 
 /* An earlier dimension with the same factors, or d itself. */
@@ -146,8 +147,8 @@ static larmor_status upload_factors(lmr_nufft_plan *plan)
         if (same == d) {
             double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
             if (!factor) return LMR_NO_MEMORY();
-            invert_window(plan, d, factor);
-            const larmor_status st = lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]);
+            larmor_status st = invert_window(plan, d, factor);
+            if (!st) st = lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]);
             free(factor);
             if (st) return st;
         }
@@ -255,6 +256,7 @@ larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array
     const lmr_nufft_device *on = plan->on;
     lmr_precompute *precompute;
     void *sorted;
+    LMR_TRY(lmr_go_on());
     LMR_TRY(sort(plan, points, m, &sorted));
     const lmr_precompute_job job = {.on = on,
                                     .geometry = &plan->geometry,
@@ -298,15 +300,20 @@ larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign
     const lmr_nufft_kernels *k = plan->on->kernels;
     const lmr_fft *fft = plan->on->dev->be->fft[plan->on->precision];
     void *ctx = plan->on->ctx, *fft_plan = plan->fft[now < g->batch];
+    LMR_TRY(lmr_go_on());
     if (plan->opts.spread_only)
         return type == 1 ? spread(plan, now, values, modes) : interp(plan, now, modes, values);
     if (type == 1) {
         LMR_TRY(spread(plan, now, values, plan->cells));
+        LMR_TRY(lmr_go_on());
         LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));
+        LMR_TRY(lmr_go_on());
         return k->crop(ctx, g, now, plan->cells, modes);
     }
     LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
+    LMR_TRY(lmr_go_on());
     LMR_TRY(fft->band(ctx, fft_plan, sign, 0, g->modes, plan->cells));
+    LMR_TRY(lmr_go_on());
     return interp(plan, now, plan->cells, values);
 }
 

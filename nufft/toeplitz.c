@@ -142,6 +142,7 @@ static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_
     for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = ones->data;
     LMR_OR(done, larmor_array_create(dev, lags->dtype, LARMOR_SHAPE(d->cells), &grid));
     LMR_OR(done, kernels->pad(dev->ctx, &wrap, 1, lags->data, grid->data));
+    LMR_OR(done, lmr_go_on());
     LMR_OR(done, fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &plan));
     LMR_OR(done, fft->band(dev->ctx, plan, -1, 0, wrap.modes, grid->data));
     LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
@@ -157,6 +158,7 @@ done:
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const toeplitz *t = self;
+    LMR_TRY(lmr_go_on());
     return t->conv->exec(t->dev->ctx, t->plan, x->data, y->data);
 }
 

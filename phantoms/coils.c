@@ -153,8 +153,8 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
             wave[2 * (n + side * x)] = cos(angle);
             wave[2 * (n + side * x) + 1] = sin(angle);
         }
-    lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
-                 &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host});
+    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
+                              &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host}));
     st = larmor_array_upload(dev, dtype, whole, dtype, host, maps);
 done:
     free(host);

@@ -91,11 +91,11 @@ static void draw_at(void *self, int64_t line)
     draw_line(p->phantom, p->g, p->half, line % n[1], line / n[1], p->picture + n[0] * line);
 }
 
-static void draw(const larmor_phantom *phantom, const grid *g, int threads, double *picture)
+static larmor_status draw(const larmor_phantom *phantom, const grid *g, int threads, double *picture)
 {
     drawing p = {phantom, g, {0}, picture};
     for (int i = 0; i < phantom->parts; i++) p.half[i] = half_diagonal(&phantom->part[i], g);
-    lmr_parallel(threads, g->n[1] * g->n[2], draw_at, &p);
+    return lmr_parallel(threads, g->n[1] * g->n[2], draw_at, &p);
 }
 
 larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
@@ -112,9 +112,9 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     larmor_status st = host && picture ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) {
         const grid g = grid_of(shape);
-        draw(phantom, &g, lmr_device_threads(dev), picture);
-        for (int64_t i = 0; i < count; i++) lmr_put(host, dtype, i, picture[i], 0);
-        st = larmor_array_upload(dev, dtype, shape, dtype, host, image);
+        st = draw(phantom, &g, lmr_device_threads(dev), picture);
+        for (int64_t i = 0; i < count && !st; i++) lmr_put(host, dtype, i, picture[i], 0);
+        if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, image);
     }
     free(host);
     free(picture);
@@ -175,8 +175,8 @@ static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *d
     larmor_status st;
     LMR_OR(done, lmr_coils_create(phantom->ndim, 0, 1, &set));
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
-                 &(coefficients){&spectrum, &g, fields, dtype, host});
+    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
+                              &(coefficients){&spectrum, &g, fields, dtype, host}));
     LMR_OR(done, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_OR(done, transform(out, &g));
     *image = out;

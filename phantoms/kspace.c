@@ -112,7 +112,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     if (!host) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host};
-    lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all);
+    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));
     st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 done:
     free(host);

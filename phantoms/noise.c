@@ -37,8 +37,9 @@ larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
     if (!bytes || sigma == 0) return LARMOR_OK;
     void *host;
     LMR_TRY(larmor_array_download(x, x->dtype, &host));
-    lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise, &(noise){host, x->dtype, sigma, seed});
-    const larmor_status st = larmor_array_write(x, host, bytes);
+    larmor_status st = lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise,
+                                    &(noise){host, x->dtype, sigma, seed});
+    if (!st) st = larmor_array_write(x, host, bytes);
     free(host);
     return st;
 }

@@ -60,7 +60,8 @@ larmor_status lmr_enter(lmr_events *e, const char *stage)
 {
     snprintf(e->stage, sizeof e->stage, "%s", stage);
     tell(e, LARMOR_EVENT_STAGE, "", NULL);
-    return e->stopped ? LMR_FAIL(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage) : LARMOR_OK;
+    if (e->stopped) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
+    return lmr_go_on();
 }
 
 int lmr_monitor(void *events, const larmor_progress *progress)

@@ -189,13 +189,17 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
     return LARMOR_OK;
 }
 
-void lmr_grids_enlarge(larmor_recon *r)
+larmor_status lmr_grids_enlarge(larmor_recon *r)
 {
     const double *asked = r->opts.oversample;
-    if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return;
-    if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return;
-    for (int e = 0; e < r->job.info.encodings; e++)
-        if (enlarge_encoding(r, e)) lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
+    if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return LARMOR_OK;
+    if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return LARMOR_OK;
+    for (int e = 0; e < r->job.info.encodings; e++) {
+        const larmor_status st = enlarge_encoding(r, e);
+        if (st == LARMOR_STOPPED) return st;
+        if (st) lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
+    }
+    return LARMOR_OK;
 }
 
 int lmr_grids_shrink(larmor_recon *r)

@@ -102,18 +102,31 @@ static larmor_status take_maps(larmor_recon *r)
     return st ? st : check_maps(r);
 }
 
+static int is_too_large(const lmr_plan *plan)
+{
+    return plan->limit && plan->planned > plan->limit;
+}
+
+/* What does not fit is refused before anything is computed: no step makes the plan smaller. */
+static larmor_status expect_room(larmor_recon *r)
+{
+    LMR_TRY(lmr_plan_make(&r->job, r->opts.memory, &r->list, &r->plan));
+    if (is_too_large(&r->plan)) return lmr_report_too_large(r);
+    lmr_plan_free(&r->plan);
+    return LARMOR_OK;
+}
+
 static larmor_status plan_memory(larmor_recon *r)
 {
     lmr_plan *plan = &r->plan;
     lmr_job *job = &r->job;
     LMR_TRY(lmr_plan_make(job, r->opts.memory, &r->list, plan));
-    const int too_large = plan->limit && plan->planned > plan->limit;
-    if (too_large && lmr_grids_shrink(r)) {
+    if (is_too_large(plan) && lmr_grids_shrink(r)) {
         lmr_report_shrunk(r);
         lmr_plan_free(plan);
         return plan_memory(r);
     }
-    if (too_large) return lmr_report_too_large(r);
+    if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_report_plan(r);
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
     job->block = plan->block, job->toeplitz = plan->toeplitz, job->precondition = plan->precondition;
@@ -129,8 +142,9 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (st) return lmr_fail_in(st, name);
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     if (r->opts.maps) LMR_TRY(take_maps(r));
+    LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
-    lmr_grids_enlarge(r);
+    LMR_TRY(lmr_grids_enlarge(r));
     lmr_report_method(r);
     return plan_memory(r);
 }

@@ -115,7 +115,7 @@ static const char *whose(const larmor_recon *r)
 larmor_status lmr_report_too_large(const larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
-    return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s needed with one coil at a time, %s %s on %s: %s missing. %s",
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
                     larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
                     r->opts.memory ? "Raise --memory." : "Free some, or use another device.");

@@ -3,16 +3,15 @@
 #include "common.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static int on_terminal;
 static char command_line[4096];
-static volatile sig_atomic_t caught;
 
 static int exit_code(app_phase phase, larmor_status status)
 {
@@ -65,41 +64,27 @@ static int cores(void)
     return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
 }
 
-void app_sleep_when_idle(char **argv)
+/* With the environment as it is now, which libraries read before main. Returns where that is not possible. */
+static void start_anew(char **argv)
 {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     char self[4096]; /* the name, not the link: under valgrind that one is valgrind itself */
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0) return;
     self[length] = 0;
-    if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
     execv(self, argv);
 }
 
-/* Said by write, for nothing else is safe here; on a terminal over the line of progress and the echoed ^C. */
-static void remember(int number)
+void app_sleep_when_idle(char **argv)
 {
-    static const char line[] = "\r\033[Kstopping after this step; again to end now\n";
-    const size_t skip = on_terminal ? 0 : strlen("\r\033[K");
-    if (caught) _exit(128 + number);
-    caught = number;
-    if (!app_is_quiet() && write(STDERR_FILENO, line + skip, sizeof line - 1 - skip) < 0) return;
-}
-
-void app_catch_signals(void)
-{
-    on_terminal = isatty(STDERR_FILENO);
-    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a write past the limit then fails, and is reported */
-}
-
-int app_stopped(void)
-{
-    return caught ? 128 + caught : 0;
+    struct rlimit addresses;
+    const int scarce = !getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY &&
+                       !getenv("OPENBLAS_NUM_THREADS"); /* whose threads then wait for memory for ever */
+    if (scarce && !setenv("OPENBLAS_NUM_THREADS", "1", 0)) start_anew(argv);
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
+    /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
+    if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
+    start_anew(argv);
 }
 
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
@@ -109,6 +94,11 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
     const char *asked = getenv("LARMOR_THREADS");
     if (!threads && asked) threads = strtoll(asked, NULL, 10);
     if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    const int64_t most = 16 + 4 * (int64_t)cores(); /* more take memory and gain nothing */
+    if (threads > most)
+        app_log("warning: %lld threads asked for, %lld taken: there are %d cores", (long long)threads,
+                (long long)most, cores());
+    if (threads > most) threads = most;
     char spec[32];
     snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
     return larmor_device_open(spec, dev);

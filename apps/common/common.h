@@ -34,11 +34,24 @@ const char *app_command_line(void);
  * that is not possible, or there is one core only, all stays as it is. */
 void app_sleep_when_idle(char **argv);
 
-/* Catch SIGINT and SIGTERM, which are acknowledged in a line, the second of which ends the program at once; ignore
- * SIGPIPE and SIGXFSZ. */
+/* Writes that nobody reads, or past the limit of a file's size, fail and do not end the program. */
+void app_ignore_signals_of_writes(void);
+
+/* Catch SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP: they are acknowledged in a line, and larmor's calls
+ * end with LARMOR_STOPPED. What has not ended after half a second is left as it is: temporary files are removed and the
+ * program ends. The second signal ends it at once. */
 void app_catch_signals(void);
 
-/* The exit code that a caught signal asks for, 130 or 143; 0 if there was none. */
+/* The program is about to return from main, with this code or that of a signal, which is returned. Signals that come now
+ * come too late, and what libraries do at the end has ten seconds: OpenBLAS waits there for threads that may wait for
+ * memory. An exit() before that is a library's, which got no memory, and becomes exit code 4 with a message. */
+int app_end_signals(int code);
+
+/* 1: from now on there is a result that Ctrl-C has to wait for until it is written, however long that takes; 0: there
+ * is none any more. */
+void app_keep_result(int there_is_one);
+
+/* The exit code that a caught signal asks for, 129, 130 or 143; 0 if there was none. */
 int app_stopped(void);
 
 /* The device that the user asks for by --device and --threads, or else by LARMOR_DEVICE and LARMOR_THREADS.

@@ -14,7 +14,7 @@ static void print_commands(FILE *out)
             "\n'%1$s help COMMAND' and '%1$s COMMAND --help' list a command's options;\n"
             "'source <(%1$s completion)' lets bash complete them.\n\n"
             "exit codes: 0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,\n"
-            "            130 after Ctrl-C, 143 after SIGTERM\n",
+            "            130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP\n",
             app_self.name);
 }
 
@@ -67,17 +67,17 @@ int main(int argc, char **argv)
         return APP_LACKING;
     }
     app_set_command_line(argc, argv);
-    app_catch_signals();
+    app_ignore_signals_of_writes();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
     if (code < 0 && app_check_files(command, settings, &files)) code = APP_USAGE;
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
+    app_catch_signals(); /* after the program may have started itself anew, which would forget one */
     if (code < 0) code = command->run(settings, &files);
     free(settings);
-    if (!code) code = app_stopped();
     if (!code && fflush(stdout)) {
         app_error("standard output: cannot be written; is the disk full?");
         code = APP_FAILED;
     }
-    return code;
+    return app_end_signals(code);
 }

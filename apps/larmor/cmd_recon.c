@@ -120,6 +120,7 @@ static int on_event(void *run, const larmor_event *e)
         app_progress_stage(progress, e->stage);
         break;
     case LARMOR_EVENT_STEP:
+        if (e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
         app_monitor(progress, &step);
         break;
     case LARMOR_EVENT_LOG:
@@ -201,6 +202,7 @@ static void keep(recon_run *r, int series, larmor_recon_result *result)
         r->image[to] = (larmor_image){larmor_array_ref(result->image[i].data), result->image[i].meta};
         r->report[to] = r->last;
     }
+    r->done += result->count;
     larmor_recon_result_free(result);
 }
 
@@ -215,6 +217,7 @@ static int run_series(recon_run *r, int series)
     app_progress_end(&r->progress);
     r->wanted += plan.images;
     if (!st) keep(r, series, &result);
+    app_keep_result(r->done > 0);
     if (st == LARMOR_STOPPED || (app_stopped() && series + 1 < r->series)) r->interrupted = 1;
     return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
 }
@@ -273,7 +276,7 @@ static int run(const void *given, const app_files *files)
     opts.user = &r;
     if (!code) code = prepare(&r, &opts);
     if (!code) code = run_all(&r);
-    if (!code && r.images && app_stopped() != 143) code = recon_write(&r);
+    if (!code && r.images && (!app_stopped() || app_stopped() == 130)) code = recon_write(&r);
     code = keep_checkpoint(&r, code);
     if (!code && s->json && r.images) recon_report(&r, app_now() - began);
     if (!code) code = app_stopped();

@@ -34,7 +34,8 @@ typedef struct recon_run {
     larmor_recon *recon;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */
-    int images, wanted, series;  /* wanted: how many there should be */
+    int images, done;            /* of the list, which is made last; those that were computed */
+    int wanted, series;          /* images that there should be, in so many series */
     int interrupted;
     larmor_recon_report last;       /* of the last series that was run */
     recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */

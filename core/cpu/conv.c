@@ -144,14 +144,19 @@ static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
     const int64_t each = c->keep[0] * c->rest[0], apart = c->apart ? c->batch / c->threads * c->threads : 0;
     const number *x = x_;
     number *y = y_;
+    for (int64_t first = 0; first < apart; first += c->threads) { /* a pass of each thread */
+        LMR_TRY(lmr_go_on());
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
-    for (int64_t i = 0; i < apart; i++)
-        filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, x + i * each, y + i * each);
-    for (int64_t i = apart; i < c->batch; i++)
+        for (int64_t i = first; i < first + c->threads; i++)
+            filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, x + i * each, y + i * each);
+    }
+    for (int64_t i = apart; i < c->batch; i++) {
+        LMR_TRY(lmr_go_on());
         if (c->ndim == 1)
             filter(c, 0, c->workspace, c->spectrum, x + i * each, y + i * each);
         else
             filter_by_all(c, x + i * each, y + i * each);
+    }
     return LARMOR_OK;
 }
 

@@ -2,11 +2,14 @@
 #include "core/cpu/cpu.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/status.h"
 
@@ -32,12 +35,45 @@ static void read_name(char *name, size_t size)
     fclose(f);
 }
 
+/* ---- threads ---- */
+
+static void *wait_for(void *mutex)
+{
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+/* OpenMP ends the process where it does not get a thread. So as many are begun first, beside the caller's, and only so
+ * many as there can be are asked of it. */
+static int threads_there_can_be(int wanted)
+{
+    pthread_t *thread = malloc((size_t)wanted * sizeof *thread);
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    int count = 0;
+    if (!thread) return 1;
+    pthread_mutex_lock(&mutex);
+    while (count < wanted - 1 && !pthread_create(&thread[count], NULL, wait_for, &mutex)) count++;
+    pthread_mutex_unlock(&mutex);
+    for (int i = 0; i < count; i++) pthread_join(thread[i], NULL);
+    free(thread);
+    return count + 1;
+}
+
+/* OpenMP keeps the threads of a team for the next one. */
+static void begin_team(int threads)
+{
+#pragma omp parallel num_threads(threads)
+    (void)threads;
+}
+
 static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 {
     (void)ordinal;
     lmr_cpu *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
-    c->threads = threads > 0 ? threads : omp_get_max_threads();
+    c->threads = threads_there_can_be(threads > 0 ? threads : omp_get_max_threads());
+    begin_team(c->threads);
     read_name(c->name, sizeof c->name);
     *ctx = c;
     return LARMOR_OK;
@@ -73,7 +109,53 @@ static int64_t number_in(const char *path, const char *key)
     return value;
 }
 
-/* What can be had without swapping: the kernel's estimate, or less where a control group limits it. */
+static void limit_to(int64_t limit, int64_t used, int64_t *available, int64_t *total)
+{
+    if (limit <= 0 || used < 0) return;
+    if (limit < *total) *total = limit;
+    if (limit - used < *available) *available = limit > used ? limit - used : 0;
+}
+
+/* The process's control group and those above it: cgroup v2, or v1's controller of memory. */
+static void limit_by_groups(int64_t *available, int64_t *total)
+{
+    static const struct {
+        const char *key, *root, *most, *now;
+    } kinds[] = {{"0::", "/sys/fs/cgroup", "memory.max", "memory.current"},
+                 {"memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char line[4096], most[4400], now[4400];
+        char group[4096] = "";
+        FILE *f = fopen("/proc/self/cgroup", "r");
+        while (f && fgets(line, sizeof line, f)) {
+            const char *found = strstr(line, kinds[i].key);
+            if (!found) continue;
+            snprintf(group, sizeof group, "%s", found + strlen(kinds[i].key));
+            group[strcspn(group, "\n")] = 0;
+            break;
+        }
+        if (f) fclose(f);
+        for (;;) { /* a container may not see its own name; the root is then its group */
+            snprintf(most, sizeof most, "%s%s/%s", kinds[i].root, group, kinds[i].most);
+            snprintf(now, sizeof now, "%s%s/%s", kinds[i].root, group, kinds[i].now);
+            limit_to(number_in(most, ""), number_in(now, ""), available, total);
+            char *above = strrchr(group, '/');
+            if (!above) break;
+            *above = 0;
+        }
+    }
+}
+
+/* ulimit -v */
+static void limit_by_addresses(int64_t *available, int64_t *total)
+{
+    struct rlimit limit;
+    const int64_t pages = number_in("/proc/self/statm", ""), page = sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX) return;
+    limit_to((int64_t)limit.rlim_cur, pages * page, available, total);
+}
+
+/* What can be had without swapping: the kernel's estimate, or less where a limit is set on the process. */
 static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
 {
     (void)ctx;
@@ -81,12 +163,8 @@ static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
                   free_kib = number_in("/proc/meminfo", "MemAvailable:");
     *total = total_kib > 0 ? total_kib * 1024 : 0;
     *available = free_kib > 0 ? free_kib * 1024 : 0;
-    const int64_t limit = number_in("/sys/fs/cgroup/memory.max", ""),
-                  used = number_in("/sys/fs/cgroup/memory.current", "");
-    if (limit > 0 && used >= 0) {
-        if (limit < *total) *total = limit;
-        if (limit - used < *available) *available = limit > used ? limit - used : 0;
-    }
+    limit_by_groups(available, total);
+    limit_by_addresses(available, total);
     return LARMOR_OK;
 }
 

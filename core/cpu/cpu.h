@@ -18,6 +18,14 @@ extern const lmr_mark lmr_cpu_mark;
 /* Ask for large pages under a large region that nothing was written to yet: fewer page faults, fewer misses. */
 void lmr_cpu_large_pages(void *region, size_t bytes);
 
+/* How many of the wanted threads may call BLAS at the same time, at least 1. Errors: LARMOR_ERR_MEMORY if there is no
+ * memory for one. */
+larmor_status lmr_cpu_blas_threads(int wanted, int *threads);
+
+/* Around calls of FFTW, so that larmor_fftw_runs knows. */
+void lmr_cpu_fftw_enter(void);
+void lmr_cpu_fftw_leave(void);
+
 /* Held while FFTW makes or destroys plans. */
 void lmr_cpu_fftw_lock(void);
 void lmr_cpu_fftw_unlock(void);

@@ -65,6 +65,7 @@ extern int FFTW(planner_nthreads)(void) __attribute__((weak));
 static int begin_planning(void)
 {
     lmr_cpu_fftw_lock();
+    lmr_cpu_fftw_enter();
     const int threads = FFTW(planner_nthreads) ? FFTW(planner_nthreads)() : 1;
     if (threads > 1) FFTW(plan_with_nthreads)(1);
     return threads;
@@ -73,7 +74,18 @@ static int begin_planning(void)
 static void end_planning(int threads)
 {
     if (threads > 1) FFTW(plan_with_nthreads)(threads);
+    lmr_cpu_fftw_leave();
     lmr_cpu_fftw_unlock();
+}
+
+/* FFTW ends the process where it gets no memory. So what an estimate for lines of n numbers takes, at most, is asked for
+ * first: its tables of roots, and nodes that are small. */
+static larmor_status expect_room(int64_t n)
+{
+    void *room = malloc(4096 + 4 * sizeof(number) * (size_t)n);
+    if (!room) return LMR_NO_MEMORY();
+    free(room);
+    return LARMOR_OK;
 }
 
 /* ---- plans ---- */
@@ -130,8 +142,9 @@ static larmor_status plan_axis(transform *t, int a, int64_t n, void *in, void *o
 /* An estimate looks at the addresses' alignment, not at the memory. */
 static larmor_status make_plans(transform *t, int64_t cells)
 {
-    char *probe = aligned_alloc(64, 128);
     larmor_status st = LARMOR_OK;
+    for (int a = 0; a < t->ndim; a++) LMR_TRY(expect_room(t->dim[a]));
+    char *probe = aligned_alloc(64, 128);
     if (!probe) return LMR_NO_MEMORY();
     const int threads = begin_planning();
     if (!t->memory) st = plan_whole(t, cells, probe);
@@ -248,13 +261,19 @@ static int64_t member(part p, int64_t i)
     return i < p.low ? i : i - p.low + p.high;
 }
 
+static void execute(const FFTW(plan) plan, number *in, number *out)
+{
+    lmr_cpu_fftw_enter();
+    FFTW(execute_dft)(plan, (void *)in, (void *)out);
+    lmr_cpu_fftw_leave();
+}
+
 static void transform_lines(const transform *t, int sign, int a, const workspace *w, int64_t count)
 {
     if (count == GROUP)
-        FFTW(execute_dft)(t->many[a][sign], (void *)w->in, (void *)w->out);
+        execute(t->many[a][sign], w->in, w->out);
     else
-        for (int64_t i = 0; i < count; i++)
-            FFTW(execute_dft)(t->one[a][sign], (void *)(w->in + i * t->pitch), (void *)(w->out + i * t->pitch));
+        for (int64_t i = 0; i < count; i++) execute(t->one[a][sign], w->in + i * t->pitch, w->out + i * t->pitch);
 }
 
 static int64_t group(int64_t total, int64_t first)
@@ -500,8 +519,7 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
         for (int64_t i = 0; i < t->batch; i++) transform_line(t, sign > 0, (number *)data + i * cells);
     if (!chosen) return LARMOR_OK;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
-    for (int64_t i = 0; i < t->batch; i++)
-        FFTW(execute_dft)(chosen, (void *)((number *)data + i * cells), (void *)((number *)data + i * cells));
+    for (int64_t i = 0; i < t->batch; i++) execute(chosen, (number *)data + i * cells, (number *)data + i * cells);
     return LARMOR_OK;
 }
 
@@ -535,8 +553,9 @@ const lmr_fft R(lmr_cpu_fft) = {plan, exec, band, destroy, bytes};
 static larmor_status line_plan(int64_t n, int sign, void **out)
 {
     const FFTW(iodim64) dim = {n, 1, 1};
-    char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
     *out = NULL;
+    LMR_TRY(expect_room(n));
+    char *probe = aligned_alloc(64, 128); /* looked at as above: two places that differ */
     if (!probe) return LMR_NO_MEMORY();
     const int threads = begin_planning();
     *out = FFTW(plan_guru64_dft)(1, &dim, 0, NULL, (void *)probe, (void *)(probe + 64), sign, FFTW_ESTIMATE);
@@ -547,7 +566,7 @@ static larmor_status line_plan(int64_t n, int sign, void **out)
 
 static void line_exec(void *plan, void *in, void *out)
 {
-    FFTW(execute_dft)(plan, in, out);
+    execute(plan, in, out);
 }
 
 static void line_destroy(void *plan)

@@ -1,4 +1,4 @@
-/* The lock around FFTW's planner, of which a process has one for each precision. SPDX-License-Identifier: Apache-2.0 */
+/* The lock around FFTW's planner, of which a process has one for each precision; and which threads are in FFTW. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "core/cpu/cpu.h"
@@ -30,4 +30,22 @@ void lmr_cpu_fftw_unlock(void)
 {
     if (host.unlock) host.unlock(host.user);
     pthread_mutex_unlock(&own);
+}
+
+/* Read in a handler of signals, where memory for it may not be made: hence the model. */
+static _Thread_local volatile int calls __attribute__((tls_model("initial-exec")));
+
+void lmr_cpu_fftw_enter(void)
+{
+    calls++;
+}
+
+void lmr_cpu_fftw_leave(void)
+{
+    calls--;
+}
+
+int larmor_fftw_runs(void)
+{
+    return calls > 0;
 }

@@ -37,7 +37,6 @@ static int transpose(char op)
 static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc)
 {
-    (void)ctx;
     const int ta = transpose(opa), tb = transpose(opb);
     if (ta < 0 || tb < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "gemm: operations '%c' and '%c', expected N, T or C", opa, opb);
@@ -47,10 +46,18 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
                         (long long)n, (long long)k);
     if (!m || !n) return LARMOR_OK;
     const cplx one = 1, none = 0;
-    lmr_cpu_blas_enter();
-    GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)m, (int)n, (int)k, &one, a, (int)lda, b,
-         (int)ldb, &none, c, (int)ldc);
-    lmr_cpu_blas_leave();
+    const int64_t rows = 256, blocks = (m + rows - 1) / rows; /* the same blocks with any number of threads */
+    int threads = ((lmr_cpu *)ctx)->threads;
+    LMR_TRY(lmr_cpu_blas_threads(threads < blocks ? threads : (int)blocks, &threads));
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < blocks; i++) {
+        const int64_t first = i * rows, count = m - first < rows ? m - first : rows;
+        lmr_cpu_blas_enter();
+        GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)count, (int)n, (int)k, &one,
+             (const cplx *)a + (opa == 'N' ? first : first * lda), (int)lda, b, (int)ldb, &none, (cplx *)c + first,
+             (int)ldc);
+        lmr_cpu_blas_leave();
+    }
     return LARMOR_OK;
 }
 
@@ -89,8 +96,8 @@ static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
     if (!n || !batch) return LARMOR_OK;
     const int64_t block = 256, blocks = (batch + block - 1) / block;
-    const int threads = blocks > 1 ? ((lmr_cpu *)ctx)->threads : 1;
-    int failed = 0;
+    int failed = 0, threads = ((lmr_cpu *)ctx)->threads;
+    LMR_TRY(lmr_cpu_blas_threads(threads < blocks ? threads : (int)blocks, &threads));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(max : failed)
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t first = b * block, last = first + block < batch ? first + block : batch;

@@ -101,6 +101,10 @@ LARMOR_API void larmor_graph_free(larmor_graph *graph);
  * process. */
 LARMOR_API void larmor_set_fftw_lock(void (*lock)(void *user), void (*unlock)(void *user), void *user);
 
+/* 1 while this thread is in FFTW, which ends the process by abort() where it gets no memory: for a program's handler of
+ * SIGABRT, which can then say so. Safe there. */
+LARMOR_API int larmor_fftw_runs(void);
+
 /* Bytes of the device's memory, and how many are free; 0 where that is unknown. */
 LARMOR_API larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total);
 

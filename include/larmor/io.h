@@ -61,8 +61,8 @@ typedef struct larmor_raw_info {
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
-    double magnitude; /* the largest real or imaginary part of the samples that make images; 0 if unknown */
-    char warnings[2048];                              /* lines for the user, each ending in '\n'; "" if none */
+    double magnitude;    /* the largest real or imaginary part of the samples that make images; 0 if unknown */
+    char warnings[2048]; /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -185,6 +185,12 @@ LARMOR_API larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype 
  * Errors  LARMOR_ERR_ARG, which names both. */
 LARMOR_API larmor_status larmor_files_check(const char *const *read, int reads, const char *const *written,
                                             int writes);
+
+/* Remove the temporary files of all outputs of this process that are not complete, from then on complete none, and
+ * return 1. For a program that ends itself in a handler of signals: it calls nothing but functions that are safe there,
+ * and then larmor is good for nothing but _exit. Returns 0, having done nothing, while some thread is giving a file its
+ * name: call it again a few milliseconds later, after the handler has returned. */
+LARMOR_API int larmor_outputs_abandon(void);
 
 /* ---- images ---- */
 

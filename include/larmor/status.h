@@ -23,7 +23,7 @@ typedef enum larmor_status {
     LARMOR_ERR_UNSUPPORTED, /* correct, but not possible with this build or device */
     LARMOR_ERR_BACKEND,     /* a device or its library failed */
     LARMOR_ERR_NUMERIC,     /* divergence, non-finite values, tolerance out of reach */
-    LARMOR_STOPPED          /* the caller's monitor asked to stop; results so far are valid */
+    LARMOR_STOPPED          /* the caller asked to stop, by larmor_stop_when, a monitor or a listener */
 } larmor_status;
 
 /* The constant's name, e.g. "LARMOR_ERR_SHAPE"; "unknown status" for anything else. Never NULL. */
@@ -40,6 +40,19 @@ LARMOR_API larmor_status larmor_fail(larmor_status status, const char *format, .
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
+
+/* ---- stopping ---- */
+
+/* Returns 0 to go on, any other number to stop. */
+typedef int (*larmor_stop_asked)(void *user);
+
+/* Let the long calls of this thread ask whether to stop: reading the atomics that another thread or a signal handler
+ * sets, for example. What runs on the device is awaited; then the call returns LARMOR_STOPPED and leaves its outputs as
+ * after an error, but for solvers, whose x is the last whole iterate.
+ *
+ * asked  called in this thread, many times a second, so it has to be quick; it may not call larmor, and says the same
+ *        until a call has stopped. NULL: no call is asked to stop, as before the first call of this function. */
+LARMOR_API void larmor_stop_when(larmor_stop_asked asked, void *user);
 
 #ifdef __cplusplus
 }

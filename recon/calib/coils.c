@@ -113,6 +113,7 @@ static larmor_status interpolate(const larmor_array *low, const calibration *c, 
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(voxels, 2), &work));
     void *x = work->data, *spare = (double _Complex *)work->data + voxels;
     for (int64_t i = 0; i < coils; i++) {
+        LMR_OR(done, lmr_go_on());
         void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
         LMR_OR(done, resize(c, (const double _Complex *)low->data + i * pixels, image, &x, &spare));
         LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, x, maps->dtype, to));

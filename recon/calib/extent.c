@@ -434,6 +434,7 @@ static larmor_status enlarge(search *s, larmor_extent *extent)
     beyond most = {0, 0};
     int axis;
     for (int step = 0; step < STEPS; step++) {
+        LMR_TRY(lmr_go_on());
         LMR_TRY(largest_beyond(s, factor, step ? sure_of_more : sure_of_any, &axis, &most));
         if (!step) extent->outside = most.signal;
         if (most.signal < (step ? rest : 1) * s->opts.threshold) break;

@@ -132,6 +132,7 @@ static larmor_status covariances(smoother *s, const larmor_array *images)
 {
     const int64_t pairs = s->coils * (s->coils + 1) / 2;
     for (int64_t first = 0; first < pairs; first += s->at_once) {
+        LMR_TRY(lmr_go_on());
         s->count = pairs - first < s->at_once ? pairs - first : s->at_once;
         LMR_TRY(smooth_products(s, images, first));
         LMR_TRY(s->kernels->scatter(s->dev->ctx, s->pixels, s->coils, first, s->count, s->sum, s->cov->data));
@@ -155,6 +156,8 @@ static larmor_status expect_energy(const smoother *s)
     return st;
 }
 
+/* ---- dominant vectors ---- */
+
 /* The part of all energy that the dominant eigenvectors hold; values [coils, pixels + 1], ascending for each pixel. */
 static larmor_status measure_dominance(const smoother *s, const larmor_array *values, double *dominance)
 {
@@ -170,8 +173,9 @@ static larmor_status measure_dominance(const smoother *s, const larmor_array *va
     return LARMOR_OK;
 }
 
-larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
-                        double *dominance, larmor_array **maps)
+/* lmr_walsh, with matrices of all coils. */
+static larmor_status dominant(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
+                              double *dominance, larmor_array **maps)
 {
     *maps = NULL;
     larmor_device *dev = images->dev;
@@ -195,11 +199,82 @@ done:
     return st;
 }
 
+/* ---- many coils ---- */
+
+/* Neighbouring coils of large arrays see nearly the same: so many mixtures of them hold what is more than noise, and a
+ * matrix for each pixel takes memory by the square and time by the third power of their number. */
+enum { MOST_COILS = 64 };
+
+/* The coils' images c128 [fine, coils] as those of `kept` mixtures [fine, kept], whose conjugated factors are the last
+ * columns of *vectors [coils, coils]; part: of the energy that they hold. */
+static larmor_status mix(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,
+                         larmor_array **vectors, larmor_array **mixed, double *part)
+{
+    larmor_device *dev = images->dev;
+    const lmr_la *la = lmr_la_of(images);
+    larmor_array *values = NULL;
+    double *value = NULL, all = 0;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), vectors));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(fine, kept), mixed));
+    LMR_OR(done, la->gemm(dev->ctx, 'C', 'N', coils, coils, fine, images->data, fine, images->data, fine,
+                          (*vectors)->data, coils));
+    LMR_OR(done, lmr_go_on());
+    LMR_OR(done, la->heev(dev->ctx, coils, 1, (*vectors)->data, values->data));
+    LMR_OR(done, larmor_array_download(values, LARMOR_F64, &value));
+    *part = 0;
+    for (int64_t c = 0; c < coils; c++) {
+        all += value[c];
+        if (c >= coils - kept) *part += value[c];
+    }
+    *part = all > 0 ? *part / all : 1;
+    const double complex *last = (const double complex *)(*vectors)->data + coils * (coils - kept);
+    st = la->gemm(dev->ctx, 'N', 'N', fine, kept, coils, images->data, fine, last, coils, (*mixed)->data, fine);
+done:
+    free(value);
+    larmor_array_free(values);
+    return st;
+}
+
+larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
+                        double *dominance, larmor_array **maps)
+{
+    if (coils <= MOST_COILS) return dominant(images, n, coils, window, dominance, maps);
+    const smoother s = smoother_of(n, MOST_COILS);
+    larmor_device *dev = images->dev;
+    larmor_array *vectors = NULL, *mixed = NULL, *few = NULL, *out = NULL;
+    double part;
+    larmor_status st;
+    *maps = NULL;
+    LMR_OR(done, mix(images, s.fine, coils, MOST_COILS, &vectors, &mixed, &part));
+    LMR_OR(done, dominant(mixed, n, MOST_COILS, window, dominance, &few));
+    if (dominance) *dominance *= part;
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
+    const double complex *last = (const double complex *)vectors->data + coils * (coils - MOST_COILS);
+    LMR_OR(done, lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last,
+                                      coils, out->data, s.pixels));
+    *maps = out;
+    out = NULL;
+done:
+    larmor_array_free(out);
+    larmor_array_free(few);
+    larmor_array_free(mixed);
+    larmor_array_free(vectors);
+    return st;
+}
+
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils)
 {
-    const smoother s = smoother_of(n, coils);
-    const double work = 2 * (double)s.fine + (double)s.pixels, matrices = (double)coils * ((double)s.pixels + 1);
-    double numbers = work * (double)s.at_once + ((double)coils + 1) * matrices + (double)s.pixels * (double)coils;
-    if (!dev->be->threads(dev->ctx)) numbers += (double)coils * matrices; /* a GPU's eigenvalue solver */
-    return 16 * numbers;
+    const int on_gpu = !dev->be->threads(dev->ctx); /* whose eigenvalue solver works in a copy */
+    const int64_t kept = coils < MOST_COILS ? coils : MOST_COILS;
+    const smoother s = smoother_of(n, kept);
+    const double work = 2 * (double)s.fine + (double)s.pixels, matrices = (double)kept * ((double)s.pixels + 1);
+    const double all = (double)coils * (double)coils;
+    double numbers = work * (double)s.at_once + ((double)kept + 1) * matrices + (double)s.pixels * (double)kept;
+    if (on_gpu) numbers += (double)kept * matrices;
+    if (coils == kept) return 16 * numbers;
+    numbers = fmax(numbers, (double)s.pixels * (double)(kept + coils));
+    numbers = fmax(numbers, (on_gpu ? all : 0) + (double)coils);
+    return 16 * (all + (double)s.fine * (double)kept + numbers);
 }

@@ -137,7 +137,7 @@ static larmor_status try_segments(const fit *p, int count, int64_t step, number 
     if (st) goto done;
     for (int64_t at = 0; at < p->nodes * count; at++)
         wave[at] = unit_phase(p->f[at % p->nodes] * segment_time(p, count, (int)(at / p->nodes)));
-    lmr_parallel(p->threads, PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b});
+    LMR_OR(done, lmr_parallel(p->threads, PIECES, try_piece, &(trial){p, count, step, r, wave, own, most, b}));
     *error = 0;
     for (int k = 0; k < PIECES; k++) *error = fmax(*error, 1.01 * most[k]); /* between the nodes it may be larger */
 done:

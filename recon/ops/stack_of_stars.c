@@ -216,6 +216,7 @@ static larmor_status sheet_adjoint(stack *s, const sheet *h, larmor_array *image
 static larmor_status each_sheet(stack *s, const void *from, void *to)
 {
     for (int64_t i = 0; i < s->sheets; i++) {
+        LMR_TRY(lmr_go_on());
         const sheet *h = &s->sheet[i];
         const larmor_shape in = larmor_op_in_shape(h->F), out = larmor_op_out_shape(h->F);
         larmor_array *images = NULL, *values = NULL;

@@ -173,6 +173,7 @@ static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larm
     LMR_TRY(lmr_autocorrelation_begin(maps->dev, maps->dtype, grid, &a));
     larmor_status st;
     for (int64_t c = 0; c < maps->shape.dim[grid.ndim]; c++) {
+        LMR_OR(done, lmr_go_on());
         LMR_OR(done, larmor_array_part(maps, c, 1, grid, &one));
         LMR_OR(done, lmr_autocorrelation_add(&a, one));
         larmor_array_free(one);

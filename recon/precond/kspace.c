@@ -34,6 +34,7 @@ static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, 
     LMR_OR(done, larmor_array_create(s->psf->dev, dtype, image, &product));
     if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
     for (int64_t d = 0; d < coils; d++) {
+        LMR_OR(done, lmr_go_on());
         if (maps) {
             LMR_OR(done, larmor_array_part(maps, d, 1, image, &other));
             LMR_OR(done, larmor_copy(mine, product));

@@ -215,9 +215,11 @@ larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
 {
     LMR_TRY(larmor_copy(x, s->before));
     if (s->steps % AFRESH == AFRESH - 1) LMR_TRY(lmr_data_normal(&s->f, x, s->Nx)); /* its rounding adds up */
-    LMR_TRY(solve_x(s, x));
-    LMR_TRY(solve_z(s));
-    return primal_residual(s, primal);
+    larmor_status st = solve_x(s, x);
+    if (!st) st = solve_z(s);
+    if (!st) st = primal_residual(s, primal);
+    if (st == LARMOR_STOPPED) LMR_TRY(larmor_copy(s->before, x)); /* the last whole iterate */
+    return st;
 }
 
 larmor_status lmr_admm_balance(lmr_admm *s, double primal)

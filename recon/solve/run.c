@@ -237,7 +237,7 @@ larmor_status lmr_run_tell(const lmr_state *state, const larmor_solve_opts *o, i
                                       .state = &state->list};
     if (o->monitor && o->monitor(o->user, &progress))
         return LMR_FAIL(LARMOR_STOPPED, "%s: stopped by the caller after %d iterations", state->list.solver, iters);
-    return LARMOR_OK;
+    return lmr_go_on();
 }
 
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective)

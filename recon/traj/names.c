@@ -124,8 +124,9 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     double *k = is_here ? out->data : malloc(larmor_array_bytes(out));
     larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
     if (k) kind->fill(&plan, k);
+    if (k) st = lmr_go_on(); /* who stops says so until a call has stopped */
     if (k && !is_here) {
-        st = larmor_array_write(out, k, larmor_array_bytes(out));
+        if (!st) st = larmor_array_write(out, k, larmor_array_bytes(out));
         free(k);
     }
     if (st)

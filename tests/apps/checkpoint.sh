@@ -90,9 +90,9 @@ said_like '^larmor: --checkpoint run.ckp: damaged .*Delete it to begin anew'
 expect 3 recon scan.h5 -o image.h5 --checkpoint maps.cfl -q
 said_like 'maps.cfl is no checkpoint'
 expect 2 recon scan.h5 -o image.h5 --checkpoint scan.h5 -q
-said 'larmor: --checkpoint scan.h5: is also the input; choose another name.'
+said 'larmor: scan.h5: is also the output; choose another name.'
 expect 2 recon scan.h5 -o image.h5 --checkpoint ./image.h5 -q
-said 'larmor: --checkpoint ./image.h5: is also an output; choose another name.'
+said 'larmor: ./image.h5: is given twice as an output, also as image.h5; once is enough.'
 expect 2 recon scan.h5 -o image.h5 --checkpoint-every 5 -q
 said 'larmor: --checkpoint-every: has no effect without --checkpoint.'
 

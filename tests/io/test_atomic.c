@@ -386,6 +386,32 @@ static void killed_writers_leave_whole_files(void **state)
     larmor_array_free(x);
 }
 
+/* In a process of its own, whose outputs are abandoned for good. */
+static void outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    put_file(in_folder("old.npy"), "old", 3);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        larmor_output *first, *second, *third;
+        if (larmor_output_open(in_folder("new.cfl"), 0, &first) ||
+            larmor_output_open(in_folder("old.npy"), 1, &second))
+            _exit(1);
+        if (files_in_folder() != 4 || !larmor_outputs_abandon() || files_in_folder() != 1) _exit(2);
+        if (larmor_array_save(first, x) != LARMOR_STOPPED) _exit(3);
+        larmor_output_free(first), larmor_output_free(second);
+        if (larmor_output_open(in_folder("third.npy"), 0, &third) != LARMOR_STOPPED) _exit(4);
+        _exit(larmor_outputs_abandon() ? 0 : 5);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(files_in_folder(), 1);
+    larmor_array_free(x);
+}
+
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -410,6 +436,7 @@ int main(void)
         IN_FOLDER(failing_write_keeps_the_old_file_in_every_format),
         IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures),
         IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason),
+        IN_FOLDER(outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete),
         IN_FOLDER(killed_writers_leave_whole_files),
     };
     RUN_TESTS(tests);

@@ -126,6 +126,78 @@ static void a_stop_at_a_step_gives_the_iterate(void **state)
     free_scan(&s);
 }
 
+/* How often it was asked whether to stop, and from which time on the answer is yes; 0: never. */
+typedef struct asked {
+    int count, yes_from;
+} asked;
+
+static int ask(void *user)
+{
+    asked *a = user;
+    a->count++;
+    return a->yes_from && a->count >= a->yes_from;
+}
+
+/* All of a reconstruction. What came of it is a whole image, or an iterate, or nothing. */
+static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, int *interrupted)
+{
+    larmor_recon *recon;
+    larmor_recon_result result;
+    double norm;
+    *interrupted = 0;
+    larmor_status st = try_recon(s, opts, &recon);
+    if (st) {
+        assert_null(recon);
+        return st;
+    }
+    st = larmor_recon_run(recon, 0, &result);
+    if (!st) {
+        assert_int_equal(result.count, 1);
+        assert_ok(larmor_nrm2(result.image[0].data, &norm));
+        assert_true(norm > 0 && isfinite(norm));
+        *interrupted = result.report.interrupted;
+    } else {
+        assert_int_equal(result.count, 0);
+    }
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    return st;
+}
+
+static void every_answer_may_stop_a_reconstruction(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 1e-4);
+    const larmor_recon_opts methods[] = {
+        OPTS(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3),
+        OPTS(.method = "tgv", .maps = s.maps, .iters = 4, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1),
+        OPTS(.method = "grid", .density = LARMOR_DENSITY_PIPE),
+        OPTS(.iters = 4),
+    };
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        asked a = {0, 0};
+        int interrupted, nothing = 0, iterates = 0;
+        larmor_stop_when(ask, &a);
+        assert_ok(reconstruct(&s, &methods[m], &interrupted));
+        assert_false(interrupted);
+        const int all = a.count, step = all / 40 + 1;
+        assert_true(all > 20);
+        for (int n = 1; n <= all; n += step) {
+            a = (asked){0, n};
+            const larmor_status st = reconstruct(&s, &methods[m], &interrupted);
+            if (st) assert_int_equal(st, LARMOR_STOPPED);
+            if (!st && !interrupted) fail_msg("method %zu went on after answer %d of %d", m, n, all);
+            if (st && a.count > n + 20) fail_msg("method %zu asked %d times more", m, a.count - n);
+            nothing += st != LARMOR_OK, iterates += interrupted;
+        }
+        assert_true(nothing > 0);
+        if (m < 2) assert_true(iterates > 0);
+        larmor_stop_when(NULL, NULL);
+        assert_ok(reconstruct(&s, &methods[m], &interrupted));
+    }
+    free_scan(&s);
+}
+
 /* Half of k-space is missing along x. */
 static void partial_fourier_is_doubted(void **state)
 {
@@ -157,6 +229,7 @@ int main(void)
         cmocka_unit_test(steps_count_towards_all_series),
         cmocka_unit_test(before_there_is_an_iterate_a_stop_leaves_nothing),
         cmocka_unit_test(a_stop_at_a_step_gives_the_iterate),
+        cmocka_unit_test(every_answer_may_stop_a_reconstruction),
         cmocka_unit_test(partial_fourier_is_doubted),
     };
     RUN_TESTS(tests);

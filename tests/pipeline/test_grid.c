@@ -98,7 +98,7 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     assert_noted(n, "the field of view is not enlarged, what is outside folds in");
     opts.memory = 1000000; /* not even enough to look */
     n.text[0] = 0;
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_MEMORY, "needed with one coil at a time");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_MEMORY, "of memory needed with one coil at a time");
     assert_noted(n, "L:field of view: not looked beyond: ");
     free_scan(&s);
 }

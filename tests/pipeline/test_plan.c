@@ -49,7 +49,7 @@ static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state
         if (seen_precondition) assert_true(seen_choice);
     }
     assert_int_equal(st, LARMOR_ERR_MEMORY);
-    assert_non_null(strstr(larmor_last_error(), "needed with one coil at a time"));
+    assert_non_null(strstr(larmor_last_error(), "of memory needed with one coil at a time"));
     assert_non_null(strstr(larmor_last_error(), "missing. Raise --memory."));
     assert_true(seen_choice && seen_precondition);
     free_scan(&s);
@@ -88,7 +88,7 @@ static void what_is_insisted_on_is_not_given_up(void **state)
          without.memory -= without.memory / 40)
         larmor_recon_free(recon);
     with.memory = without.memory + without.memory / 20;
-    assert_refused(try_recon(&s, &with, &recon), LARMOR_ERR_MEMORY, "needed with one coil at a time");
+    assert_refused(try_recon(&s, &with, &recon), LARMOR_ERR_MEMORY, "of memory needed with one coil at a time");
     free_scan(&s);
 }
 

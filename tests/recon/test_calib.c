@@ -146,6 +146,43 @@ static void maps_of_smooth_coils_are_found_in_2d(void **state)
     free_scan(&s);
 }
 
+/* The channels are isometric mixtures of the coils, so that maps of the channels are the same mixtures of the maps. */
+static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 128, SPOKES = 64, CHANNELS = 150, N = 48 };
+    const int64_t voxels = N * N, m = SAMPLES * SPOKES;
+    scan s = scan_of(LARMOR_SHAPE(N, N), radial_points(N, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C128);
+    cplx *y = calloc((size_t)(m * CHANNELS), sizeof *y), along = 0;
+    assert_non_null(y);
+    for (int64_t c = 0; c < CHANNELS; c++)
+        for (int64_t i = 0; i < COILS; i++)
+            for (int64_t j = 0; j < m; j++)
+                y[j + m * c] += cexp(2 * M_PI * I * (double)(c * i) / CHANNELS) / sqrt(CHANNELS) * s.y[j + m * i];
+    larmor_array *mixed = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, SPOKES, CHANNELS), y), *maps;
+    larmor_coils_report few, many;
+    assert_ok(larmor_coils_estimate(mixed, s.traj, NULL, s.image, NULL, &maps, &many));
+    cplx *b = values_of(maps);
+    larmor_array_free(maps);
+    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &few));
+    cplx *a = values_of(maps);
+    for (int64_t c = 0; c < CHANNELS; c++)
+        for (int64_t v = 0; v < voxels; v++) {
+            cplx sum = 0;
+            for (int64_t i = 0; i < COILS; i++)
+                sum += cexp(2 * M_PI * I * (double)(c * i) / CHANNELS) / sqrt(CHANNELS) * a[v + voxels * i];
+            along += conj(sum) * b[v + voxels * c];
+        }
+    assert_at_most(fabs(cabs(along) / (double)voxels - 1), 1e-9); /* but for one phase of all */
+    assert_at_most(fabs(many.dominance - few.dominance), 1e-9);
+    larmor_array_free(maps);
+    larmor_array_free(mixed);
+    free(a);
+    free(b);
+    free(y);
+    free_scan(&s);
+}
+
 static void odd_sizes_are_as_good_as_even_ones(void **state)
 {
     (void)state;
@@ -377,6 +414,7 @@ static void maps_of_noise_are_not_trusted(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
+    cmocka_unit_test(maps_of_many_channels_are_those_of_the_coils_that_they_mix),
     cmocka_unit_test(odd_sizes_are_as_good_as_even_ones),
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_3d),
     cmocka_unit_test(an_image_of_one_pixel_across_is_no_trouble),

@@ -291,6 +291,33 @@ static void coil_maps_take_no_more_than_estimated(void **state)
     }
 }
 
+static void maps_of_a_thousand_channels_take_less_than_half_a_gigabyte(void **state)
+{
+    (void)state;
+    const larmor_problem p = {.image = LARMOR_SHAPE(32, 32), .samples = 160, .coils = 1024, .dtype = LARMOR_C64};
+    int64_t estimate;
+    assert_ok(larmor_coils_memory(dev, &p, NULL, &estimate));
+    assert_in_range(estimate, 64 << 20, 512 << 20);
+}
+
+static void maps_of_many_channels_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    scan s = scan_of(LARMOR_SHAPE(12, 12), 24, 16, 200, LARMOR_C64, 0);
+    larmor_array *maps;
+    int64_t estimate;
+    assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
+    begin();
+    assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
+    const long long result = (long long)larmor_array_bytes(maps);
+    const long long really = atomic_load(&peak) - before;
+    assert_true(really <= estimate + result);
+    assert_at_most((double)(estimate + result), 2 * (double)really);
+    larmor_array_free(maps);
+    free_scan(&s);
+}
+
 static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(void **state)
 {
     (void)state;
@@ -620,6 +647,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
+    cmocka_unit_test(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte),
+    cmocka_unit_test(maps_of_many_channels_take_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
     cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),

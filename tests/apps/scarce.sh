@@ -1,0 +1,53 @@
+#!/bin/sh
+# With little memory the program ends soon, with exit code 4 and a word of memory, or does its work.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+export LARMOR_DEVICE=cpu LARMOR_THREADS=2
+
+expect 0 phantom -o scan.h5 --traj golden --matrix 32 --readouts 40 --coils 3 -q
+
+# within KIB COMMAND...: with so little address space. It has a minute, because what hung did so for ever.
+within() {
+    room=$1
+    shift
+    last="larmor $* within $room kB"
+    code=0
+    (
+        ulimit -v "$room"
+        exec timeout 60 "$LARMOR" "$@"
+    ) >out 2>err || code=$?
+    if [ "$code" -eq 4 ]; then
+        grep -q memory err || fail "$last: nothing said of memory"
+        [ ! -e image.npy ] || fail "$last: left an output"
+    else
+        [ "$code" -eq 0 ] || fail "$last: exit code $code"
+    fi
+    rm -f image.npy
+}
+refused=0 done=0
+for room in 160000 200000 250000 300000 400000 600000 1000000; do
+    within "$room" recon scan.h5 -o image.npy -q
+    if [ "$code" -eq 4 ]; then refused=$((refused + 1)); else done=$((done + 1)); fi
+done
+[ "$refused" -gt 0 ] || fail "no room was too little"
+[ "$done" -gt 0 ] || fail "no room was enough"
+
+# The limit on addresses is what the plan counts with.
+expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
+within 300000 recon wide.h5 -o image.npy
+grep -qE '[0-9]+ MB free on cpu:2' err || fail "$last: the limit was not seen"
+
+# Threads beyond what cores can use are not made.
+unset LARMOR_THREADS
+expect 0 recon scan.h5 -o image.npy --threads 4096
+grep -q 'warning: 4096 threads asked for, [0-9]* taken' err || fail "$last: no warning"
+
+# What does not fit is refused before anything is computed, and takes little itself.
+expect 0 phantom -o channels.h5 --traj golden --matrix 32 --readouts 5 --coils 1024 -q
+code=0
+(
+    ulimit -v 400000
+    exec "$LARMOR" recon channels.h5 -o none.npy --memory 50M -q
+) >out 2>err || code=$?
+[ "$code" -eq 4 ] || fail "1024 channels in 50 MB: exit code $code"
+grep -q 'missing. Raise --memory.' err || fail "1024 channels in 50 MB: what is missing is not said"
