@@ -7,6 +7,8 @@
  * FAULT_MORE   1: all that follow fail as well
  * FAULT_IN     only in a program of this name
  * FAULT_COUNT  at the end the number of calls is written to this file, with a dot and the program's name behind it
+ * FAULT_STACKS with FAULT_AT 0: the number of the first call through each chain of callers are appended to this file,
+ *              with a dot and the program's name behind it
  * FAULT_WHERE  a line for the call that failed is appended to this file: the libraries it came through, the innermost first
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -18,6 +20,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +106,7 @@ static void say_where(void)
 __attribute__((constructor)) static void begin(void)
 {
     void *frame[4];
-    if (getenv("FAULT_WHERE")) inside = 1, backtrace(frame, 4), inside = 0; /* it loads a library the first time */
+    if (getenv("FAULT_WHERE") || getenv("FAULT_STACKS")) inside = 1, backtrace(frame, 4), inside = 0; /* it loads a library the first time */
 }
 
 __attribute__((destructor)) static void end(void)
@@ -116,6 +119,40 @@ __attribute__((destructor)) static void end(void)
     put(name, O_TRUNC, text);
 }
 
+/* ---- chains of callers ---- */
+
+enum { CHAINS = 1 << 16, DEEPEST = 16, OFTEN = 1 };
+
+/* Note the number of a call that came through a new chain. */
+static void note_chain(long number)
+{
+    static struct {
+        uint64_t key;
+        int seen;
+    } table[CHAINS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    void *frame[DEEPEST];
+    const char *path = getenv("FAULT_STACKS");
+    if (!path) return;
+    inside = 1;
+    uint64_t key = UINT64_C(1469598103934665603); /* FNV-1a */
+    const int frames = backtrace(frame, DEEPEST);
+    for (int i = 2; i < frames; i++) key = (key ^ (uintptr_t)frame[i]) * UINT64_C(1099511628211);
+    pthread_mutex_lock(&lock);
+    size_t place = key % CHAINS;
+    for (int tries = 0; table[place].key && table[place].key != key && tries < CHAINS; tries++) place = (place + 1) % CHAINS;
+    table[place].key = key;
+    const int is_new = table[place].seen++ < OFTEN;
+    pthread_mutex_unlock(&lock);
+    if (is_new) {
+        char name[512], text[32];
+        snprintf(name, sizeof name, "%s.%s", path, program_invocation_short_name);
+        snprintf(text, sizeof text, "%ld\n", number);
+        put(name, O_APPEND, text);
+    }
+    inside = 0;
+}
+
 /* ---- whether it fails ---- */
 
 static int fails(kind k)
@@ -124,6 +161,7 @@ static int fails(kind k)
     if (wanted == UNKNOWN) set_up();
     if (k != wanted) return 0;
     const long now = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+    if (!at) note_chain(now);
     if (!at || (more ? now < at : now != at)) return 0;
     say_where();
     return 1;

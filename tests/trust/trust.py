@@ -7,8 +7,10 @@ SIGHUP in every stage). Needs nothing but Python's standard library.  SPDX-Licen
 """
 import argparse
 import os
+import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -16,12 +18,17 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
+import disturbed  # noqa: E402
+import faulted  # noqa: E402
 import files  # noqa: E402
+import jobs  # noqa: E402
+import lines  # noqa: E402
 import report  # noqa: E402
 import running  # noqa: E402
 import seeds  # noqa: E402
 
-STAGES = ("files",)
+STAGES = ("files", "lines", "faults", "kills", "disks", "signals")
+PROGRAMS = ("larmor", "larmor-reader")
 
 
 def options_of(arguments):
@@ -40,6 +47,8 @@ def options_of(arguments):
                         help="where files are made; memory is quicker than a disk (default: /dev/shm)")
     parser.add_argument("--keep", help="a folder for the files that failed")
     parser.add_argument("--memory", type=float, default=64, help="most MB that a refusal may take")
+    parser.add_argument("--all-calls", action="store_true", help="every allocation fails; else the first of each chain of callers")
+    parser.add_argument("--patience", type=float, default=1, help="most seconds from a signal to the end")
     return parser.parse_args(arguments)
 
 
@@ -67,7 +76,8 @@ def in_parallel(jobs, folder, work):
     return everything
 
 
-def run_files(o, folder, limits):
+def prepare(o, folder):
+    """All seeds, and the files that every command may need: {name: bytes}."""
     runner = running.Runner(o.larmor, os.path.join(folder, "seeds"), {"OMP_NUM_THREADS": "1"})
     found = seeds.make(runner, o.make_seeds)
     common = {}
@@ -75,19 +85,126 @@ def run_files(o, folder, limits):
         for name in names:
             path = os.path.join(at, name)
             common[os.path.relpath(path, runner.folder)] = running.read(path)
+    return found, common
+
+
+def run_files(o, folder):
+    found, common = prepare(o, folder)
     count = o.files or (300 if o.short else 20000)
 
     def work(number, mine):
-        worker = files.Files(running.Runner(o.larmor, os.path.join(folder, "files%d" % number), {"OMP_NUM_THREADS": "1"}), found, common, o, limits)
+        runner = running.Runner(o.larmor, os.path.join(folder, "files%d" % number), {"OMP_NUM_THREADS": "1"})
+        worker = files.Files(runner, found, common, o)
         for i in range(o.first + number, o.first + count, o.jobs):
             worker.one(i, mine)
 
     return in_parallel(o.jobs, folder, work)
 
 
-class Limits:
-    def __init__(self, o):
-        self.refusal_bytes = o.memory * 1e6
+def run_lines(o, folder):
+    _, common = prepare(o, folder)
+    count = 60 if o.short else 2000
+
+    def work(number, mine):
+        small = 4 * running.GIBIBYTE
+        resource.setrlimit(resource.RLIMIT_AS, (small, small))
+        runner = running.Runner(o.larmor, os.path.join(folder, "lines%d" % number))
+        seeds.lay_out(runner, common)
+        worker = lines.Lines(runner)
+        for i in range(number, count, o.jobs):
+            worker.one(i, o.seed, mine)
+
+    return in_parallel(o.jobs, folder, work)
+
+
+def bench_of(o, folder, name, common):
+    return jobs.Bench(running.Runner(o.larmor, os.path.join(folder, name), {"OMP_NUM_THREADS": "2"}), common)
+
+
+def run_faults(o, folder):
+    _, common = prepare(o, folder)
+    first = bench_of(o, folder, "first", common)
+    to_do = faulted.plan(first.runner, o, PROGRAMS)
+    random.Random(o.seed).shuffle(to_do)
+    if o.short:
+        to_do = to_do[:80]
+
+    def work(number, mine):
+        worker = faulted.Faulted(bench_of(o, folder, "faults%d" % number, common), o.faults, 20)
+        for item in to_do[number::o.jobs]:
+            worker.one(*item, mine)
+
+    return in_parallel(o.jobs, folder, work)
+
+
+def learnt_jobs(bench):
+    """All jobs, with what they write, and the seconds that they take."""
+    found = []
+    for job in jobs.all_jobs() + jobs.more_jobs():
+        if job.outputs:
+            found.append((job, jobs.learn(job, bench.runner).seconds))
+    return found
+
+
+def run_kills(o, folder):
+    _, common = prepare(o, folder)
+    first = bench_of(o, folder, "first", common)
+    known = learnt_jobs(first)
+    count = 24 if o.short else 500
+    changes = []
+    for job, _ in known:
+        first.prepare(job)
+        numbers = faulted.calls(first.runner, job, o.faults, "kill", ("larmor",), True).get("larmor", [])
+        changes += [(job, i) for i in numbers[::4 if o.short else 1]]
+
+    def work(number, mine):
+        bench = bench_of(o, folder, "kills%d" % number, common)
+        rng = random.Random("kill %s %d" % (o.seed, number))
+        for _ in range(number, count, o.jobs):
+            job, seconds = rng.choice(known)
+            disturbed.kill_once(bench, job, rng.uniform(0, 1.1 * seconds), mine)
+        for job, i in changes[number::o.jobs]:
+            disturbed.kill_at_change(bench, job, o.faults, i, mine)
+
+    return in_parallel(o.jobs, folder, work)
+
+
+def run_disks(o, folder):
+    _, common = prepare(o, folder)
+    known = learnt_jobs(bench_of(o, folder, "first", common))
+    count = 16 if o.short else 100
+
+    def work(number, mine):
+        bench = bench_of(o, folder, "disks%d" % number, common)
+        rng = random.Random("disk %s %d" % (o.seed, number))
+        for i in range(number, count, o.jobs):
+            job = rng.choice(known)[0]
+            room = rng.randrange(int(1.2 * sum(map(len, job.right.values()))))
+            if i % 2:
+                disturbed.disk_by_library(bench, job, o.faults, room, mine)
+            else:
+                disturbed.disk_by_limit(bench, job, room, mine)
+        for job, _ in known[number::o.jobs]:
+            if not disturbed.disk_that_is_full(bench, job, os.path.join(folder, "disk%d" % number), mine):
+                break
+
+    return in_parallel(o.jobs, folder, work)
+
+
+def run_signals(o, folder):
+    runner = running.Runner(o.larmor, os.path.join(folder, "signals"), {"OMP_NUM_THREADS": str(o.jobs)})
+    disturbed.make_large_inputs(runner, o.short)
+    bench = jobs.Bench(runner, {})
+    bench.usual = set(os.listdir(runner.folder))
+    mine = report.Report()
+    rng = random.Random("signal %s" % o.seed)
+    for job in disturbed.large_jobs(o.short):
+        bench.clean()
+        took = runner.run(job.arguments, 8).seconds
+        for i in range(3 if o.short else 12):
+            number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
+            disturbed.signal_once(bench, job, number, rng.uniform(0.02, took), o.patience, mine)
+    return mine
 
 
 def main():
@@ -103,7 +220,7 @@ def main():
             began = time.monotonic()
             where = os.path.join(folder, stage)
             os.mkdir(where)
-            result = {"files": run_files}[stage](o, where, Limits(o))
+            result = globals()["run_" + stage](o, where)
             print("---- %s, %.0f s" % (stage, time.monotonic() - began))
             result.print()
             sys.stdout.flush()
