@@ -53,8 +53,8 @@ typedef enum kind {
     KILL
 } kind;
 
-static const char *const kinds[] = {"",     "",       "memory",  "thread", "open", "read",  "write", "sync",
-                                    "rename", "reserve", "look",   "map",  "spawn", "disk",  "kill"};
+static const char *const kinds[] = {"",       "",        "memory", "thread", "open",  "read", "write", "sync",
+                                    "rename", "reserve", "look",   "map",    "spawn", "disk", "kill"};
 
 static kind wanted;
 static long at, more, count;
@@ -106,7 +106,8 @@ static void say_where(void)
 __attribute__((constructor)) static void begin(void)
 {
     void *frame[4];
-    if (getenv("FAULT_WHERE") || getenv("FAULT_STACKS")) inside = 1, backtrace(frame, 4), inside = 0; /* it loads a library the first time */
+    if (getenv("FAULT_WHERE") || getenv("FAULT_STACKS"))
+        inside = 1, backtrace(frame, 4), inside = 0; /* it loads a library the first time */
 }
 
 __attribute__((destructor)) static void end(void)
@@ -140,7 +141,8 @@ static void note_chain(long number)
     for (int i = 2; i < frames; i++) key = (key ^ (uintptr_t)frame[i]) * UINT64_C(1099511628211);
     pthread_mutex_lock(&lock);
     size_t place = key % CHAINS;
-    for (int tries = 0; table[place].key && table[place].key != key && tries < CHAINS; tries++) place = (place + 1) % CHAINS;
+    for (int tries = 0; table[place].key && table[place].key != key && tries < CHAINS; tries++)
+        place = (place + 1) % CHAINS;
     table[place].key = key;
     const int is_new = table[place].seen++ < OFTEN;
     pthread_mutex_unlock(&lock);

@@ -169,7 +169,7 @@ def large_jobs(short):
         jobs.Job("grid", ["recon", "big.h5", "-o", "o.h5", "--method", "grid", "-f"], []),
         jobs.Job("gzip", ["convert", "volume.npy", "-o", "o.nii.gz", "--force"], []),
         jobs.Job("nufft", ["nufft", "--type", "1", "--modes", "512,512,8", "-t", "points.npy", "samples.npy", "-o", "o.npy",
-                           "--tol", "1e-12", "--force"], []),
+                           "--tol", "1e-6", "--force"], []),
         jobs.Job("planning", ["nufft", "--type", "1", "--modes", "256,256,8", "-t", "points.npy", "samples.npy", "-o", "o.npy",
                               "--plan", "exhaustive", "--force"], []),
         jobs.Job("compare", ["compare", "volume.npy", "volume.npy"], []),
