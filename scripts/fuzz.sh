@@ -20,6 +20,9 @@ folder=$PWD/build/fuzz/tests/fuzz
 cd "$folder"
 mkdir -p found learnt
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+FUZZ_SCRATCH=$(mktemp -d)
+export FUZZ_SCRATCH
+trap 'rm -rf "$FUZZ_SCRATCH"' EXIT
 python3 ../../../../tests/fuzz/make_corpus.py ../../apps/larmor ../trust/trust_make_seeds corpus
 each=$((seconds / $#))
 status=0

@@ -73,6 +73,7 @@ int main(int argc, char **argv)
     if (code < 0 && app_check_files(command, settings, &files)) code = APP_USAGE;
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     if (code < 0) code = command->run(settings, &files);
+    if (code == APP_AGAIN) code = command->run(settings, &files);
     free(settings);
     if (!code) code = app_stopped();
     if (!code && fflush(stdout)) {

@@ -240,6 +240,7 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
     APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     APP_OR(done, APP_RUN, save(s, &o, out, y));
+    app_has_computed();
     app_keep_wisdom(dev, s->plan, 0);
     report(s, &o, dev, at.count, larmor_nufft_describe(plan));
 done:

@@ -172,6 +172,7 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_RUN, reserve(&m, out, truth, maps));
     APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
+    app_has_computed();
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
             m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils, app_s(m.coils),
             (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);

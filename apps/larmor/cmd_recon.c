@@ -194,6 +194,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 static void keep(recon_run *r, int series, larmor_recon_result *result)
 {
     r->last = result->report;
+    if (result->count) app_has_computed();
     if (r->last.interrupted) r->interrupted = 1;
     if (r->last.status) recon_note(r, series);
     for (int i = 0; i < result->count; i++) {

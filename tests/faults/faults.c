@@ -106,8 +106,10 @@ static void say_where(void)
 __attribute__((constructor)) static void begin(void)
 {
     void *frame[4];
-    if (getenv("FAULT_WHERE") || getenv("FAULT_STACKS"))
-        inside = 1, backtrace(frame, 4), inside = 0; /* it loads a library the first time */
+    if (!getenv("FAULT_WHERE") && !getenv("FAULT_STACKS")) return;
+    inside = 1;
+    backtrace(frame, 4); /* it loads a library the first time */
+    inside = 0;
 }
 
 __attribute__((destructor)) static void end(void)

@@ -21,13 +21,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                            \
     } while (0)
 
-/* The path of a file in this process's folder, which stays for the next input; valid for good. */
+/* The path of a file in a folder of this process in $FUZZ_SCRATCH, where it stays for the next input. Valid for the next three
+ * calls. */
 static inline const char *fuzz_path(const char *name)
 {
     static char folder[64], path[4][96];
     static int next;
     if (!*folder) {
-        snprintf(folder, sizeof folder, "%s/larmor-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+        const char *scratch = getenv("FUZZ_SCRATCH");
+        FUZZ_CHECK(scratch);
+        snprintf(folder, sizeof folder, "%s/XXXXXX", scratch);
         FUZZ_CHECK(mkdtemp(folder));
     }
     char *p = path[next++ % 4];

@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(chunk && spare);
     memcpy(chunk, data, stored);
     lmr_filter_undo(filter, filters, mask, element, stored, bytes, &chunk, &spare);
-    free(chunk), free(spare);
+    free(chunk);
+    free(spare);
     return 0;
 }

@@ -27,14 +27,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static larmor_device *dev;
     if (!dev) FUZZ_CHECK(!larmor_device_open("cpu:1", &dev));
     if (size < 2) return 0;
-    const char *path = fuzz_path(names[data[0] % 6]);
-    data++, size--;
+    const char *path = fuzz_path(names[fuzz_take(&data, &size, 1) % 6]);
     if (!strcmp(strrchr(path, '.'), ".cfl")) {
         const uint8_t *end = memchr(data, 0, size);
         const size_t header = end ? (size_t)(end - data) : size;
         fuzz_put(fuzz_path("x.hdr"), data, header);
-        data += header, size -= header;
-        if (size) data++, size--;
+        const size_t used = header < size ? header + 1 : size;
+        data += used;
+        size -= used;
     }
     fuzz_put(path, data, size);
     read_as(path, dev);

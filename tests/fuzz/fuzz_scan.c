@@ -15,7 +15,8 @@ static void fetch(const lmr_source *source, int64_t count, const lmr_mrd_refs *r
         FUZZ_CHECK(data && traj);
         const int wrong = lmr_heap_fetch(heap, refs[i].data, sizeof(float), data) ||
                           lmr_heap_fetch(heap, refs[i].traj, sizeof(float), traj);
-        free(data), free(traj);
+        free(data);
+        free(traj);
         if (wrong) break;
     }
     lmr_heap_free(heap);
@@ -37,7 +38,8 @@ static void look(const lmr_source *source, lmr_mrd_file *file)
     lmr_mrd_refs *refs = malloc(sizeof *refs * (size_t)count);
     FUZZ_CHECK(head && refs);
     if (!lmr_mrd_file_heads(file, head, refs)) fetch(source, count, refs);
-    free(head), free(refs);
+    free(head);
+    free(refs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

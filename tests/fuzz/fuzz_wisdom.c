@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static larmor_device *dev;
     static const char *path, *saved;
     if (!dev) FUZZ_CHECK(!larmor_device_open("cpu:1", &dev));
-    if (!path) path = fuzz_path("wisdom"), saved = fuzz_path("saved");
+    if (!path) path = fuzz_path("wisdom");
+    if (!saved) saved = fuzz_path("saved");
     fuzz_put(path, data, size);
     larmor_wisdom_report first, again;
     larmor_wisdom_forget(dev);

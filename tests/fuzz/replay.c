@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -27,7 +28,9 @@ static uint64_t state;
 
 static uint64_t draw(uint64_t below) /* xorshift64* */
 {
-    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
     return below ? (state * UINT64_C(2685821657736338717) >> 11) % below : 0;
 }
 
@@ -84,7 +87,8 @@ static void mutate(input *x)
             put_digit(x);
             break;
         case 6: /* leave out */
-            if (draw(4)) memmove(&x->data[at], &x->data[at + n], room - n), x->size -= n;
+            memmove(&x->data[at], &x->data[at + n], room - n);
+            x->size -= n;
             break;
         case 7:
             if (!draw(4)) x->size = at;
@@ -99,7 +103,10 @@ static input make(int64_t i, uint64_t begin)
     input x = {malloc(MOST_BYTES), 0};
     FUZZ_CHECK(x.data);
     state = (begin + 1) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)i;
-    for (int k = 0; k < 4; k++) draw(0), state ^= (uint64_t)i << 7;
+    for (int k = 0; k < 4; k++) {
+        draw(0);
+        state ^= (uint64_t)i << 7;
+    }
     if (!state) state = 1;
     const input *from = &seed[i < seeds ? (uint64_t)i : draw((uint64_t)seeds)];
     memcpy(x.data, from->data, from->size);
@@ -153,7 +160,8 @@ static void watch(void)
 static void run_child(int64_t first, int64_t end, uint64_t begin, int progress)
 {
     const int quiet = open("/dev/null", O_WRONLY);
-    dup2(quiet, 1), dup2(quiet, 2);
+    dup2(quiet, 1);
+    dup2(quiet, 2);
     watch();
     for (int64_t i = first; i < end; i++) {
         input x = make(i, begin);
@@ -164,7 +172,8 @@ static void run_child(int64_t first, int64_t end, uint64_t begin, int progress)
         alarm(SLOW);
         LLVMFuzzerTestOneInput(exact, x.size);
         alarm(0);
-        free(exact), free(x.data);
+        free(exact);
+        free(x.data);
     }
     exit(0);
 }
@@ -199,9 +208,19 @@ static void read_seeds(const char *folder)
     }
 }
 
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)
+{
+    (void)s;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
 int main(int argc, char **argv)
 {
+    char scratch[] = "/tmp/larmor-fuzz-XXXXXX";
     if (argc < 3) return 2;
+    FUZZ_CHECK(mkdtemp(scratch) && !setenv("FUZZ_SCRATCH", scratch, 1));
     read_seeds(argv[1]);
     if (!seeds) {
         fprintf(stderr, "%s: no seeds in %s\n", argv[0], argv[1]);
@@ -237,6 +256,7 @@ int main(int argc, char **argv)
         }
         first = at + 1;
     }
+    nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     printf("%lld inputs, %d of them seeds: %d failed, %d died in HDF5\n", (long long)total, seeds, failed, in_hdf5);
     return failed > 0;
 }
