@@ -122,7 +122,6 @@ static int measure(work *w)
     int code = APP_DONE;
     APP_OR(done, APP_INPUT, bench_list_cases(&s->wish, &w->cases, &w->count));
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &w->place.dev));
-    app_has_computed(); /* what is measured is this device */
     if (s->peer) APP_OR(done, APP_INPUT, bench_peer_open(s->peer, s->peer_library, w->place.dev, &w->place.peer));
     if (s->json) APP_OR(done, APP_RUN, bench_lines_open(s->json, w->place.dev, library, &w->lines));
     APP_OR(done, APP_RUN, app_use_wisdom(w->place.dev, s->plan, s->calibrate, &w->place.effort));

@@ -243,7 +243,6 @@ static int run(const void *given, const app_files *files)
     larmor_device *dev = NULL;
     bench_lines *lines = NULL;
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
-    app_has_computed(); /* what is measured is this device */
     if (s->json) APP_OR(done, APP_RUN, bench_lines_open(s->json, dev, NULL, &lines));
     if (s->calibrate) APP_OR(done, APP_RUN, larmor_nufft_calibrate(dev));
     APP_OR(done, APP_RUN, run_cases(s, dev, lines));

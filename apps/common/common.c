@@ -104,43 +104,17 @@ int app_stopped(void)
     return caught ? 128 + caught : 0;
 }
 
-/* ---- the device, and the way from a GPU that fails to the processor ---- */
-
-static char chosen[32]; /* the GPU that stands in for "auto" while nothing is computed; else "" */
-static int only_cpu;    /* 1: a GPU has failed, "auto" is now the processor */
-
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
 {
     if (!device) device = getenv("LARMOR_DEVICE");
     if (!device || !*device) device = "auto";
-    const int is_auto = !strcmp(device, "auto");
-    if (is_auto && only_cpu) device = "cpu";
+    device = app_device_left(device);
     const char *asked = getenv("LARMOR_THREADS");
     if (!threads && asked) threads = strtoll(asked, NULL, 10);
-    if (threads > 0 && (!strcmp(device, "auto") || !strcmp(device, "cpu"))) {
-        char spec[32];
-        snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
-        return larmor_device_open(spec, dev);
-    }
-    const larmor_status st = larmor_device_open(device, dev);
-    if (!st && is_auto && !strncmp(larmor_device_spec(*dev), "cuda", 4))
-        snprintf(chosen, sizeof chosen, "%s", larmor_device_spec(*dev));
-    return st;
-}
-
-void app_has_computed(void)
-{
-    chosen[0] = 0;
-}
-
-int app_leaves_gpu(larmor_status status)
-{
-    if (only_cpu || !*chosen) return 0;
-    if (status != LARMOR_ERR_BACKEND && status != LARMOR_ERR_MEMORY && status != LARMOR_ERR_UNSUPPORTED) return 0;
-    app_log("warning: %s failed before anything was computed, the processor takes over: %s", chosen,
-            larmor_last_error());
-    only_cpu = 1;
-    return 1;
+    if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    char spec[32];
+    snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
+    return larmor_device_open(spec, dev);
 }
 
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)

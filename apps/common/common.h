@@ -47,10 +47,16 @@ int app_stopped(void);
  * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 
-/* A command that has a result calls app_has_computed. Before that a failure of a GPU that "auto" has chosen is no end:
- * app_fail logs it and returns APP_AGAIN, and the program runs the command once more, with "auto" meaning the processor.
- * The command must have released all it had, its outputs too. app_leaves_gpu: 1 if this failure is such a one. */
+/* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device that it
+ * has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU that "auto" has
+ * chosen is no end: app_fail logs it and returns APP_AGAIN, and the program runs the command once more, for which "auto"
+ * is the processor. The command must have released all it had, its outputs too.
+ *
+ * app_device_left  the device that is now meant by what was asked for
+ * app_leaves_gpu   1 if this failure is such a one */
+void app_may_leave(const larmor_device *dev);
 void app_has_computed(void);
+const char *app_device_left(const char *device);
 int app_leaves_gpu(larmor_status status);
 
 /* --plan NAME, NULL if it was not given: read the device's wisdom, report the lines that are left out, and convert the

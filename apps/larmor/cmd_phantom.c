@@ -164,6 +164,7 @@ static int run(const void *given, const app_files *files)
     if (m.s->maps) APP_OR(done, APP_RUN, app_output_open(m.s->maps, m.s->force, &maps));
     if (m.s->field_map) APP_OR(done, APP_RUN, app_output_open(m.s->field_map, m.s->force, &field));
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
+    app_may_leave(m.dev);
     APP_OR(done, APP_INPUT, simulation_prepare(&m));
     if (m.ndim == 3 && m.s->slices > 1) {
         app_error("--slices \"%lld\": 1 expected, because the trajectory is 3D.", (long long)m.s->slices);

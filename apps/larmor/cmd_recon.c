@@ -164,6 +164,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    app_may_leave(r->dev);
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
 done:

@@ -18,6 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
+import devices  # noqa: E402
 import disturbed  # noqa: E402
 import faulted  # noqa: E402
 import files  # noqa: E402
@@ -27,7 +28,7 @@ import report  # noqa: E402
 import running  # noqa: E402
 import seeds  # noqa: E402
 
-STAGES = ("files", "lines", "faults", "kills", "disks", "signals")
+STAGES = ("files", "lines", "faults", "devices", "kills", "disks", "signals")
 PROGRAMS = ("larmor", "larmor-reader")
 
 
@@ -36,6 +37,8 @@ def options_of(arguments):
     parser.add_argument("--larmor", required=True, help="the program")
     parser.add_argument("--make-seeds", required=True, help="the program that makes scans in several layouts")
     parser.add_argument("--faults", required=True, help="the library that lets calls fail")
+    parser.add_argument("--faulty", help="the plugin that lets a device's calls fail; without it stage devices is left out")
+    parser.add_argument("--gpu", help="a GPU's own plugin, before which that one stands; else it is the processor")
     parser.add_argument("--only", choices=STAGES, action="append", help="this stage alone; may be repeated")
     parser.add_argument("--short", action="store_true", help="a little of everything, in seconds")
     parser.add_argument("--files", type=int, help="damaged files (default: 20000)")
@@ -47,6 +50,7 @@ def options_of(arguments):
                         help="where files are made; memory is quicker than a disk (default: /dev/shm)")
     parser.add_argument("--keep", help="a folder for the files that failed")
     parser.add_argument("--memory", type=float, default=64, help="most MB that a refusal may take")
+    parser.add_argument("--most", type=int, help="of the stages faults and devices at most so many runs, at random")
     parser.add_argument("--all-calls", action="store_true", help="every allocation fails; else the first of each chain of callers")
     parser.add_argument("--patience", type=float, default=1, help="most seconds from a signal to the end")
     return parser.parse_args(arguments)
@@ -126,13 +130,38 @@ def run_faults(o, folder):
     first = bench_of(o, folder, "first", common)
     to_do = faulted.plan(first.runner, o, PROGRAMS)
     random.Random(o.seed).shuffle(to_do)
-    if o.short:
-        to_do = to_do[:80]
+    to_do = to_do[:o.most or (80 if o.short else None)]
 
     def work(number, mine):
         worker = faulted.Faulted(bench_of(o, folder, "faults%d" % number, common), o.faults, 20)
         for item in to_do[number::o.jobs]:
             worker.one(*item, mine)
+
+    return in_parallel(o.jobs, folder, work)
+
+
+def run_devices(o, folder):
+    _, common = prepare(o, folder)
+    found = {"LARMOR_PLUGIN_DIR": os.path.dirname(o.faulty)}
+    if o.gpu:
+        found["FAULTY_PLUGIN"] = os.path.abspath(o.gpu)
+
+    def bench(name):
+        return jobs.Bench(running.Runner(o.larmor, os.path.join(folder, name), found), common)
+
+    first = bench("first")
+    undisturbed = first.runner.run(["devices"]).out
+    if o.gpu and "unavailable" in undisturbed:
+        print("skipped: no GPU: " + undisturbed)
+        sys.exit(77)
+    to_do = devices.plan(first.runner, o)
+    random.Random(o.seed).shuffle(to_do)
+    to_do = to_do[:o.most or (60 if o.short else None)]
+
+    def work(number, mine):
+        place = bench("devices%d" % number)
+        for item in to_do[number::o.jobs]:
+            devices.one(place, *item, mine)
 
     return in_parallel(o.jobs, folder, work)
 
@@ -210,13 +239,16 @@ def run_signals(o, folder):
 def main():
     o = options_of(sys.argv[1:])
     o.larmor, o.make_seeds, o.faults = (os.path.abspath(p) for p in (o.larmor, o.make_seeds, o.faults))
-    if "ASAN_OPTIONS" not in os.environ:
+    o.faulty = o.faulty and os.path.abspath(o.faulty)
+    if "ASAN_OPTIONS" not in os.environ and not o.gpu:
         resource.setrlimit(resource.RLIMIT_AS, (running.MOST_ADDRESS_SPACE, running.MOST_ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = tempfile.mkdtemp(prefix="larmor-trust-", dir=o.scratch)
     failed = 0
     try:
         for stage in o.only or STAGES:
+            if stage == "devices" and not o.faulty:
+                continue
             began = time.monotonic()
             where = os.path.join(folder, stage)
             os.mkdir(where)
