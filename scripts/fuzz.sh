@@ -11,11 +11,14 @@ seconds=${1:-3600}
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- header heap filter scan image wisdom arguments
 jobs=$(nproc 2>/dev/null || echo 2)
+# The seeds come from the ordinary build: sanitizers would make its compilation longer than the runs.
+cmake --preset cpu -DLARMOR_TESTS=ON >/dev/null
+cmake --build --preset cpu -j "$jobs" --target larmor_cli trust_make_seeds
 cmake --preset fuzz -DLARMOR_TESTS=ON >/dev/null
 targets=
 for name; do targets="$targets fuzz_$name"; done
 # shellcheck disable=SC2086 # words are meant
-cmake --build --preset fuzz -j "$jobs" --target larmor_cli trust_make_seeds $targets
+cmake --build --preset fuzz -j "$jobs" --target $targets
 folder=$PWD/build/fuzz/tests/fuzz
 cd "$folder"
 mkdir -p found learnt
@@ -23,7 +26,8 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 OMP_NUM_THREADS=1
 FUZZ_SCRATCH=$(mktemp -d)
 export FUZZ_SCRATCH
 trap 'rm -rf "$FUZZ_SCRATCH"' EXIT
-python3 ../../../../tests/fuzz/make_corpus.py ../../apps/larmor ../trust/trust_make_seeds corpus
+python3 ../../../../tests/fuzz/make_corpus.py ../../../cpu/apps/larmor \
+    ../../../cpu/tests/trust/trust_make_seeds corpus
 each=$((seconds / $#))
 status=0
 for name; do
