@@ -34,6 +34,7 @@ def main():
         found = seeds.make(runner, make_seeds)
     for i, line in enumerate(LINES):
         put(folder, "arguments", "%d" % i, b"\0".join(line.encode().split()))
+    put(folder, "header", "blank", b" ")
     formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5"]
     for seed in found:
         data = seed.files[seed.name]
