@@ -40,9 +40,9 @@ def may_say_something_else(seed, files):
     touched = mutants.kinds_touched(seed, files)
     if touched is None or not touched <= set(hdf5map.STRUCTURE + ("gap",)):
         return True
-    places = [p[:2] for p in seed.parts.parts if p[2] == "reference"]
+    places = [p[:2] for p in seed.parts.parts if p[2] in ("reference", "heap")]
     old, new = (sorted(f[seed.name][a:b] for a, b in places) for f in (seed.files, files))
-    return "reference" in touched and old == new
+    return bool(touched & {"reference", "heap"}) and old == new
 
 
 class Files:
