@@ -67,7 +67,7 @@ class Faulted:
             report.count("ended by a library's start, before the program's own", through.split()[0])
             found = None
         wrong = self.bench.judge(job, r.code == 0)
-        if wrong:
+        if wrong and not found:
             found, name = wrong
         if found:
             report.count("%s, by the libraries of the call (%s)" % (found, kind), through)
