@@ -2,7 +2,7 @@
 #include "io/h5_heap.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { REFERENCES = 8, MOST = 1 << 16 };
+enum { REFERENCES = 8, MOST = 1 << 16, BEHIND = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,9 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; heap && i < REFERENCES; i++, reference += LMR_HEAP_REF_BYTES) {
         const lmr_heap_ref ref = lmr_heap_ref_decode(reference);
         if (ref.length > MOST) continue; /* more than the file can hold; callers look at that before */
-        unsigned char *to = malloc((size_t)ref.length * 4 + 1); /* exactly as much as is asked for */
+        const size_t bytes = (size_t)ref.length * 4;
+        unsigned char *to = malloc(bytes + BEHIND);
         FUZZ_CHECK(to);
+        memset(to + bytes, 0xa5, BEHIND);
         lmr_heap_fetch(heap, ref, 4, to);
+        for (int k = 0; k < BEHIND; k++) FUZZ_CHECK(to[bytes + (size_t)k] == 0xa5); /* no more than is asked for */
         free(to);
     }
     lmr_heap_free(heap);

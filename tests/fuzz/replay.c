@@ -15,7 +15,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-enum { MOST_SEEDS = 256, IN_HDF5 = 77, SLOW = 10, BATCH = 64, MOST_BYTES = 1 << 20 };
+enum { MOST_SEEDS = 256, IN_HDF5 = 77, SLOW = 10, BATCH = 64, MOST_BYTES = 1 << 20, HEAD = 512 };
 
 typedef struct input {
     uint8_t *data;
@@ -57,7 +57,7 @@ static void put_digit(input *x)
     for (int tries = 0; tries < 50; tries++) {
         uint8_t *at = &x->data[draw(x->size)];
         if (*at < '0' || *at > '9') continue;
-        *at = (uint8_t) "0123456789-.eExnainf"[draw(20)];
+        *at = (uint8_t) "0123456789-.eExnai,= "[draw(22)];
         return;
     }
 }
@@ -66,7 +66,7 @@ static void mutate(input *x)
 {
     const int changes = 1 + (int)draw(4);
     for (int i = 0; i < changes && x->size; i++) {
-        const size_t at = draw(x->size), room = x->size - at;
+        const size_t at = draw(draw(2) && x->size > HEAD ? HEAD : x->size), room = x->size - at;
         size_t n = 1 + draw(64);
         if (n > room) n = room;
         switch (draw(8)) {
