@@ -62,6 +62,19 @@ static void put_digit(input *x)
     }
 }
 
+/* What readers of texts stumble over, between two bytes. */
+static void insert_text(input *x, size_t at)
+{
+    static const char *const texts[] = {"99999", "00000000000", "-",  "e308", "nan", "<", "</",
+                                        ">",     "&",           "\"", " ",    ",",   "'", "\n"};
+    const char *text = texts[draw(sizeof texts / sizeof *texts)];
+    const size_t n = strlen(text);
+    if (x->size + n > MOST_BYTES) return;
+    memmove(&x->data[at + n], &x->data[at], x->size - at);
+    memcpy(&x->data[at], text, n);
+    x->size += n;
+}
+
 static void mutate(input *x)
 {
     const int changes = 1 + (int)draw(4);
@@ -69,7 +82,7 @@ static void mutate(input *x)
         const size_t at = draw(draw(2) && x->size > HEAD ? HEAD : x->size), room = x->size - at;
         size_t n = 1 + draw(64);
         if (n > room) n = room;
-        switch (draw(8)) {
+        switch (draw(9)) {
         case 0:
         case 1:
             x->data[at] ^= (uint8_t)(1 << draw(8));
@@ -92,6 +105,9 @@ static void mutate(input *x)
             break;
         case 7:
             if (!draw(4)) x->size = at;
+            break;
+        case 8:
+            insert_text(x, at);
             break;
         }
     }
