@@ -70,6 +70,8 @@ static void insert_text(input *x, size_t at)
     const char *text = texts[draw(sizeof texts / sizeof *texts)];
     const size_t n = strlen(text);
     if (x->size + n > MOST_BYTES) return;
+    if (*text == '9') /* makes a number larger, if there is one */
+        while (at + 1 < x->size && (x->data[at] < '0' || x->data[at] > '9')) at++;
     memmove(&x->data[at + n], &x->data[at], x->size - at);
     memcpy(&x->data[at], text, n);
     x->size += n;
