@@ -109,7 +109,8 @@ class Files:
                 return "output that cannot be read"
             if arguments[0] == "recon" and "not finite" in check.out:
                 return "image that is not finite"
-        if seed.parts and made != seed.truth[arguments[0]] and not may_say_something_else(seed, files):
+        judged = seed.parts and not (seed.kind == "image.h5" and arguments[0] == "info")  # which prints texts, too
+        if judged and made != seed.truth[arguments[0]] and not may_say_something_else(seed, files):
             return "wrong result with exit 0"
         return None
 

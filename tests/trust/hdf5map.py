@@ -4,7 +4,7 @@
 import struct
 
 NOWHERE = 0xFFFFFFFFFFFFFFFF
-STRUCTURE = ("superblock", "symbols", "tree", "names", "header", "heap", "reference")
+STRUCTURE = ("superblock", "symbols", "tree", "header", "heap", "reference")
 
 
 class Map:
