@@ -1,7 +1,7 @@
 /* The XML header of ISMRMRD raw data, by expat: what larmor needs is read strictly, the rest is skipped.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "io/mrd_header.h"
+#include "io/reader/mrd_header.h"
 
 #include <ctype.h>
 #include <expat.h>
@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "core/status.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
 

@@ -1,11 +1,11 @@
 /* The attributes of ISMRMRD images as lines of text, by expat. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_notes.h"
+#include "io/reader/mrd_notes.h"
 
 #include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 typedef struct parser {
     XML_Parser xml;

@@ -1,10 +1,10 @@
 /* The filters of HDF5 chunks, undone with checked bounds. SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_filter.h"
+#include "io/reader/h5_filter.h"
 
 #include <string.h>
 #include <zlib.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 /* Fletcher's sum over big-endian 16-bit words; a last odd byte is the high half of a word. */
 static uint32_t fletcher32(const unsigned char *p, size_t bytes)

@@ -3,7 +3,7 @@
  * H5Dread_chunk takes a buffer but not its size: it writes as many bytes as the chunk's index says, a number of the
  * file's own, which H5Dget_chunk_storage_size does not return for chunks without filters (HDF5 1.10 and 1.14). All
  * reads of HDF5 pass this driver, so it can compare that number with the size of the buffer. */
-#include "io/h5_driver.h"
+#include "io/reader/h5_driver.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>

@@ -1,15 +1,15 @@
 /* A dataset of an untrusted HDF5 file: HDF5 finds types and chunks, larmor reads and unpacks the bytes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_dataset.h"
+#include "io/reader/h5_dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/h5.h"
-#include "io/h5_driver.h"
-#include "io/h5_filter.h"
-#include "io/h5_heap.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_driver.h"
+#include "io/reader/h5_filter.h"
+#include "io/reader/h5_heap.h"
 
 _Static_assert(sizeof(hvl_t) == LMR_HEAP_REF_BYTES, "lists have the same size in memory and in the file");
 

@@ -1,12 +1,12 @@
 /* The records of ISMRMRD files: their HDF5 types, and where a file has their members. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "io/mrd_types.h"
+#include "io/reader/mrd_types.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "io/h5.h"
-#include "io/h5_heap.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_heap.h"
 
 _Static_assert(sizeof(lmr_mrd_image) == 198, "ISMRMRD's image header has 198 bytes");
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340, "ISMRMRD's acquisition header has 340 bytes");

@@ -1,7 +1,7 @@
 /* An input file: opened read-only, known to be regular and not empty; and what is asked of any file's bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "io/source.h"
+#include "io/reader/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

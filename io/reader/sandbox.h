@@ -1,0 +1,20 @@
+/* What a process may do while it parses a file that nobody vouches for. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SANDBOX_H
+#define LMR_SANDBOX_H
+
+#include <stdint.h>
+
+/* Limits of this process, for good: `memory` bytes of its own and `room` of memory that it shares, `seconds` of
+ * processor time, no new files, no growing files, no processes, no core dump. Under the address sanitizer, which needs
+ * terabytes of addresses, memory is not limited.
+ *
+ * Returns 1, or 0 if a limit cannot be set. */
+int lmr_sandbox_limit(int64_t memory, int64_t room, int64_t seconds);
+
+/* From here on the kernel grants reading, memory and the end of the process, and refuses all else with EPERM: opening,
+ * executing, network, other processes. Not under the address sanitizer.
+ *
+ * Returns 1, or 0 where the kernel has no filters of system calls. */
+int lmr_sandbox_filter(void);
+
+#endif
