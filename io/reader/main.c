@@ -6,21 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "io/reader/sandbox.h"
 #include "io/reader/serve.h"
-
-/* What the host program left open is none of the reader's business. */
-static void close_others(void)
-{
-#ifdef SYS_close_range
-    if (!syscall(SYS_close_range, LMR_READER_DESCRIPTORS, ~0u, 0)) return;
-#endif
-    const long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = LMR_READER_DESCRIPTORS; fd < (most > 0 && most < 65536 ? most : 65536); fd++) close(fd);
-}
 
 /* 1 if both sides mean the same by each packet. */
 static int agrees(const lmr_reader_setup *s, int64_t bytes)
@@ -39,7 +28,7 @@ int main(void)
         _exit(LMR_READER_ALONE);
     }
     if (!agrees(&setup, bytes)) _exit(LMR_READER_OTHER_VERSION);
-    close_others();
+    lmr_sandbox_close_from(LMR_READER_DESCRIPTORS);
     if (!setup.has_second) close(LMR_READER_SECOND); /* not the host program's */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

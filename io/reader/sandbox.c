@@ -17,6 +17,16 @@
 
 #include "io/reader/sanitized.h"
 
+void lmr_sandbox_close_from(int first)
+{
+#ifdef SYS_close_range
+    if (!syscall(SYS_close_range, first, ~0u, 0)) return;
+#endif
+    const long most = sysconf(_SC_OPEN_MAX);
+    const int end = most > 0 && most < 65536 ? (int)most : 65536;
+    for (int fd = first; fd < end; fd++) close(fd);
+}
+
 static int limit(int what, int64_t soft, int64_t hard)
 {
     return !setrlimit((__rlimit_resource_t)what, &(struct rlimit){(rlim_t)soft, (rlim_t)hard});

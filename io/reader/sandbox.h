@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Close the descriptors from `first` on, which a host program left open. */
+void lmr_sandbox_close_from(int first);
+
 /* Limits of this process, for good: `memory` bytes of its own and `room` of memory that it shares, `seconds` of
  * processor time, no new files, no growing files, no processes, no core dump. Under the address sanitizer, which needs
  * terabytes of addresses, memory is not limited.
