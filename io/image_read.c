@@ -132,7 +132,8 @@ static larmor_status read_rest(input *in, larmor_image_info *info)
     take_text(info->notes, i->notes, sizeof info->notes, 1);
     if (i->images) info->images = i->images;
     if (is_picture) info->shape = LARMOR_SHAPE(i->shape.dim[0], i->shape.dim[1]);
-    info->has_geometry = i->has_geometry != 0, info->has_counters = i->has_counters != 0;
+    info->has_geometry = i->has_geometry != 0;
+    info->has_counters = i->has_counters != 0;
     return LARMOR_OK;
 }
 

@@ -96,7 +96,8 @@ static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan
     if (!h->encoding || !raw->xml) return LMR_NO_MEMORY();
     memcpy(h->encoding, memory, encodings);
     memcpy(raw->xml, memory + encodings, text);
-    h->encodings = scan->encodings, h->receiver_channels = scan->receiver_channels;
+    h->encodings = scan->encodings;
+    h->receiver_channels = scan->receiver_channels;
     h->noise_bandwidth = scan->noise_bandwidth;
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
@@ -110,7 +111,8 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_SCAN, group, most, &answer));
     LMR_TRY(take_header(reader, &answer->scan, raw));
     raw->info.acquisitions = answer->scan.acquisitions;
-    raw->info.encodings = raw->header.encodings, raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    raw->info.encodings = raw->header.encodings;
+    raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     lmr_mrd_metres_to_mm(raw);
     larmor_grid grid;
     for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
@@ -148,11 +150,14 @@ static larmor_status make_pools(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         if (!raw->readout[i].use) continue;
-        raw->readout[i].data = data, raw->readout[i].traj = traj;
-        data += INT64_C(2) * h->samples * h->channels, traj += (int64_t)h->samples * h->traj_dims;
+        raw->readout[i].data = data;
+        raw->readout[i].traj = traj;
+        data += INT64_C(2) * h->samples * h->channels;
+        traj += (int64_t)h->samples * h->traj_dims;
     }
     LMR_TRY(check_memory(raw, (data + traj) * (int64_t)sizeof(float)));
-    raw->data = malloc((size_t)data * sizeof(float) + 1), raw->traj = malloc((size_t)traj * sizeof(float) + 1);
+    raw->data = malloc((size_t)data * sizeof(float) + 1);
+    raw->traj = malloc((size_t)traj * sizeof(float) + 1);
     return raw->data && raw->traj ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -197,7 +202,8 @@ static int read_piece(pieces *p, int64_t at, void *to, int64_t bytes)
     const int kept = at >= p->first && at + bytes <= p->first + p->held;
     if (!kept && near && bytes < (int64_t)sizeof p->window / 2) {
         const int64_t got = lmr_source_get(p->source, at, p->window, sizeof p->window);
-        p->first = at, p->held = got < 0 ? 0 : got;
+        p->first = at;
+        p->held = got < 0 ? 0 : got;
         if (p->held < bytes) return 0;
     } else if (!kept) {
         p->after = at + bytes;
@@ -223,7 +229,8 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
                read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
     }
     const int created = data && traj;
-    free(data), free(traj);
+    free(data);
+    free(traj);
     if (!created) return LMR_NO_MEMORY();
     if (good) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -285,7 +292,8 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
     *out = NULL;
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
-    raw->conjugate = opts->conjugate, raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
+    raw->conjugate = opts->conjugate;
+    raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);
     if (!st) {
@@ -304,8 +312,15 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
 void larmor_raw_free(larmor_raw *raw)
 {
     if (!raw) return;
-    free(raw->header.encoding), free(raw->xml), free(raw->head), free(raw->readout), free(raw->data), free(raw->traj);
-    free(raw->order), free(raw->first_in_order), free(raw->group);
+    free(raw->header.encoding);
+    free(raw->xml);
+    free(raw->head);
+    free(raw->readout);
+    free(raw->data);
+    free(raw->traj);
+    free(raw->order);
+    free(raw->first_in_order);
+    free(raw->group);
     free(raw);
 }
 

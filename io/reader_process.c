@@ -197,7 +197,8 @@ static int spawn(lmr_reader *r, const char *program, const int fd[4])
         posix_spawn_file_actions_destroy(&actions);
         return ENOMEM;
     }
-    sigemptyset(&none), sigfillset(&all);
+    sigemptyset(&none);
+    sigfillset(&all);
     /* a group of its own: Ctrl-C is for the host program, which ends the reader */
     int bad =
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -363,7 +364,8 @@ static larmor_status grant(lmr_reader *r, int64_t most)
     if (bytes > r->granted) r->granted = bytes;
     void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->memory_fd, 0);
     if (memory == MAP_FAILED) return named(r, LMR_NO_MEMORY());
-    r->memory = memory, r->bytes = bytes;
+    r->memory = memory;
+    r->bytes = bytes;
     if (r->fill) r->fill(memory, bytes, r->user);
     r->fill = NULL;
     return LARMOR_OK;
@@ -371,7 +373,8 @@ static larmor_status grant(lmr_reader *r, int64_t most)
 
 void lmr_reader_prepare(lmr_reader *r, void (*fill)(void *memory, int64_t bytes, void *user), void *user)
 {
-    r->fill = fill, r->user = user;
+    r->fill = fill;
+    r->user = user;
 }
 
 void *lmr_reader_memory(lmr_reader *r, int64_t *bytes)

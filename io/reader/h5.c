@@ -49,7 +49,8 @@ static larmor_status check_superblock(const lmr_source *source, const char *need
     const int offset_bytes = old ? b[13] : b[9], length_bytes = old ? b[14] : b[10];
     if (version > 3 || (got >= 48 && (offset_bytes != 8 || length_bytes != 8)))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
-    const uint64_t end = got < 48 ? 48 : lmr_little_endian(b + (version == 0 ? 40 : version == 1 ? 44 : 28), 8);
+    static const int place_of_end[] = {40, 44, 28, 28};
+    const uint64_t end = got < 48 ? 48 : lmr_little_endian(b + place_of_end[version], 8);
     if (end > (uint64_t)source->size)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "file cut short: %lld of %llu bytes. Copy it again.",
                         (long long)source->size, (unsigned long long)end);
@@ -109,7 +110,8 @@ typedef struct listing {
 
 static herr_t list_one(hid_t group, const char *name, const link_info *link, void *user)
 {
-    (void)group, (void)link;
+    (void)group;
+    (void)link;
     const listing *l = user;
     l->visit(name, l->user);
     return 0;

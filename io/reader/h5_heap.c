@@ -34,7 +34,8 @@ static const unsigned char *look(heap *h, uint64_t at)
 {
     if (at < h->first || at - h->first > h->held || h->held - (at - h->first) < OBJECT_HEAD) {
         const int64_t got = lmr_source_get(h->source, (int64_t)at, h->window, WINDOW);
-        h->first = at, h->held = got < 0 ? 0 : (size_t)got;
+        h->first = at;
+        h->held = got < 0 ? 0 : (size_t)got;
         if (got < OBJECT_HEAD) return NULL;
     }
     return h->window + (at - h->first);
@@ -69,7 +70,8 @@ static const char *open_collection(heap *h, uint64_t address)
     const unsigned char *head = look(h, address);
     if (!head) return "heap cannot be read";
     if (memcmp(head, "GCOL", 4) || head[4] != 1) return "no heap where the file says";
-    h->address = address, h->size = lmr_little_endian(head + 8, 8);
+    h->address = address;
+    h->size = lmr_little_endian(head + 8, 8);
     if (h->size < COLLECTION_HEAD || h->size > end - address) return "heap leaves the file";
     if (address < h->end) return "heaps overlap";
     h->end = address + h->size;
@@ -99,12 +101,14 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
     lmr_heap_value **order = lmr_new(count, sizeof(lmr_heap_value *));
     int64_t wanted = 0;
     if (!h || !order) {
-        free(h), free(order);
+        free(h);
+        free(order);
         return LMR_NO_MEMORY();
     }
     h->source = source;
     for (int64_t i = 0; i < count; i++) {
-        values[i].at = 0, values[i].wrong = NULL;
+        values[i].at = 0;
+        values[i].wrong = NULL;
         if (values[i].ref.length) order[wanted++] = &values[i];
     }
     qsort(order, (size_t)wanted, sizeof(lmr_heap_value *), by_address);
@@ -117,7 +121,8 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
         else
             find_object(h, order[i], size);
     }
-    free(h), free(order);
+    free(h);
+    free(order);
     return LARMOR_OK;
 }
 

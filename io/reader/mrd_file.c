@@ -188,7 +188,8 @@ fail:
 void lmr_mrd_file_close(lmr_mrd_file *f)
 {
     if (!f) return;
-    lmr_dataset_close(&f->xml), lmr_dataset_close(&f->data);
+    lmr_dataset_close(&f->xml);
+    lmr_dataset_close(&f->data);
     if (f->id > 0) lmr_h5_close_descriptor(f->id);
     lmr_h5_loud(f->print);
     free(f);

@@ -135,7 +135,8 @@ static larmor_status check_data(const lmr_dataset *d, content *c)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
     if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is empty.", d->path);
     if (class == H5T_COMPOUND) {
-        c->real = find_part(d, "real", &c->real_at), c->imag = find_part(d, "imag", &c->imag_at);
+        c->real = find_part(d, "real", &c->real_at);
+        c->imag = find_part(d, "imag", &c->imag_at);
         if (H5Tget_nmembers(d->type) == 2 && c->real && c->imag) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds records that are not {real, imag}.", d->path);
     }
@@ -212,7 +213,10 @@ static larmor_status read_images(const lmr_input *input, lmr_reader_array *array
     content c = {.input = input};
     LMR_TRY(read_series(&input->source, "/data", read_values, &c));
     *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = c.axes, .bytes = 2 * sizeof *c.values};
-    for (int k = 0; k < c.axes; k++) array->dim[k] = c.dim[k], array->bytes *= c.dim[k];
+    for (int k = 0; k < c.axes; k++) {
+        array->dim[k] = c.dim[k];
+        array->bytes *= c.dim[k];
+    }
     return LARMOR_OK;
 }
 

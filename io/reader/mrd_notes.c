@@ -57,7 +57,10 @@ static void XMLCALL on_end(void *self, const XML_Char *element)
 static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                int has)
 {
-    (void)name, (void)system, (void)public, (void)has;
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has;
     XML_StopParser(((parser *)self)->xml, XML_FALSE);
 }
 

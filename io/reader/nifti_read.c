@@ -34,7 +34,8 @@ static larmor_status take(const lmr_source *source, gzFile file, void *to, size_
     while (bytes) {
         const int done = gzread(file, p, bytes < MOST_AT_ONCE ? (unsigned)bytes : MOST_AT_ONCE);
         if (done <= 0) return damaged(source);
-        p += done, bytes -= (size_t)done;
+        p += done;
+        bytes -= (size_t)done;
     }
     return LARMOR_OK;
 }
@@ -150,7 +151,10 @@ static double value_at(const nifti *n, const unsigned char *raw, int64_t i)
 static larmor_status take_real(const lmr_source *source, const nifti *n, larmor_dtype dtype, void *out)
 {
     double slope = (double)n->header.scl_slope, inter = (double)n->header.scl_inter;
-    if (!isfinite(slope) || !isfinite(inter) || slope == 0) slope = 1, inter = 0;
+    if (!isfinite(slope) || !isfinite(inter) || slope == 0) {
+        slope = 1;
+        inter = 0;
+    }
     _Alignas(double) unsigned char raw[AT_ONCE * sizeof(double)];
     for (int64_t first = 0; first < n->count; first += AT_ONCE) {
         const int64_t now = n->count - first < AT_ONCE ? n->count - first : AT_ONCE;
@@ -229,7 +233,10 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
     } else {
         for (int k = 0; k < 3; k++) affine[k][k] = (double)h->pixdim[k + 1];
     }
-    for (int c = 0; c < 4; c++) affine[0][c] = -affine[0][c], affine[1][c] = -affine[1][c];
+    for (int c = 0; c < 4; c++) {
+        affine[0][c] = -affine[0][c];
+        affine[1][c] = -affine[1][c];
+    }
     const int64_t dim[3] = {n.dim[0], n.axes > 1 ? n.dim[1] : 1, n.axes > 2 ? n.dim[2] : 1};
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < 4; c++)

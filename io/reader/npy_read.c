@@ -63,7 +63,8 @@ static larmor_status parse_shape(const lmr_source *source, const char *p, npy *f
     }
     for (int d = 0; !file->fortran && d < file->axes / 2; d++) {
         const int64_t other = file->dim[file->axes - 1 - d];
-        file->dim[file->axes - 1 - d] = file->dim[d], file->dim[d] = other;
+        file->dim[file->axes - 1 - d] = file->dim[d];
+        file->dim[d] = other;
     }
     return LARMOR_OK;
 }

@@ -56,15 +56,18 @@ static larmor_status room(void *user, int64_t bytes, void **memory)
     session *s = user;
     lmr_reader_request grown;
     if (s->memory) munmap(s->memory, s->mapped);
-    s->memory = NULL, *memory = NULL;
+    s->memory = NULL;
+    *memory = NULL;
     memset(&s->answer, 0, sizeof s->answer);
-    s->answer.wants_room = 1, s->answer.room = bytes > 0 ? bytes : 1;
+    s->answer.wants_room = 1;
+    s->answer.room = bytes > 0 ? bytes : 1;
     const size_t size = (size_t)s->answer.room;
     if (!send_answer(s) || !take_request(s, &grown) || grown.ask != LMR_ASK_ROOM)
         return LMR_FAIL(LARMOR_ERR_IO, "reader: the memory was not granted");
     void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, LMR_READER_MEMORY, 0);
     if (mapped == MAP_FAILED) return LMR_NO_MEMORY();
-    *memory = s->memory = mapped, s->mapped = size;
+    *memory = s->memory = mapped;
+    s->mapped = size;
     return LARMOR_OK;
 }
 
@@ -193,7 +196,8 @@ int lmr_serve(const lmr_reader_setup *setup)
     if (*setup->inside) s.input.source.inside = setup->inside;
     s.second = (lmr_source){.path = second, .fd = LMR_READER_SECOND, .size = setup->second_size};
     s.input.second = setup->has_second ? &s.second : NULL;
-    s.input.room = room, s.input.user = &s;
+    s.input.room = room;
+    s.input.user = &s;
     s.parser = lmr_parser_of(setup->suffix);
     while (take_request(&s, &request)) {
         memset(&out, 0, sizeof out);

@@ -40,7 +40,8 @@ static void give(size_t bytes)
 
 static void ask_for_room(int64_t bytes)
 {
-    answer.wants_room = 1, answer.room = bytes;
+    answer.wants_room = 1;
+    answer.room = bytes;
     give(sizeof answer);
     take(&request, sizeof request);
     memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, LMR_READER_MEMORY, 0);
@@ -170,13 +171,17 @@ static void reply(char **environment)
         answer.status = LARMOR_ERR_FORMAT;
         memset(answer.text, '\a', sizeof answer.text);
     }
-    if (is("always wants room")) answer.wants_room = 1, answer.room = 64;
+    if (is("always wants room")) {
+        answer.wants_room = 1;
+        answer.room = 64;
+    }
     give(is("short answer") ? 8 : sizeof answer);
 }
 
 int main(int argc, char **argv, char **environment)
 {
-    (void)argc, (void)argv;
+    (void)argc;
+    (void)argv;
     if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) <= 0) return 1;
     *strchrnul(way, '\n') = '\0';
     take(&setup, sizeof setup);

@@ -269,7 +269,8 @@ static void a_reader_is_alone_with_its_file(void **state)
 {
     (void)state;
     sigset_t term;
-    sigemptyset(&term), sigaddset(&term, SIGTERM);
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
     sigprocmask(SIG_BLOCK, &term, NULL);
     setenv("LARMOR_TEST_SECRET", "1", 1);
     void (*const before)(int) = signal(SIGINT, SIG_IGN);
