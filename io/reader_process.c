@@ -23,7 +23,7 @@
 
 /* Memory of a reader: a chunk and its copy, HDF5's own, and what a file can make of it. */
 #define LEAST_MEMORY (INT64_C(256) << 20)
-#define MEMORY_PER_BYTE 8
+#define MEMORY_PER_BYTE 32
 
 /* Results of a file: what deflate can make of it at most, and 8 bytes for a number of one. */
 #define ROOM_PER_BYTE (INT64_C(1032) * 8)

@@ -2,10 +2,8 @@
  * liblarmor with the file, a socket and shared memory as descriptors. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <hdf5.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "io/reader/sandbox.h"
@@ -30,9 +28,7 @@ int main(void)
     if (!agrees(&setup, bytes)) _exit(LMR_READER_OTHER_VERSION);
     lmr_sandbox_close_from(LMR_READER_DESCRIPTORS);
     if (!setup.has_second) close(LMR_READER_SECOND); /* not the host program's */
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (getppid() != setup.parent) _exit(LMR_READER_ALONE);
+    if (!lmr_sandbox_follow(setup.parent)) _exit(LMR_READER_ALONE);
     if (!strcmp(setup.suffix, ".h5")) {
         H5dont_atexit();
         H5open();

@@ -8,6 +8,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +17,11 @@
 #include <unistd.h>
 
 #include "io/reader/sanitized.h"
+
+int lmr_sandbox_follow(int parent)
+{
+    return !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) && getppid() == parent;
+}
 
 void lmr_sandbox_close_from(int first)
 {
@@ -42,7 +48,7 @@ static int64_t at_most(int what, int64_t wanted)
 
 int lmr_sandbox_limit(int64_t memory, int64_t room, int64_t seconds)
 {
-    int good = limit(RLIMIT_FSIZE, 0, 0) && limit(RLIMIT_CORE, 0, 0);
+    int good = limit(RLIMIT_FSIZE, 0, 0) && limit(RLIMIT_CORE, 0, 0) && !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     good &= limit(RLIMIT_NOFILE, at_most(RLIMIT_NOFILE, 16), at_most(RLIMIT_NOFILE, 16));
     const int64_t last = at_most(RLIMIT_CPU, seconds + 1);
     good &= limit(RLIMIT_CPU, seconds < last ? seconds : last, last); /* SIGXCPU, then SIGKILL */

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* The kernel ends this process when the thread that started it ends. Returns 1, or 0 if `parent` is gone already. */
+int lmr_sandbox_follow(int parent);
+
 /* Close the descriptors from `first` on, which a host program left open. */
 void lmr_sandbox_close_from(int first);
 

@@ -118,6 +118,7 @@ static void places(void)
 
 static void array(void)
 {
+    if (is("huge room")) ask_for_room(INT64_MAX);
     ask_for_room(is("small room") ? 16 : 4 * 4 * 4);
     answer.array = (lmr_reader_array){.dtype = LARMOR_F32, .axes = 2, .dim = {4, 4}, .bytes = 4 * 4 * 4};
     if (is("type 77")) answer.array.dtype = 77;
@@ -145,6 +146,7 @@ static void reply(char **environment)
             close(LMR_READER_SOCKET);
             pause();
         }
+        if (is("hangs")) lmr_sandbox_follow(setup.parent);
         while (is("hangs")) pause();
         if (is("spins")) lmr_sandbox_limit(setup.memory, setup.room, setup.seconds);
         for (volatile int i = 0; is("spins"); i++) continue;
@@ -176,7 +178,8 @@ static void reply(char **environment)
         answer.wants_room = 1;
         answer.room = 64;
     }
-    give(is("short answer") ? 8 : sizeof answer);
+    const int is_short = is("short answer") || (is("short geometry") && request.ask == LMR_ASK_META);
+    give(is_short ? 8 : sizeof answer);
 }
 
 int main(int argc, char **argv, char **environment)

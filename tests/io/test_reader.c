@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -253,7 +254,8 @@ static void lies_about_images_are_refused(void **state)
 {
     (void)state;
     static const char *const lies[] = {"type 77",    "99 axes",        "-1 axes",        "sizes overflow",
-                                       "small room", "negative sizes", "negative slice", "negative images"};
+                                       "small room", "negative sizes", "negative slice", "negative images",
+                                       "huge room",  "short geometry"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) image_refused(lies[i]);
     larmor_image_info info;
     assert_ok(larmor_image_describe(file_for("honest", "x.nii"), dev, &info));
@@ -332,6 +334,27 @@ static void a_child_of_the_program_is_left_alone(void **state)
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+/* A program that dies while its reader is busy; the reader becomes a child of this process and is found dead. */
+static void a_reader_does_not_outlive_its_program(void **state)
+{
+    (void)state;
+    int status = 0;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    const pid_t program = fork();
+    if (!program) {
+        alarm(1);
+        ask_heads("hangs", NULL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(program, &status, 0), program);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+    alarm(20); /* ends the test if the reader lives on */
+    assert_true(waitpid(-1, &status, 0) > 0);
+    alarm(0);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
 }
 
 /* ---- the sandbox ---- */
@@ -448,6 +471,7 @@ int main(void)
         WITH_REAL(a_reader_that_is_not_there_is_named),
         WITH_REAL(files_are_read_whatever_the_program_does_with_its_children),
         WITH_REAL(a_child_of_the_program_is_left_alone),
+        WITH_FAKE(a_reader_does_not_outlive_its_program),
         WITH_REAL(a_sandbox_grants_reading_and_memory_and_nothing_else),
         WITH_REAL(values_of_several_collections_are_found_in_any_order),
         WITH_REAL(collections_that_overlap_are_refused),
