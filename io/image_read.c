@@ -67,14 +67,29 @@ static larmor_status open_input(const char *path, unsigned can, input *in)
 
 /* ---- answers, which may be anything ---- */
 
-/* 1 if `bytes` are what these sizes take. */
-static int is_possible_array(const lmr_reader_array *a, int64_t bytes)
+/* 1 if its sizes take the bytes that it says. */
+static int is_possible_array(const lmr_reader_array *a)
 {
     if (a->dtype < LARMOR_F32 || a->dtype > LARMOR_I64 || a->axes < 1 || a->axes > LMR_READER_AXES) return 0;
     int64_t needed = (int64_t)larmor_dtype_size((larmor_dtype)a->dtype);
     for (int d = 0; d < a->axes; d++)
         if (a->dim[d] < 1 || !lmr_mul(needed, a->dim[d], &needed)) return 0;
-    return a->bytes == needed && bytes == needed;
+    return a->bytes == needed;
+}
+
+/* Elements that the file has as they are; numbers of the file, whatever the reader says of their place. */
+static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larmor_shape shape, larmor_device *dev,
+                                      larmor_array **x)
+{
+    const int64_t size = in->source.size;
+    if (a->at < 0 || a->bytes > size || a->at > size - a->bytes) return lmr_reader_lies(in->reader);
+    const larmor_dtype dtype = (larmor_dtype)a->dtype;
+    void *host = lmr_new(a->bytes, 1);
+    if (!host) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(&in->source, a->at, host, (size_t)a->bytes);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, x);
+    free(host);
+    return st;
 }
 
 static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
@@ -85,8 +100,10 @@ static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
     LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
     const void *memory = lmr_reader_memory(in->reader, &bytes);
     const lmr_reader_array a = answer->array;
-    if (!memory || !is_possible_array(&a, bytes)) return lmr_reader_lies(in->reader);
+    if (!is_possible_array(&a)) return lmr_reader_lies(in->reader);
     LMR_TRY(lmr_shape_from(in->source.path, a.axes, a.dim, &shape));
+    if (a.in_file) return upload_from_file(in, &a, shape, dev, x);
+    if (!memory || bytes != a.bytes) return lmr_reader_lies(in->reader);
     const larmor_dtype dtype = (larmor_dtype)a.dtype;
     return larmor_array_upload(dev, dtype, shape, dtype, memory, x);
 }

@@ -58,11 +58,8 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
 {
     int count = 0;
     int64_t dims[DIMS], bytes;
-    void *room;
     LMR_TRY(read_header(input, &count, dims, &bytes));
-    LMR_TRY(input->room(input->user, bytes, &room));
-    LMR_TRY(lmr_source_read(&input->source, 0, room, (size_t)bytes));
-    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes};
+    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes, .in_file = 1};
     for (int d = 0; d < count; d++) array->dim[d] = dims[d];
     return LARMOR_OK;
 }

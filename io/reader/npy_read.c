@@ -124,11 +124,10 @@ static larmor_status read_header(const lmr_source *source, npy *file)
 static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
 {
     npy file;
-    void *room;
     LMR_TRY(read_header(&input->source, &file));
-    LMR_TRY(input->room(input->user, file.bytes, &room));
-    LMR_TRY(lmr_source_read(&input->source, file.data, room, (size_t)file.bytes));
     *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
+    array->in_file = 1;
+    array->at = file.data;
     for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
     return LARMOR_OK;
 }

@@ -16,7 +16,7 @@ typedef struct lmr_input { /* what a parser has */
 
 typedef struct lmr_parser {
     const char *suffix;
-    /* The elements go to one piece of input->room. */
+    /* The elements go to one piece of input->room, or stay in the file. */
     larmor_status (*read)(const lmr_input *input, lmr_reader_array *array);
     larmor_status (*read_meta)(const lmr_input *input, larmor_image_meta *meta);
     larmor_status (*describe)(const lmr_input *input, larmor_image_info *info);

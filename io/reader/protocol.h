@@ -31,7 +31,7 @@ typedef enum lmr_reader_ask {
     LMR_ASK_SCAN = 1, /* text: the group. Answer: scan; memory: encodings, then the XML text */
     LMR_ASK_HEADS,    /* memory: all lmr_mrd_head */
     LMR_ASK_PLACES,   /* memory, both ways: an lmr_reader_place for each acquisition */
-    LMR_ASK_ARRAY,    /* answer: array; memory: its elements */
+    LMR_ASK_ARRAY,    /* answer: array; memory: its elements, unless the file has them as they are */
     LMR_ASK_META,     /* answer: meta */
     LMR_ASK_DESCRIBE, /* answer: info */
     LMR_ASK_ROOM      /* the memory is as large as it was asked to be */
@@ -56,6 +56,8 @@ typedef struct lmr_reader_array {
     int32_t dtype, axes;
     int64_t dim[LMR_READER_AXES]; /* fastest first */
     int64_t bytes;
+    int32_t in_file; /* 1: byte `at` of the file and those after it are the elements */
+    int64_t at;
 } lmr_reader_array;
 
 typedef struct lmr_reader_answer {

@@ -121,6 +121,9 @@ static void array(void)
     if (is("huge room")) ask_for_room(INT64_MAX);
     ask_for_room(is("small room") ? 16 : 4 * 4 * 4);
     answer.array = (lmr_reader_array){.dtype = LARMOR_F32, .axes = 2, .dim = {4, 4}, .bytes = 4 * 4 * 4};
+    if (is("elements past the end") || is("elements before the file")) answer.array.in_file = 1;
+    if (is("elements past the end")) answer.array.at = setup.size - 60;
+    if (is("elements before the file")) answer.array.at = -1;
     if (is("type 77")) answer.array.dtype = 77;
     if (is("99 axes")) answer.array.axes = 99;
     if (is("-1 axes")) answer.array.axes = -1;
