@@ -149,7 +149,6 @@ static void reply(char **environment)
             close(LMR_READER_SOCKET);
             pause();
         }
-        if (is("hangs")) lmr_sandbox_follow(setup.parent);
         while (is("hangs")) pause();
         if (is("spins")) lmr_sandbox_limit(setup.memory, setup.room, setup.seconds);
         for (volatile int i = 0; is("spins"); i++) continue;
@@ -192,6 +191,7 @@ int main(int argc, char **argv, char **environment)
     if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) <= 0) return 1;
     *strchrnul(way, '\n') = '\0';
     take(&setup, sizeof setup);
+    if (!lmr_sandbox_follow(setup.parent)) return LMR_READER_ALONE;
     if (is("other version")) return LMR_READER_OTHER_VERSION;
     while (1) {
         take(&request, sizeof request);
