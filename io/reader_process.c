@@ -21,12 +21,15 @@
 #include "io/reader/sanitized.h"
 #include "io/reader_path.h"
 
-/* Memory of a reader: a chunk and its copy, HDF5's own, and what a file can make of it. */
+/* Memory of a reader: for a scan, a chunk with its copy, HDF5's own, and the table of readouts, which deflate may have
+ * made small; for images a chunk and its copy, each of which may be the whole image. */
 #define LEAST_MEMORY (INT64_C(256) << 20)
-#define MEMORY_PER_BYTE 32
+#define SCAN_MEMORY_PER_BYTE 32
+#define IMAGE_MEMORY_PER_BYTE (2 * DEFLATE_RATIO)
 
 /* Results of a file: what deflate can make of it at most, and 8 bytes for a number of one. */
-#define ROOM_PER_BYTE (INT64_C(1032) * 8)
+#define DEFLATE_RATIO INT64_C(1032)
+#define ROOM_PER_BYTE (DEFLATE_RATIO * 8)
 #define LEAST_ROOM (INT64_C(64) << 20)
 
 #define LEAST_SECONDS 20
@@ -40,7 +43,7 @@ struct lmr_reader {
     int socket, memory_fd;
     void *memory;
     int64_t bytes, granted, room; /* mapped; of the shared memory; that it may have */
-    int64_t seconds, patience;
+    int64_t memory_limit, seconds, patience;
     const char *path; /* to name in messages, or NULL */
     void (*fill)(void *memory, int64_t bytes, void *user);
     void *user;
@@ -250,8 +253,19 @@ static int64_t more_for(int64_t base, int64_t size, int64_t factor)
     return sum;
 }
 
-static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix,
-                            const lmr_reader_limits *limits)
+/* No more than the machine has, so that what a file asks for is refused here and not by the kernel's killer. */
+static int64_t of_machine(int64_t bytes)
+{
+    const int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    return all > 0 && all < bytes ? all : bytes;
+}
+
+static int64_t usual_memory(int64_t size, int is_image)
+{
+    return of_machine(more_for(LEAST_MEMORY, size, is_image ? IMAGE_MEMORY_PER_BYTE : SCAN_MEMORY_PER_BYTE));
+}
+
+static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix)
 {
     lmr_reader_setup *setup = calloc(1, sizeof *setup);
     if (!setup) return LMR_NO_MEMORY();
@@ -265,7 +279,7 @@ static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_s
                                 .has_second = second != NULL,
                                 .size = source->size,
                                 .second_size = second ? second->size : 0,
-                                .memory = limits->memory,
+                                .memory = r->memory_limit,
                                 .room = r->room,
                                 .seconds = r->seconds};
     snprintf(setup->path, sizeof setup->path, "%s", source->path);
@@ -296,7 +310,8 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
     if (!r) return LMR_NO_MEMORY();
     r->handle = r->socket = -1;
     r->path = suffix ? source->path : NULL;
-    if (!l.memory) l.memory = more_for(LEAST_MEMORY, source->size, MEMORY_PER_BYTE);
+    r->memory_limit = l.memory;
+    if (!l.memory) r->memory_limit = usual_memory(source->size, suffix != NULL);
     r->seconds = l.seconds ? l.seconds : LEAST_SECONDS + source->size / BYTES_PER_SECOND;
     r->patience = l.patience ? l.patience : LEAST_PATIENCE + source->size / BYTES_PER_SECOND_OF_PATIENCE;
     r->room = more_for(LEAST_ROOM, source->size, ROOM_PER_BYTE);
@@ -308,7 +323,7 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
     if (!st) st = launch(r, source, second, pair[1]);
     close_one(&pair[1]);
     if (st) named(r, st);
-    if (!st) st = set_up(r, source, second, suffix, &l);
+    if (!st) st = set_up(r, source, second, suffix);
     if (st)
         lmr_reader_end(r);
     else
@@ -360,6 +375,9 @@ static larmor_status grant(lmr_reader *r, int64_t most)
 {
     const int64_t bytes = r->answer.room;
     if (bytes < 1 || bytes > most || bytes > r->room) return lmr_reader_lies(r);
+    if (of_machine(bytes) < bytes)
+        return named(
+            r, LMR_FAIL(LARMOR_ERR_MEMORY, "needs %lld MiB, more than this machine has.", (long long)(bytes >> 20)));
     if (bytes > r->granted && ftruncate(r->memory_fd, bytes)) return named(r, LMR_NO_MEMORY());
     if (bytes > r->granted) r->granted = bytes;
     void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->memory_fd, 0);
@@ -401,6 +419,10 @@ larmor_status lmr_reader_ask_for(lmr_reader *r, lmr_reader_ask what, const char 
     }
     const int status = r->answer.status;
     if (status < LARMOR_OK || status >= LARMOR_STOPPED) return lmr_reader_lies(r);
+    if (status == LARMOR_ERR_MEMORY)
+        return named(r, LMR_FAIL(LARMOR_ERR_MEMORY,
+                                 "its reader has too little memory: it may take %lld MiB for a file of this size.",
+                                 (long long)(r->memory_limit >> 20)));
     if (status) return larmor_fail((larmor_status)status, "%s", r->answer.text);
     *answer = &r->answer;
     return LARMOR_OK;

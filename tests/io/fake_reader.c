@@ -169,6 +169,7 @@ static void reply(char **environment)
         memset(answer.info.inside, '\x1b', sizeof answer.info.inside);
         memset(answer.info.notes, 'y', sizeof answer.info.notes);
     }
+    if (is("no memory")) answer.status = LARMOR_ERR_MEMORY;
     if (is("status 99")) answer.status = 99;
     if (is("status -1")) answer.status = -1;
     if (is("stopped")) answer.status = LARMOR_STOPPED;

@@ -97,6 +97,8 @@ static void a_reader_that_dies_is_one_message(void **state)
                  "its reader was killed (signal 9, SIGKILL), by someone or for lack of memory. Try again.");
     scan_refused("exit", LARMOR_ERR_FORMAT,
                  "its reader ended with exit status 3: the file is damaged. Copy it again.");
+    scan_refused("no memory", LARMOR_ERR_MEMORY,
+                 "its reader has too little memory: it may take 256 MiB for a file of this size.");
     scan_refused("other version", LARMOR_ERR_UNSUPPORTED,
                  "larmor-reader and liblarmor are of different versions. Install both from one release.");
 }
