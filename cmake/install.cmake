@@ -20,7 +20,8 @@ endif()
 set(lib ${CMAKE_INSTALL_LIBDIR})
 set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
 set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
-set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}")
+# of the build, too: CMake's own would be empty there, and an empty one means the working directory
+set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
 set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
 if(LARMOR_HAVE_CUDA)
   set_target_properties(larmor_cuda PROPERTIES
