@@ -52,15 +52,25 @@ struct lmr_reader {
 
 /* ---- its end ---- */
 
+/* The number of a process that the host program has waited for may be another's by now; its handle never is. */
+static void kill_process(const lmr_reader *r)
+{
+#ifdef SYS_pidfd_send_signal
+    if (r->handle >= 0) {
+        syscall(SYS_pidfd_send_signal, r->handle, SIGKILL, NULL, 0);
+        return;
+    }
+#endif
+    siginfo_t info = {.si_pid = 0};
+    if (!waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid) kill(r->pid, SIGKILL);
+}
+
+/* *status is -1 if nobody knows how it ended. */
 static void end_process(lmr_reader *r, int *status)
 {
     *status = -1;
     if (!r->pid) return;
-    /* The number of a process that the host program has waited for may be another's by now; its handle never is. */
-    if (r->handle >= 0)
-        syscall(SYS_pidfd_send_signal, r->handle, SIGKILL, NULL, 0);
-    else if (waitpid(r->pid, status, WNOHANG) == 0)
-        kill(r->pid, SIGKILL);
+    kill_process(r);
     pid_t got;
     do got = waitpid(r->pid, status, 0);
     while (got < 0 && errno == EINTR);
