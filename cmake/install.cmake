@@ -92,7 +92,7 @@ if(LARMOR_BUNDLE)
     DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib})
   # after all that is stripped and copied; a RUNPATH serves the libraries of its own file alone
   install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D PREFIX=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX} -D LIBDIR=${lib}
-    -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
+    -D LIBEXECDIR=${CMAKE_INSTALL_LIBEXECDIR} -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
 endif()
 
