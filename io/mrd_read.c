@@ -82,7 +82,6 @@ static int is_possible_scan(const lmr_reader_scan *s)
            s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
 }
 
-/* Copy what the reader has put into the shared memory: it could change it as long as it lives. */
 static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
 {
     int64_t bytes;

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,10 +21,10 @@
 #include "io/reader_path.h"
 
 /* Memory of a reader: for a scan, a chunk with its copy, HDF5's own, and the table of readouts, which deflate may have
- * made small; for images a chunk and its copy, each of which may be the whole image. */
+ * made small; for images a chunk and its copy, each of which may be the whole image, and the results. */
 #define LEAST_MEMORY (INT64_C(256) << 20)
 #define SCAN_MEMORY_PER_BYTE 32
-#define IMAGE_MEMORY_PER_BYTE (2 * DEFLATE_RATIO)
+#define IMAGE_MEMORY_PER_BYTE (2 * DEFLATE_RATIO + ROOM_PER_BYTE)
 
 /* Results of a file: what deflate can make of it at most, and 8 bytes for a number of one. */
 #define DEFLATE_RATIO INT64_C(1032)
@@ -40,9 +39,9 @@
 struct lmr_reader {
     pid_t pid;  /* 0: not running */
     int handle; /* of the process, or -1 where the kernel has none */
-    int socket, memory_fd;
-    void *memory;
-    int64_t bytes, granted, room; /* mapped; of the shared memory; that it may have */
+    int socket;
+    unsigned char *memory; /* that follows an answer */
+    int64_t bytes, room;   /* of it; of any answer at most */
     int64_t memory_limit, seconds, patience;
     const char *path; /* to name in messages, or NULL */
     void (*fill)(void *memory, int64_t bytes, void *user);
@@ -90,8 +89,7 @@ void lmr_reader_end(lmr_reader *r)
     close_one(&r->socket);
     end_process(r, &status);
     close_one(&r->handle);
-    if (r->memory) munmap(r->memory, (size_t)r->bytes);
-    close_one(&r->memory_fd);
+    free(r->memory);
     free(r);
 }
 
@@ -199,7 +197,7 @@ static int make_environment(char **environment)
     return n;
 }
 
-static int spawn(lmr_reader *r, const char *program, const int fd[4])
+static int spawn(lmr_reader *r, const char *program, const int fd[3])
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -218,7 +216,7 @@ static int spawn(lmr_reader *r, const char *program, const int fd[4])
     bad |= posix_spawnattr_setpgroup(&attributes, 0);
     bad |= posix_spawnattr_setsigmask(&attributes, &none);
     bad |= posix_spawnattr_setsigdefault(&attributes, &all);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         if (fd[i] >= 0) bad |= posix_spawn_file_actions_adddup2(&actions, fd[i], LMR_READER_FILE + i);
     bad |= posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     bad |= posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
@@ -236,10 +234,10 @@ static larmor_status launch(lmr_reader *r, const lmr_source *source, const lmr_s
 {
     char program[LMR_READER_PATH];
     LMR_TRY(lmr_reader_path(program));
-    int fd[4] = {lift(source->fd), second ? lift(second->fd) : -1, lift(theirs), lift(r->memory_fd)};
-    int bad = fd[0] < 0 || (second && fd[1] < 0) || fd[2] < 0 || fd[3] < 0 ? errno : 0;
+    int fd[3] = {lift(source->fd), second ? lift(second->fd) : -1, lift(theirs)};
+    int bad = fd[0] < 0 || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
     if (!bad) bad = spawn(r, program, fd);
-    for (int i = 0; i < 4; i++) close_one(&fd[i]);
+    for (int i = 0; i < 3; i++) close_one(&fd[i]);
     if (bad) return LMR_FAIL(LARMOR_ERR_IO, "%s cannot be started (%s).", program, strerror(bad));
 #ifdef SYS_pidfd_open
     r->handle = (int)syscall(SYS_pidfd_open, r->pid, 0); /* closed on exec */
@@ -301,15 +299,6 @@ static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_s
     return sent ? LARMOR_OK : died(r);
 }
 
-/* Memory that neither side can shrink: a page that is gone would end the other by a signal. */
-static int make_memory(void)
-{
-    const int fd = memfd_create("larmor-reader", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) return fd;
-    if (fd >= 0) close(fd);
-    return -1;
-}
-
 larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *second, const char *suffix,
                                const lmr_reader_limits *limits, lmr_reader **out)
 {
@@ -325,9 +314,8 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
     r->seconds = l.seconds ? l.seconds : LEAST_SECONDS + source->size / BYTES_PER_SECOND;
     r->patience = l.patience ? l.patience : LEAST_PATIENCE + source->size / BYTES_PER_SECOND_OF_PATIENCE;
     r->room = more_for(LEAST_ROOM, source->size, ROOM_PER_BYTE);
-    r->memory_fd = make_memory();
     larmor_status st = LARMOR_OK;
-    if (r->memory_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         st = LMR_FAIL(LARMOR_ERR_IO, "a reader cannot be started (%s).", strerror(errno));
     r->socket = pair[0];
     if (!st) st = launch(r, source, second, pair[1]);
@@ -368,35 +356,64 @@ static larmor_status wait_for_answer(lmr_reader *r)
         r, LMR_FAIL(LARMOR_ERR_IO, "its reader gave no answer within %lld s and was ended.", (long long)r->patience));
 }
 
-static larmor_status take_answer(lmr_reader *r)
+/* A packet of `bytes`; any other is refused. */
+static larmor_status take_packet(lmr_reader *r, void *packet, size_t bytes)
 {
     ssize_t got;
     LMR_TRY(wait_for_answer(r));
-    do got = recv(r->socket, &r->answer, sizeof r->answer, MSG_TRUNC | MSG_DONTWAIT);
+    do got = recv(r->socket, packet, bytes, MSG_TRUNC | MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got <= 0) return died(r);
-    if (got != (ssize_t)sizeof r->answer || r->answer.magic != LMR_READER_MAGIC) return lmr_reader_lies(r);
+    return got == (ssize_t)bytes ? LARMOR_OK : lmr_reader_lies(r);
+}
+
+static larmor_status take_answer(lmr_reader *r)
+{
+    LMR_TRY(take_packet(r, &r->answer, sizeof r->answer));
     r->answer.text[sizeof r->answer.text - 1] = '\0';
+    return r->answer.magic == LMR_READER_MAGIC ? LARMOR_OK : lmr_reader_lies(r);
+}
+
+static size_t next_packet(const lmr_reader *r, int64_t from)
+{
+    return (size_t)(r->bytes - from < LMR_READER_PACKET ? r->bytes - from : LMR_READER_PACKET);
+}
+
+/* What follows the answer. */
+static larmor_status take_memory(lmr_reader *r)
+{
+    for (int64_t from = 0; from < r->bytes; from += (int64_t)next_packet(r, from))
+        LMR_TRY(take_packet(r, r->memory + from, next_packet(r, from)));
     return LARMOR_OK;
 }
 
-/* Grow the shared memory and map what the answer will take. */
+static int send_memory(lmr_reader *r)
+{
+    int sent = 1;
+    for (int64_t from = 0; from < r->bytes && sent; from += (int64_t)next_packet(r, from))
+        sent = send_packet(r, r->memory + from, next_packet(r, from));
+    return sent;
+}
+
+/* Make room for what the answer takes, and say what goes the other way. */
 static larmor_status grant(lmr_reader *r, int64_t most)
 {
     const int64_t bytes = r->answer.room;
+    const lmr_reader_request granted = {.magic = LMR_READER_MAGIC, .ask = LMR_ASK_ROOM};
     if (bytes < 1 || bytes > most || bytes > r->room) return lmr_reader_lies(r);
     if (of_machine(bytes) < bytes)
         return named(
             r, LMR_FAIL(LARMOR_ERR_MEMORY, "needs %lld MiB, more than this machine has.", (long long)(bytes >> 20)));
-    if (bytes > r->granted && ftruncate(r->memory_fd, bytes)) return named(r, LMR_NO_MEMORY());
-    if (bytes > r->granted) r->granted = bytes;
-    void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->memory_fd, 0);
-    if (memory == MAP_FAILED) return named(r, LMR_NO_MEMORY());
-    r->memory = memory;
+    r->memory = malloc((size_t)bytes);
+    if (!r->memory) return named(r, LMR_NO_MEMORY());
     r->bytes = bytes;
-    if (r->fill) r->fill(memory, bytes, r->user);
+    int sent = send_packet(r, &granted, sizeof granted);
+    if (sent && r->fill) {
+        r->fill(r->memory, bytes, r->user);
+        sent = send_memory(r);
+    }
     r->fill = NULL;
-    return LARMOR_OK;
+    return sent ? LARMOR_OK : died(r);
 }
 
 void lmr_reader_prepare(lmr_reader *r, void (*fill)(void *memory, int64_t bytes, void *user), void *user)
@@ -416,14 +433,13 @@ larmor_status lmr_reader_ask_for(lmr_reader *r, lmr_reader_ask what, const char 
 {
     lmr_reader_request request = {.magic = LMR_READER_MAGIC, .ask = what};
     snprintf(request.text, sizeof request.text, "%s", text ? text : "");
-    if (r->memory) munmap(r->memory, (size_t)r->bytes);
+    free(r->memory);
     r->memory = NULL;
+    r->bytes = 0;
     if (!send_packet(r, &request, sizeof request)) return died(r);
     LMR_TRY(take_answer(r));
     if (r->answer.wants_room) {
         LMR_TRY(grant(r, most));
-        request = (lmr_reader_request){.magic = LMR_READER_MAGIC, .ask = LMR_ASK_ROOM};
-        if (!send_packet(r, &request, sizeof request)) return died(r);
         LMR_TRY(take_answer(r));
         if (r->answer.wants_room) return lmr_reader_lies(r);
     }
@@ -435,5 +451,5 @@ larmor_status lmr_reader_ask_for(lmr_reader *r, lmr_reader_ask what, const char 
                                  (long long)(r->memory_limit >> 20)));
     if (status) return larmor_fail((larmor_status)status, "%s", r->answer.text);
     *answer = &r->answer;
-    return LARMOR_OK;
+    return take_memory(r);
 }

@@ -31,16 +31,16 @@ void lmr_reader_end(lmr_reader *reader);
  * caller checks them.
  *
  * text    up to 255 characters, or NULL.
- * most    bytes of shared memory that the answer may take.
+ * most    bytes that may follow the answer.
  * Errors  those of the reader, with its message; LARMOR_ERR_FORMAT if it dies, answers nonsense or uses up its
  *         processor time; LARMOR_ERR_IO if it was killed or does not answer. */
 larmor_status lmr_reader_ask_for(lmr_reader *reader, lmr_reader_ask what, const char *text, int64_t most,
                                  const lmr_reader_answer **answer);
 
-/* The memory of the last answer, which the reader may still change, and its bytes. NULL if there is none. */
+/* What followed the last answer, and its bytes. NULL if nothing did. */
 void *lmr_reader_memory(lmr_reader *reader, int64_t *bytes);
 
-/* Called with the memory of the next answer before the reader gets it. */
+/* Called with the room for the next answer, whose bytes then go to the reader. */
 void lmr_reader_prepare(lmr_reader *reader, void (*fill)(void *memory, int64_t bytes, void *user), void *user);
 
 /* LARMOR_ERR_FORMAT: the answer cannot be true. */

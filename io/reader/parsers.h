@@ -9,7 +9,7 @@
 typedef struct lmr_input { /* what a parser has */
     lmr_source source;
     const lmr_source *second; /* a file that belongs to it, or NULL */
-    /* Memory for `bytes` of results, undefined, in the place of what it returned before. */
+    /* Memory for `bytes` of results, undefined; what it returned before is freed. */
     larmor_status (*room)(void *user, int64_t bytes, void **memory);
     void *user;
 } lmr_input;

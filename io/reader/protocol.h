@@ -1,5 +1,7 @@
-/* What a process that wants a file and the reader that parses it tell each other: one request at a time over a socket
- * of packets, one answer to each, results in memory that both share. SPDX-License-Identifier: Apache-2.0 */
+/* What a process that wants a file and the reader that parses it tell each other over a socket of packets: one request at
+ * a time, one answer to each. Where an answer has more to give it asks for room first, and its bytes follow it in
+ * packets. Shared memory would be a file to the kernel, which a limit on the size of files (ulimit -f) forbids.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PROTOCOL_H
 #define LMR_PROTOCOL_H
 
@@ -9,9 +11,10 @@
 #include "larmor/io.h"
 
 /* The reader's descriptors. The second file is one that belongs to the first: the .hdr of a .cfl. */
-enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_MEMORY, LMR_READER_DESCRIPTORS };
+enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DESCRIPTORS };
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
+enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
 enum { LMR_READER_VERSION = 1, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
@@ -22,19 +25,19 @@ typedef struct lmr_reader_setup { /* the first packet */
     int32_t parent;     /* its process */
     int32_t has_second; /* 1: there is a second file */
     int64_t size, second_size;
-    int64_t memory, room, seconds;                           /* limits: bytes of its own and shared, processor time */
+    int64_t memory, room, seconds; /* limits: bytes of memory, of an answer, processor time */
     char path[PATH_MAX], second[PATH_MAX], inside[PATH_MAX]; /* for messages; inside: "" if nothing is asked for */
     char suffix[16];                                         /* of the format */
 } lmr_reader_setup;
 
 typedef enum lmr_reader_ask {
-    LMR_ASK_SCAN = 1, /* text: the group. Answer: scan; memory: encodings, then the XML text */
-    LMR_ASK_HEADS,    /* memory: all lmr_mrd_head */
-    LMR_ASK_PLACES,   /* memory, both ways: an lmr_reader_place for each acquisition */
-    LMR_ASK_ARRAY,    /* answer: array; memory: its elements, unless the file has them as they are */
+    LMR_ASK_SCAN = 1, /* text: the group. Answer: scan; bytes: encodings, then the XML text */
+    LMR_ASK_HEADS,    /* bytes: all lmr_mrd_head */
+    LMR_ASK_PLACES,   /* bytes, both ways: an lmr_reader_place for each acquisition */
+    LMR_ASK_ARRAY,    /* answer: array; bytes: its elements, unless the file has them as they are */
     LMR_ASK_META,     /* answer: meta */
     LMR_ASK_DESCRIBE, /* answer: info */
-    LMR_ASK_ROOM      /* the memory is as large as it was asked to be */
+    LMR_ASK_ROOM      /* there is room; bytes follow if LMR_ASK_PLACES was asked for */
 } lmr_reader_ask;
 
 typedef struct lmr_reader_request {
@@ -62,7 +65,7 @@ typedef struct lmr_reader_array {
 
 typedef struct lmr_reader_answer {
     uint32_t magic;
-    int32_t wants_room; /* 1: no answer yet; the memory must hold `room` bytes first */
+    int32_t wants_room; /* 1: no answer yet; the other side must have room for `room` bytes first */
     int64_t room;
     int32_t status; /* a larmor_status, and its message */
     char text[1024];

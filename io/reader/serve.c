@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "io/reader/mrd_file.h"
@@ -17,9 +16,9 @@ typedef struct session {
     lmr_source second;
     const lmr_parser *parser;
     lmr_mrd_file *scan;
-    lmr_mrd_refs *refs; /* of all acquisitions */
-    void *memory;
-    size_t mapped;
+    lmr_mrd_refs *refs;    /* of all acquisitions */
+    unsigned char *memory; /* what follows the answer */
+    size_t bytes;
     int lost; /* 1: nobody listens any more */
     lmr_reader_answer answer;
 } session;
@@ -32,14 +31,45 @@ int64_t lmr_take_packet(void *packet, size_t bytes)
     return got < 0 ? 0 : got;
 }
 
-static int send_answer(session *s)
+static void send_packet(session *s, const void *packet, size_t bytes)
 {
     ssize_t sent;
-    s->answer.magic = LMR_READER_MAGIC;
-    do sent = write(LMR_READER_SOCKET, &s->answer, sizeof s->answer);
+    do sent = write(LMR_READER_SOCKET, packet, bytes);
     while (sent < 0 && errno == EINTR);
-    s->lost |= sent != (ssize_t)sizeof s->answer;
+    s->lost |= sent != (ssize_t)bytes;
+}
+
+static int send_answer(session *s)
+{
+    s->answer.magic = LMR_READER_MAGIC;
+    send_packet(s, &s->answer, sizeof s->answer);
     return !s->lost;
+}
+
+static size_t next_packet(const session *s, size_t from)
+{
+    return s->bytes - from < LMR_READER_PACKET ? s->bytes - from : LMR_READER_PACKET;
+}
+
+static void send_memory(session *s)
+{
+    for (size_t from = 0; from < s->bytes && !s->lost; from += next_packet(s, from))
+        send_packet(s, s->memory + from, next_packet(s, from));
+}
+
+static void take_memory(session *s)
+{
+    for (size_t from = 0; from < s->bytes && !s->lost; from += next_packet(s, from)) {
+        const size_t now = next_packet(s, from);
+        s->lost |= lmr_take_packet(s->memory + from, now) != (int64_t)now;
+    }
+}
+
+static void drop_memory(session *s)
+{
+    free(s->memory);
+    s->memory = NULL;
+    s->bytes = 0;
 }
 
 static int take_request(session *s, lmr_reader_request *request)
@@ -55,19 +85,17 @@ static larmor_status room(void *user, int64_t bytes, void **memory)
 {
     session *s = user;
     lmr_reader_request grown;
-    if (s->memory) munmap(s->memory, s->mapped);
-    s->memory = NULL;
+    drop_memory(s);
     *memory = NULL;
     memset(&s->answer, 0, sizeof s->answer);
     s->answer.wants_room = 1;
     s->answer.room = bytes > 0 ? bytes : 1;
-    const size_t size = (size_t)s->answer.room;
     if (!send_answer(s) || !take_request(s, &grown) || grown.ask != LMR_ASK_ROOM)
-        return LMR_FAIL(LARMOR_ERR_IO, "reader: the memory was not granted");
-    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, LMR_READER_MEMORY, 0);
-    if (mapped == MAP_FAILED) return LMR_NO_MEMORY();
-    *memory = s->memory = mapped;
-    s->mapped = size;
+        return LMR_FAIL(LARMOR_ERR_IO, "reader: the room was not granted");
+    s->memory = malloc((size_t)s->answer.room);
+    if (!s->memory) return LMR_NO_MEMORY();
+    s->bytes = (size_t)s->answer.room;
+    *memory = s->memory;
     return LARMOR_OK;
 }
 
@@ -138,6 +166,8 @@ static larmor_status share_places(session *s)
     if (!s->scan || !s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
     const int64_t count = lmr_mrd_file_count(s->scan);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
+    take_memory(s);
+    if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
     lmr_reader_place *place = memory;
     int64_t wanted = 0;
     for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
@@ -206,7 +236,8 @@ int lmr_serve(const lmr_reader_setup *setup)
         s.answer = out;
         s.answer.status = st;
         if (st) snprintf(s.answer.text, sizeof s.answer.text, "%s", larmor_last_error());
-        send_answer(&s);
+        if (send_answer(&s) && !st) send_memory(&s);
+        drop_memory(&s);
     }
     return 0;
 }
