@@ -1,5 +1,5 @@
 /* larmor-reader: parses a file for a process that does not want to, with little room to do harm. It is started by
- * liblarmor with the file, a socket and shared memory as descriptors. SPDX-License-Identifier: Apache-2.0 */
+ * liblarmor with the file and a socket as descriptors. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <hdf5.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@ int lmr_sandbox_follow(int parent);
 /* Close the descriptors from `first` on, which a host program left open. */
 void lmr_sandbox_close_from(int first);
 
-/* Limits of this process, for good: `memory` bytes of its own and `room` of memory that it shares, `seconds` of
+/* Limits of this process, for good: `memory` bytes, addresses for `room` more, `seconds` of
  * processor time, no new files, no growing files, no processes, no core dump. Under the address sanitizer, which needs
  * terabytes of addresses, memory is not limited.
  *
