@@ -1,5 +1,5 @@
 # Run at the end of an installation: the bundled libraries find each other, and a bill of materials says what they are.
-#   cmake -D PREFIX=... -D LIBDIR=lib -D DOCDIR=share/doc/larmor -D VERSION=0.1.0 -P bundle.cmake
+#   cmake -D PREFIX=... -D LIBDIR=lib -D LIBEXECDIR=libexec -D DOCDIR=share/doc/larmor -D VERSION=0.1.0 -P bundle.cmake
 # The bill is CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): each file with its SHA-256, and where dpkg knows it
 # the Debian package that it is from.
 cmake_minimum_required(VERSION 3.25)
@@ -81,7 +81,7 @@ function(add_component file package version)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PREFIX} OUTPUT_VARIABLE place)
   file(SHA256 ${file} sum)
   set(type library)
-  if(place MATCHES "^bin/")
+  if(place MATCHES "^(bin|${LIBEXECDIR})/")
     set(type application)
   endif()
   set(purl "")
@@ -131,7 +131,7 @@ function(list_files out)
 endfunction()
 
 set(components "")
-list_files(own bin/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/larmor/*.so)
+list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/larmor/*.so)
 list_files(bundled ${LIBDIR}/*.so*)
 list(REMOVE_ITEM bundled ${own})
 foreach(file ${own})

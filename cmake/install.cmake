@@ -2,7 +2,7 @@
 # lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out. The components `runtime` and
 # `development` are installed together unless one is named: cmake --install ... --component runtime.
 
-set(programs larmor_cli larmor_bench)
+set(programs larmor_cli larmor_bench larmor_reader)
 set(libraries larmor)
 set(tests "")
 if(LARMOR_HAVE_CUDA)
@@ -19,7 +19,9 @@ endif()
 
 set(lib ${CMAKE_INSTALL_LIBDIR})
 set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
-set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
+set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
+# of the build, too: CMake's own would be empty there, and an empty one means the working directory
+set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
 set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
 if(LARMOR_HAVE_CUDA)
   set_target_properties(larmor_cuda PROPERTIES
@@ -29,6 +31,7 @@ endif()
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
+install(TARGETS larmor_reader RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/larmor)
 install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY NAMELINK_COMPONENT development)
 if(LARMOR_HAVE_CUDA)
   install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
@@ -72,9 +75,12 @@ if(tests)
   endforeach()
   file(WRITE ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake "${list}")
   install(FILES ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake DESTINATION ${test_dir})
-  # Test programs hold the library themselves and look for plugins in their own folder's larmor/.
+  # Test programs hold the library themselves: they look for plugins in their own folder's larmor/, and for the reader in
+  # their own folder.
   install(CODE "file(CREATE_LINK ../../../${lib}/larmor
-    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${test_dir}/larmor\" SYMBOLIC)")
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${test_dir}/larmor\" SYMBOLIC)
+    file(CREATE_LINK ../larmor-reader
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${test_dir}/larmor-reader\" SYMBOLIC)")
 endif()
 
 if(LARMOR_BUNDLE)
@@ -86,7 +92,7 @@ if(LARMOR_BUNDLE)
     DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib})
   # after all that is stripped and copied; a RUNPATH serves the libraries of its own file alone
   install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D PREFIX=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX} -D LIBDIR=${lib}
-    -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
+    -D LIBEXECDIR=${CMAKE_INSTALL_LIBEXECDIR} -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
 endif()
 

@@ -1,10 +1,8 @@
 /* BART's two files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
  * stacked at dimension 13 (slice) if their slice counters differ, else at 10 (time).
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/bytes.h"
 #include "io/formats.h"
@@ -12,7 +10,6 @@
 #define DIMS 16
 #define TIME_DIM 10
 #define SLICE_DIM 13
-#define MAX_HEADER 65536
 
 /* ---- writing ---- */
 
@@ -71,85 +68,6 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
     return put_values(out, x, LMR_AS_COMPLEX);
 }
 
-/* ---- reading ---- */
-
-/* The numbers of the line after "# Dimensions". */
-static larmor_status parse_dims(const char *path, const char *text, int *count, int64_t dims[DIMS])
-{
-    const char *p = strstr(text, "# Dimensions\n");
-    if (!p) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no line \"# Dimensions\".", path);
-    p += strlen("# Dimensions\n");
-    for (*count = 0;; ++*count) {
-        while (*p == ' ' || *p == '\t' || *p == '\r') p++;
-        if (!*p || *p == '\n') break;
-        char *end;
-        errno = 0;
-        const long long size = strtoll(p, &end, 10);
-        const int length = (int)strcspn(p, " \t\r\n");
-        if (end != p + length || errno || size < 1)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%s\"; a number of 1 or more expected.", path,
-                            *count, lmr_printable(p, length, 32).s);
-        if (*count == DIMS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
-        dims[*count] = size;
-        p = end;
-    }
-    return *count ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no dimensions.", path);
-}
-
-static larmor_status read_header(const lmr_source *source, int *count, int64_t dims[DIMS], int64_t *bytes)
-{
-    const size_t stem = strlen(source->path) - strlen(".cfl");
-    char *path = malloc(stem + sizeof ".hdr");
-    if (!path) return LMR_NO_MEMORY();
-    memcpy(path, source->path, stem);
-    memcpy(path + stem, ".hdr", sizeof ".hdr");
-    lmr_source header;
-    larmor_status st = lmr_source_open(path, "a file", &header);
-    if (!st) {
-        static const char limit[] = "larger than 65536 bytes, no header of a .cfl file";
-        char *text = header.size > MAX_HEADER ? NULL : calloc((size_t)header.size + 1, 1);
-        if (!text)
-            st = header.size > MAX_HEADER ? LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %s.", path, limit) : LMR_NO_MEMORY();
-        if (!st) st = lmr_source_read(&header, 0, text, (size_t)header.size);
-        if (!st) st = parse_dims(path, text, count, dims);
-        free(text);
-        lmr_source_close(&header);
-    }
-    *bytes = 2 * sizeof(float);
-    for (int d = 0; !st && d < *count; d++)
-        if (!lmr_mul(*bytes, dims[d], bytes))
-            st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of the dimensions passes 2^63.", path);
-    free(path);
-    if (!st && *bytes != source->size)
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes, header says %" PRId64 ".", source->path,
-                      source->size, *bytes);
-    return st;
-}
-
-static larmor_status read_array(const lmr_source *source, larmor_device *dev, larmor_array **x)
-{
-    int count = 0;
-    int64_t dims[DIMS], bytes;
-    larmor_shape shape;
-    LMR_TRY(read_header(source, &count, dims, &bytes));
-    LMR_TRY(lmr_shape_from(source->path, count, dims, &shape));
-    void *host = malloc((size_t)bytes);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st = lmr_source_read(source, 0, host, (size_t)bytes);
-    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
-    free(host);
-    return st;
-}
-
-static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
-{
-    int count = 0;
-    int64_t dims[DIMS], bytes;
-    LMR_TRY(read_header(source, &count, dims, &bytes));
-    for (int d = 0; d < 3 && d < count; d++) meta->fov_mm[d] = (double)dims[d];
-    return LARMOR_OK;
-}
-
 static int element(larmor_dtype dtype, int magnitude)
 {
     (void)dtype, (void)magnitude;
@@ -163,6 +81,5 @@ const lmr_format lmr_format_cfl = {
     .element = element,
     .write = write_images,
     .save = save,
-    .read = read_array,
-    .read_meta = read_meta,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META,
 };

@@ -56,12 +56,14 @@ static void free_names(char *name[FILES])
 /* The files that a path stands for: of FILE.h5:/group the first part, of FILE.cfl also FILE.hdr. 0 without memory. */
 static int names_of(const char *path, char *name[FILES])
 {
-    const char *inside = lmr_inside(path), *second = lmr_second_suffix(path);
+    const char *inside = lmr_inside(path);
+    const lmr_format *format = lmr_format_of(path);
+    const char *second = format ? format->second : NULL;
     const size_t length = inside ? (size_t)(inside - path) : strlen(path);
     name[0] = strndup(path, length);
     name[1] = NULL;
     if (!name[0] || !second) return name[0] != NULL;
-    const size_t stem = strlen(path) - strlen(lmr_suffix(path));
+    const size_t stem = strlen(path) - strlen(format->suffix);
     name[1] = malloc(stem + strlen(second) + 1);
     if (!name[1]) return 0;
     memcpy(name[1], path, stem);

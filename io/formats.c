@@ -28,7 +28,7 @@ enum { COUNT = sizeof table / sizeof *table };
 static larmor_format_info info_of(const lmr_format *f)
 {
     if (!f) return (larmor_format_info){.suffix = NULL};
-    return (larmor_format_info){f->suffix, f->name, f->read != NULL, f->save != NULL, f->is_picture};
+    return (larmor_format_info){f->suffix, f->name, f->can & LMR_CAN_READ, f->save != NULL, f->is_picture};
 }
 
 larmor_format_info larmor_format_entry(int i)
@@ -36,7 +36,7 @@ larmor_format_info larmor_format_entry(int i)
     return info_of(i >= 0 && i < COUNT ? table[i] : NULL);
 }
 
-static const lmr_format *find(const char *path)
+const lmr_format *lmr_format_of(const char *path)
 {
     const size_t length = path ? strlen(path) : 0;
     for (int i = 0; i < COUNT; i++) {
@@ -50,19 +50,7 @@ static const lmr_format *find(const char *path)
 
 larmor_format_info larmor_format_of(const char *path)
 {
-    return info_of(find(path));
-}
-
-const char *lmr_suffix(const char *path)
-{
-    const lmr_format *format = find(path);
-    return format ? format->suffix : "";
-}
-
-const char *lmr_second_suffix(const char *path)
-{
-    const lmr_format *format = find(path);
-    return format ? format->second : NULL;
+    return info_of(lmr_format_of(path));
 }
 
 typedef enum use { TO_WRITE, TO_READ, TO_SAVE } use;
@@ -73,12 +61,12 @@ static const char *known(use how, char *text, size_t size)
     size_t used = 0;
     *text = 0;
     for (int i = 0; i < COUNT; i++)
-        if (how == TO_WRITE || (how == TO_READ ? table[i]->read != NULL : table[i]->save != NULL))
+        if (how == TO_WRITE || (how == TO_READ ? table[i]->can & LMR_CAN_READ : table[i]->save != NULL))
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[i]->suffix);
     return text;
 }
 
-static larmor_status unknown_suffix(const char *path, int reading)
+larmor_status lmr_unknown_suffix(const char *path, int reading)
 {
     char text[256];
     return LMR_FAIL(LARMOR_ERR_ARG, "%s: the suffix names no format that can be %s; use one of %s", path,
@@ -90,8 +78,8 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **ou
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
     *out = NULL;
     if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
-    const lmr_format *format = find(path);
-    if (!format) return unknown_suffix(path, 0);
+    const lmr_format *format = lmr_format_of(path);
+    if (!format) return lmr_unknown_suffix(path, 0);
     LMR_TRY(lmr_output_open(path, format->suffix, format->second, force, 0, out));
     (*out)->format = format;
     return LARMOR_OK;
@@ -296,54 +284,8 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     return st;
 }
 
-/* ---- reading ---- */
-
 const char *lmr_inside(const char *path)
 {
     const char *colon = path ? strstr(path, ".h5:/") : NULL;
     return colon && access(path, F_OK) ? colon + strlen(".h5") : NULL;
-}
-
-larmor_status lmr_format_open(const char *path, int read, lmr_source *source, const lmr_format **format)
-{
-    const char *inside = lmr_inside(path);
-    if (inside) {
-        char *file = strndup(path, (size_t)(inside - path));
-        const larmor_status st = file ? lmr_source_open(file, "a file", source) : LMR_NO_MEMORY();
-        free(file);
-        LMR_TRY(st);
-        source->inside = inside + 1;
-    } else {
-        LMR_TRY(lmr_source_open(path, "a file", source));
-    }
-    *format = find(source->path);
-    if (*format && (!read || (*format)->read)) return LARMOR_OK;
-    const larmor_status st = unknown_suffix(source->path, 1);
-    lmr_source_close(source);
-    return st;
-}
-
-larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image)
-{
-    if (!image || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
-    *image = NULL;
-    lmr_source source;
-    const lmr_format *format;
-    LMR_TRY(lmr_format_open(path, 1, &source, &format));
-    const larmor_status st = format->read(&source, dev, image);
-    lmr_source_close(&source);
-    return st;
-}
-
-larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
-{
-    if (!meta) return LMR_FAIL(LARMOR_ERR_ARG, "image: no place for the geometry");
-    *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
-    lmr_source source;
-    const lmr_format *format;
-    LMR_TRY(lmr_format_open(path, 1, &source, &format));
-    larmor_status st = LARMOR_OK;
-    if (format->read_meta) st = format->read_meta(&source, meta);
-    lmr_source_close(&source);
-    return st;
 }

@@ -1,4 +1,4 @@
-/* What the parts of the ISMRMRD raw data reader share: limits, heads of acquisitions, the opened file.
+/* What the parts of larmor that read ISMRMRD raw data share: the opened file.
  *
  * Acquisitions, channels and samples are counted from 0 in messages, as in the file; encodings from 1.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,22 +7,12 @@
 
 #include "core/array.h"
 #include "core/status.h"
-#include "io/mrd_header.h"
+#include "io/reader/mrd_head.h"
+#include "io/reader/mrd_header.h"
 #include "larmor/io.h"
-
-#define LMR_MRD_MAX_CHANNELS 1024
-#define LMR_MRD_MAX_ACQUISITIONS (INT64_C(1) << 28)
 
 /* What a readout is for: bits, 0 for those that are left out. */
 enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4 };
-
-typedef struct lmr_mrd_head { /* of an acquisition, from the file */
-    uint64_t flags;
-    uint32_t measurement_uid, time_stamp, physiology_stamp[3];
-    uint16_t samples, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
-    uint16_t counter[LMR_COUNTERS];
-    float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
-} lmr_mrd_head;
 
 typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
     int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */

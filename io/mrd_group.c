@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/mrd.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 /* Samples for a voxel. Images with fewer show that a counter beyond its limits is wrong. */
 #define FEWEST_SAMPLES (1. / 20)

@@ -7,8 +7,8 @@
 
 #include "io/bytes.h"
 #include "io/formats.h"
-#include "io/h5.h"
-#include "io/mrd_types.h"
+#include "io/h5_write.h"
+#include "io/reader/mrd_types.h"
 
 #define CHUNK_BYTES ((int64_t)16 << 20)
 
@@ -207,7 +207,5 @@ const lmr_format lmr_format_h5 = {
     .name = "ISMRMRD images",
     .element = element,
     .write = write_images,
-    .read = lmr_read_mrd_images,
-    .read_meta = lmr_read_mrd_meta,
-    .describe = lmr_describe_mrd,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
 };

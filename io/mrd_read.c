@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "io/mrd.h"
-#include "io/mrd_file.h"
-
+#include "io/reader_process.h"
 
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
 {
@@ -49,19 +48,97 @@ static int is_complete(const larmor_encoding *e)
     return complete;
 }
 
-static larmor_status read_header(lmr_mrd_file *file, larmor_raw *raw)
+/* A text of the reader's, which must end. */
+static int ends(const char *text, size_t room)
+{
+    return memchr(text, 0, room) != NULL;
+}
+
+static int in(int value, int first, int last)
+{
+    return value >= first && value <= last;
+}
+
+/* 1 if an encoding is one that a header can give. */
+static int is_possible(const lmr_mrd_encoding *e)
+{
+    const larmor_encoding *space = &e->space;
+    int good = ends(space->trajectory, sizeof space->trajectory) && ends(e->unknown, sizeof e->unknown);
+    for (int d = 0; d < 3; d++) {
+        good &= space->matrix[d] >= 0 && space->matrix[d] <= LMR_MRD_MAX_MATRIX;
+        good &= space->recon_matrix[d] >= 0 && space->recon_matrix[d] <= LMR_MRD_MAX_MATRIX;
+        good &= space->fov_mm[d] >= 0 && space->fov_mm[d] <= 1e9;
+        good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
+    }
+    for (int c = 0; c < LMR_COUNTERS; c++)
+        for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
+    return good;
+}
+
+static int is_possible_scan(const lmr_reader_scan *s)
+{
+    return in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
+           s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
+           s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
+}
+
+static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
 {
     int64_t bytes;
-    LMR_TRY(lmr_mrd_file_header_bytes(file, &bytes));
-    raw->xml = calloc((size_t)bytes + 1, 1);
-    if (!raw->xml) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_mrd_file_header(file, raw->xml));
-    LMR_TRY(lmr_mrd_header_parse(raw->xml, bytes, &raw->header));
-    raw->info.encodings = raw->header.encodings, raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    const char *memory = lmr_reader_memory(reader, &bytes);
+    if (!is_possible_scan(scan)) return lmr_reader_lies(reader);
+    lmr_mrd_header *h = &raw->header;
+    const size_t encodings = (size_t)scan->encodings * sizeof *h->encoding, text = (size_t)scan->xml_bytes;
+    if (!memory || (size_t)bytes != encodings + text) return lmr_reader_lies(reader);
+    h->encoding = malloc(encodings);
+    raw->xml = calloc(text + 1, 1);
+    if (!h->encoding || !raw->xml) return LMR_NO_MEMORY();
+    memcpy(h->encoding, memory, encodings);
+    memcpy(raw->xml, memory + encodings, text);
+    h->encodings = scan->encodings;
+    h->receiver_channels = scan->receiver_channels;
+    h->noise_bandwidth = scan->noise_bandwidth;
+    for (int e = 0; e < h->encodings; e++)
+        if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
+    return LARMOR_OK;
+}
+
+static larmor_status read_header(lmr_reader *reader, const char *group, larmor_raw *raw)
+{
+    const lmr_reader_answer *answer;
+    const int64_t most = LMR_MRD_MAX_ENCODINGS * (int64_t)sizeof(lmr_mrd_encoding) + LMR_MRD_MAX_HEADER;
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_SCAN, group, most, &answer));
+    LMR_TRY(take_header(reader, &answer->scan, raw));
+    raw->info.acquisitions = answer->scan.acquisitions;
+    raw->info.encodings = raw->header.encodings;
+    raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     lmr_mrd_metres_to_mm(raw);
     larmor_grid grid;
     for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
         if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
+    return LARMOR_OK;
+}
+
+/* The numbers of a head's acquisition, data and trajectory. */
+static int64_t numbers_of(const lmr_mrd_head *h)
+{
+    return INT64_C(2) * h->samples * h->channels + (int64_t)h->samples * h->traj_dims;
+}
+
+/* Heads that claim more numbers than the file can hold are the reader's invention: it has looked. */
+static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, larmor_raw *raw)
+{
+    const lmr_reader_answer *answer;
+    const int64_t n = raw->info.acquisitions, bytes = n * (int64_t)sizeof *raw->head;
+    int64_t got, numbers = 0;
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_HEADS, NULL, bytes, &answer));
+    const void *memory = lmr_reader_memory(reader, &got);
+    if (!memory || got != bytes) return lmr_reader_lies(reader);
+    memcpy(raw->head, memory, (size_t)bytes);
+    for (int64_t i = 0; i < n; i++) {
+        numbers += numbers_of(&raw->head[i]);
+        if (numbers > source->size / (int64_t)sizeof(float)) return lmr_reader_lies(reader);
+    }
     return LARMOR_OK;
 }
 
@@ -72,57 +149,132 @@ static larmor_status make_pools(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         if (!raw->readout[i].use) continue;
-        raw->readout[i].data = data, raw->readout[i].traj = traj;
-        data += INT64_C(2) * h->samples * h->channels, traj += (int64_t)h->samples * h->traj_dims;
+        raw->readout[i].data = data;
+        raw->readout[i].traj = traj;
+        data += INT64_C(2) * h->samples * h->channels;
+        traj += (int64_t)h->samples * h->traj_dims;
     }
     LMR_TRY(check_memory(raw, (data + traj) * (int64_t)sizeof(float)));
-    raw->data = malloc((size_t)data * sizeof(float) + 1), raw->traj = malloc((size_t)traj * sizeof(float) + 1);
+    raw->data = malloc((size_t)data * sizeof(float) + 1);
+    raw->traj = malloc((size_t)traj * sizeof(float) + 1);
     return raw->data && raw->traj ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-/* Data and trajectories are read alternately, from different collections of the heap; each has its own cache. */
-static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source, const lmr_mrd_refs *refs)
+/* ---- the numbers ---- */
+
+static void mark_wanted(void *memory, int64_t bytes, void *user)
 {
-    lmr_heap *data = lmr_heap_create(source), *traj = lmr_heap_create(source);
-    const char *wrong = NULL;
-    int64_t i = -1;
-    while (data && traj && !wrong && ++i < raw->info.acquisitions) {
-        if (!raw->readout[i].use) continue;
-        wrong = lmr_heap_fetch(data, refs[i].data, sizeof(float), raw->data + raw->readout[i].data);
-        if (!wrong) wrong = lmr_heap_fetch(traj, refs[i].traj, sizeof(float), raw->traj + raw->readout[i].traj);
-    }
-    const int created = data && traj;
-    lmr_heap_free(data), lmr_heap_free(traj);
-    if (!created) return LMR_NO_MEMORY();
-    if (!wrong) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (acquisition %lld: %s). Copy it again.", (long long)i,
-                    wrong);
+    const larmor_raw *raw = user;
+    lmr_reader_place *place = memory;
+    for (int64_t i = 0; i < bytes / (int64_t)sizeof *place; i++)
+        place[i] = (lmr_reader_place){.data = raw->readout[i].use != 0};
 }
 
-static larmor_status read_acquisitions(const lmr_source *source, lmr_mrd_file *file, larmor_raw *raw)
+/* Where the file has the numbers of the readouts that are used. */
+static larmor_status find_places(lmr_reader *reader, larmor_raw *raw, lmr_reader_place **place)
 {
-    const int64_t n = raw->info.acquisitions = lmr_mrd_file_count(file);
-    LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof(lmr_mrd_refs))));
+    const lmr_reader_answer *answer;
+    const int64_t bytes = raw->info.acquisitions * (int64_t)sizeof **place;
+    int64_t got;
+    lmr_reader_prepare(reader, mark_wanted, raw);
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_PLACES, NULL, bytes, &answer));
+    const void *memory = lmr_reader_memory(reader, &got);
+    if (!memory || got != bytes) return lmr_reader_lies(reader);
+    *place = malloc((size_t)bytes);
+    if (!*place) return LMR_NO_MEMORY();
+    memcpy(*place, memory, (size_t)bytes);
+    return LARMOR_OK;
+}
+
+/* Reads pieces of a file that mostly follow each other: small ones through a window. */
+typedef struct pieces {
+    const lmr_source *source;
+    int64_t first, held, after; /* bytes in the window; the end of the last piece */
+    char window[65536];
+} pieces;
+
+static int read_piece(pieces *p, int64_t at, void *to, int64_t bytes)
+{
+    if (!bytes) return 1;
+    if (at < 0 || bytes > p->source->size || at > p->source->size - bytes) return 0;
+    const int near = at >= p->after && at - p->after < (int64_t)sizeof p->window;
+    const int kept = at >= p->first && at + bytes <= p->first + p->held;
+    if (!kept && near && bytes < (int64_t)sizeof p->window / 2) {
+        const int64_t got = lmr_source_get(p->source, at, p->window, sizeof p->window);
+        p->first = at;
+        p->held = got < 0 ? 0 : got;
+        if (p->held < bytes) return 0;
+    } else if (!kept) {
+        p->after = at + bytes;
+        return lmr_source_get(p->source, at, to, (size_t)bytes) == bytes;
+    }
+    memcpy(to, p->window + (at - p->first), (size_t)bytes);
+    p->after = at + bytes;
+    return 1;
+}
+
+/* Data and trajectories are read alternately, from different parts of the file; each has its own window. */
+static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source, const lmr_reader_place *place)
+{
+    pieces *data = calloc(1, sizeof *data), *traj = calloc(1, sizeof *traj);
+    int64_t i = -1;
+    int good = 1;
+    if (data && traj) data->source = traj->source = source;
+    while (data && traj && good && ++i < raw->info.acquisitions) {
+        const lmr_mrd_head *h = &raw->head[i];
+        const lmr_mrd_readout *r = &raw->readout[i];
+        if (!r->use) continue;
+        good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
+               read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
+    }
+    const int created = data && traj;
+    free(data);
+    free(traj);
+    if (!created) return LMR_NO_MEMORY();
+    if (good) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "damaged HDF5 structure (acquisition %lld: heap cannot be read). Copy it again.", (long long)i);
+}
+
+/* Everything that takes parsing; the reader's process is not needed after that. */
+static larmor_status read_structure(lmr_reader *reader, const lmr_source *source, const char *group, larmor_raw *raw,
+                                    lmr_reader_place **place)
+{
+    LMR_TRY(read_header(reader, group, raw));
+    const int64_t n = raw->info.acquisitions;
+    LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof **place)));
     raw->head = calloc((size_t)n, sizeof *raw->head);
     raw->readout = calloc((size_t)n, sizeof *raw->readout);
-    lmr_mrd_refs *refs = calloc((size_t)n, sizeof *refs);
-    larmor_status st = raw->head && raw->readout && refs ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_mrd_file_heads(file, raw->head, refs);
-    if (!st) st = lmr_mrd_route(raw);
-    if (!st) st = make_pools(raw);
-    if (!st) st = fill_pools(raw, source, refs);
-    free(refs);
+    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_TRY(read_heads(reader, source, raw));
+    LMR_TRY(lmr_mrd_route(raw));
+    LMR_TRY(make_pools(raw));
+    return find_places(reader, raw, place);
+}
+
+static larmor_status check_group(const char *group)
+{
+    const size_t length = strlen(group + strspn(group, "/"));
+    if (length && length <= 250) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "group name has %zu characters, 1 to 250 expected.", length);
+}
+
+static larmor_status read_samples(const lmr_source *source, const char *group, larmor_raw *raw)
+{
+    lmr_reader *reader;
+    lmr_reader_place *place = NULL;
+    LMR_TRY(check_group(group));
+    LMR_TRY(lmr_reader_start(source, NULL, NULL, NULL, &reader));
+    larmor_status st = read_structure(reader, source, group + strspn(group, "/"), raw, &place);
+    lmr_reader_end(reader);
+    if (!st) st = fill_pools(raw, source, place);
+    free(place);
     return st;
 }
 
 static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
-    lmr_mrd_file *file;
-    LMR_TRY(lmr_mrd_file_open(source, opts->group ? opts->group : "dataset", &file));
-    larmor_status st = read_header(file, raw);
-    if (!st) st = read_acquisitions(source, file, raw);
-    lmr_mrd_file_close(file);
-    LMR_TRY(st);
+    LMR_TRY(read_samples(source, opts->group ? opts->group : "dataset", raw));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
@@ -139,7 +291,8 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
     *out = NULL;
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
-    raw->conjugate = opts->conjugate, raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
+    raw->conjugate = opts->conjugate;
+    raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);
     if (!st) {
@@ -158,9 +311,15 @@ larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, lar
 void larmor_raw_free(larmor_raw *raw)
 {
     if (!raw) return;
-    lmr_mrd_header_free(&raw->header);
-    free(raw->xml), free(raw->head), free(raw->readout), free(raw->data), free(raw->traj);
-    free(raw->order), free(raw->first_in_order), free(raw->group);
+    free(raw->header.encoding);
+    free(raw->xml);
+    free(raw->head);
+    free(raw->readout);
+    free(raw->data);
+    free(raw->traj);
+    free(raw->order);
+    free(raw->first_in_order);
+    free(raw->group);
     free(raw);
 }
 

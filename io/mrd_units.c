@@ -7,7 +7,7 @@
 
 #include "core/names.h"
 #include "io/mrd.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "io/formats.h"
-#include "io/h5.h"
-#include "io/mrd_types.h"
+#include "io/h5_write.h"
 #include "io/mrd_xml.h"
+#include "io/reader/mrd_types.h"
 
 #define BATCH 64
 #define DATA "/dataset/data"

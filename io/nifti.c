@@ -3,10 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <nifti1_io.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "io/bytes.h"
@@ -16,8 +14,6 @@
 #define MAX_SIZE 32767 /* sizes are 16 bit numbers */
 #define GZIP_WINDOW (15 + 16)
 #define MOST_AT_ONCE (1 << 30)
-
-/* ---- writing ---- */
 
 static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nifti_1_header *header)
 {
@@ -133,229 +129,6 @@ static larmor_status write_packed(larmor_output *out, const lmr_images *images)
     return write_either(out, images, 1);
 }
 
-/* ---- reading ---- */
-
-typedef struct nifti { /* an opened file, positioned behind the header */
-    gzFile file;
-    nifti_1_header header;
-    int axes;
-    int64_t dim[7], count;
-    int64_t bytes; /* of a voxel */
-} nifti;
-
-static larmor_status damaged(const lmr_source *source)
-{
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short or damaged. Copy it again.", source->path);
-}
-
-static larmor_status take(const lmr_source *source, gzFile file, void *to, size_t bytes)
-{
-    char *p = to;
-    while (bytes) {
-        const int done = gzread(file, p, bytes < MOST_AT_ONCE ? (unsigned)bytes : MOST_AT_ONCE);
-        if (done <= 0) return damaged(source);
-        p += done, bytes -= (size_t)done;
-    }
-    return LARMOR_OK;
-}
-
-/* After the last voxel: the end of a gzip stream, where its checksum is. */
-static larmor_status check_end(const lmr_source *source, gzFile file)
-{
-    char more;
-    int error = Z_OK;
-    const int got = gzread(file, &more, 1);
-    gzerror(file, &error);
-    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) return damaged(source);
-    return LARMOR_OK;
-}
-
-/* The dtype for a NIfTI type and its bytes per voxel; 0 for those that are not read. */
-static int64_t type_of(int datatype, larmor_dtype *dtype)
-{
-    *dtype = LARMOR_F32;
-    switch (datatype) {
-    case DT_UINT8:
-    case DT_INT8:
-        return 1;
-    case DT_INT16:
-    case DT_UINT16:
-        return 2;
-    case DT_FLOAT32:
-        return 4;
-    case DT_INT32:
-    case DT_UINT32:
-        *dtype = LARMOR_F64;
-        return 4;
-    case DT_FLOAT64:
-        *dtype = LARMOR_F64;
-        return 8;
-    case DT_COMPLEX64:
-        *dtype = LARMOR_C64;
-        return 8;
-    case DT_COMPLEX128:
-        *dtype = LARMOR_C128;
-        return 16;
-    default:
-        return 0;
-    }
-}
-
-static larmor_status check_header(const lmr_source *source, nifti *n, larmor_dtype *dtype)
-{
-    const nifti_1_header *h = &n->header;
-    const char *path = source->path;
-    if (h->sizeof_hdr != (int)sizeof *h || memcmp(h->magic, "n+1", 4))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: not a little-endian NIfTI-1 file with its data inside.", path);
-    n->axes = h->dim[0];
-    if (n->axes < 1 || n->axes > 7)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %d dimensions; 1 to 7 expected.", path, n->axes);
-    n->bytes = type_of(h->datatype, dtype);
-    if (!n->bytes || h->bitpix != 8 * n->bytes)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type %d with %d bits is not read.", path, h->datatype, h->bitpix);
-    n->count = 1;
-    for (int d = 0; d < n->axes; d++) {
-        n->dim[d] = h->dim[d + 1];
-        if (n->dim[d] < 1 || !lmr_mul(n->count, n->dim[d], &n->count))
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: size %d is %d; 1 or more expected.", path, d + 1, h->dim[d + 1]);
-    }
-    if (!(h->vox_offset >= DATA_OFFSET && h->vox_offset <= 1e9f) || h->vox_offset != floorf(h->vox_offset))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: data offset %g; %d or more expected.", path, (double)h->vox_offset,
-                        DATA_OFFSET);
-    if (!lmr_could_hold(source->size, n->count, n->bytes, 1))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: claims %" PRId64 " voxels but has %" PRId64 " bytes.", path, n->count,
-                        source->size);
-    return LARMOR_OK;
-}
-
-static larmor_status open_nifti(const lmr_source *source, nifti *n, larmor_dtype *dtype)
-{
-    *n = (nifti){0};
-    const int fd = dup(source->fd);
-    n->file = fd < 0 ? NULL : gzdopen(fd, "rb"); /* reads plain files as they are */
-    if (!n->file) {
-        if (fd >= 0) close(fd);
-        return LMR_NO_MEMORY();
-    }
-    larmor_status st = take(source, n->file, &n->header, sizeof n->header);
-    if (!st) st = check_header(source, n, dtype);
-    if (st) gzclose(n->file);
-    return st;
-}
-
-/* Scaled as the header says; out has room for all voxels. */
-static void to_real(const nifti *n, const void *raw, larmor_dtype dtype, void *out)
-{
-    double slope = (double)n->header.scl_slope, inter = (double)n->header.scl_inter;
-    if (!isfinite(slope) || !isfinite(inter) || slope == 0) slope = 1, inter = 0;
-    for (int64_t i = 0; i < n->count; i++) {
-        double v = 0;
-        switch (n->header.datatype) {
-        case DT_UINT8:
-            v = ((const uint8_t *)raw)[i];
-            break;
-        case DT_INT8:
-            v = ((const int8_t *)raw)[i];
-            break;
-        case DT_INT16:
-            v = ((const int16_t *)raw)[i];
-            break;
-        case DT_UINT16:
-            v = ((const uint16_t *)raw)[i];
-            break;
-        case DT_INT32:
-            v = ((const int32_t *)raw)[i];
-            break;
-        case DT_UINT32:
-            v = ((const uint32_t *)raw)[i];
-            break;
-        case DT_FLOAT32:
-            v = (double)((const float *)raw)[i];
-            break;
-        case DT_FLOAT64:
-            v = ((const double *)raw)[i];
-            break;
-        default:
-            break;
-        }
-        v = v * slope + inter;
-        if (dtype == LARMOR_F64)
-            ((double *)out)[i] = v;
-        else
-            ((float *)out)[i] = (float)v;
-    }
-}
-
-static larmor_status read_images(const lmr_source *source, larmor_device *dev, larmor_array **x)
-{
-    nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(source, &n, &dtype));
-    const size_t bytes = (size_t)(n.count * n.bytes);
-    void *raw = malloc(bytes), *out = NULL;
-    larmor_status st = raw ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st && gzseek(n.file, (z_off_t)n.header.vox_offset, SEEK_SET) < 0) st = damaged(source);
-    if (!st) st = take(source, n.file, raw, bytes);
-    if (!st) st = check_end(source, n.file);
-    if (!st && !lmr_is_complex(dtype)) {
-        out = malloc((size_t)n.count * larmor_dtype_size(dtype));
-        st = out ? LARMOR_OK : LMR_NO_MEMORY();
-        if (!st) to_real(&n, raw, dtype, out);
-    }
-    larmor_shape shape;
-    if (!st) st = lmr_shape_from(source->path, n.axes, n.dim, &shape);
-    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, out ? out : raw, x);
-    gzclose(n.file);
-    free(raw), free(out);
-    return st;
-}
-
-static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
-{
-    nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(source, &n, &dtype));
-    gzclose(n.file);
-    const nifti_1_header *h = &n.header;
-    double affine[3][4] = {{0}};
-    if (h->sform_code > 0) {
-        const float *const row[3] = {h->srow_x, h->srow_y, h->srow_z};
-        for (int k = 0; k < 3; k++)
-            for (int c = 0; c < 4; c++) affine[k][c] = (double)row[k][c];
-    } else if (h->qform_code > 0) {
-        const mat44 q =
-            nifti_quatern_to_mat44(h->quatern_b, h->quatern_c, h->quatern_d, h->qoffset_x, h->qoffset_y, h->qoffset_z,
-                                   h->pixdim[1], h->pixdim[2], h->pixdim[3], h->pixdim[0] < 0 ? -1 : 1);
-        for (int k = 0; k < 3; k++)
-            for (int c = 0; c < 4; c++) affine[k][c] = (double)q.m[k][c];
-    } else {
-        for (int k = 0; k < 3; k++) affine[k][k] = (double)h->pixdim[k + 1];
-    }
-    for (int c = 0; c < 4; c++) affine[0][c] = -affine[0][c], affine[1][c] = -affine[1][c];
-    const int64_t dim[3] = {n.dim[0], n.axes > 1 ? n.dim[1] : 1, n.axes > 2 ? n.dim[2] : 1};
-    for (int k = 0; k < 3; k++)
-        for (int c = 0; c < 4; c++)
-            if (!isfinite(affine[k][c]))
-                return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: geometry is not finite.", source->path);
-    lmr_meta_from_affine((const double(*)[4])affine, dim, meta);
-    return LARMOR_OK;
-}
-
-static larmor_status describe(const lmr_source *source, larmor_image_info *info)
-{
-    nifti n;
-    larmor_dtype dtype;
-    LMR_TRY(open_nifti(source, &n, &dtype));
-    gzclose(n.file);
-    info->has_geometry = 1;
-    snprintf(info->type, sizeof info->type, "%s", nifti_datatype_string(n.header.datatype));
-    const int length = (int)strnlen(n.header.descrip, sizeof n.header.descrip);
-    if (length)
-        snprintf(info->notes, sizeof info->notes, "description: %s\n",
-                 lmr_printable(n.header.descrip, length, length).s);
-    return LARMOR_OK;
-}
-
 static int element(larmor_dtype dtype, int magnitude)
 {
     (void)dtype, (void)magnitude;
@@ -367,16 +140,12 @@ const lmr_format lmr_format_nii = {
     .name = "NIfTI-1",
     .element = element,
     .write = write_plain,
-    .read = read_images,
-    .read_meta = read_meta,
-    .describe = describe,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
 };
 
 const lmr_format lmr_format_nii_gz = {
     .suffix = ".nii.gz",
     .name = "NIfTI-1",
     .write = write_packed,
-    .read = read_images,
-    .read_meta = read_meta,
-    .describe = describe,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
 };

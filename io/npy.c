@@ -1,16 +1,11 @@
 /* NumPy arrays, format version 1.0: little endian, Fortran order, so that dim[0] (fastest here) is NumPy's axis 0 and
  * image[x, y] means the same on both sides. C order is read with its axes reversed. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/bytes.h"
 #include "io/formats.h"
-
-#define MAX_HEADER 65536
-#define MAX_AXES 32
 
 static const struct {
     const char *name;
@@ -81,133 +76,6 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
     return st;
 }
 
-/* ---- reading ---- */
-
-typedef struct npy {
-    larmor_dtype dtype;
-    int fortran, axes;
-    int64_t dim[MAX_AXES]; /* fastest first */
-    int64_t data, bytes;   /* where and how many */
-} npy;
-
-static larmor_status damaged(const lmr_source *source, const char *what)
-{
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %s.", source->path, what);
-}
-
-/* What follows 'key': in the header's dictionary, or NULL. */
-static const char *value_of(const char *dict, const char *key)
-{
-    const char *p = strstr(dict, key);
-    if (!p) return NULL;
-    p += strlen(key);
-    while (*p == ' ') p++;
-    if (*p++ != ':') return NULL;
-    while (*p == ' ') p++;
-    return p;
-}
-
-static larmor_status parse_shape(const lmr_source *source, const char *p, npy *file)
-{
-    if (!p || *p++ != '(') return damaged(source, "NumPy header without a shape");
-    while (1) {
-        while (*p == ' ') p++;
-        if (*p == ')') break;
-        char *end;
-        errno = 0;
-        const long long size = strtoll(p, &end, 10);
-        if (end == p || errno || size < 1)
-            return damaged(source, "NumPy header: shape has a size that is not a positive number");
-        if (file->axes == MAX_AXES) return damaged(source, "NumPy header: more than 32 axes");
-        file->dim[file->axes++] = size;
-        p = end;
-        while (*p == ' ') p++;
-        if (*p == ',')
-            p++;
-        else if (*p != ')')
-            return damaged(source, "NumPy header: shape is damaged");
-    }
-    for (int d = 0; !file->fortran && d < file->axes / 2; d++) {
-        const int64_t other = file->dim[file->axes - 1 - d];
-        file->dim[file->axes - 1 - d] = file->dim[d], file->dim[d] = other;
-    }
-    return LARMOR_OK;
-}
-
-static larmor_status parse_dictionary(const lmr_source *source, const char *dict, npy *file)
-{
-    const char *descr = value_of(dict, "'descr'"), *order = value_of(dict, "'fortran_order'");
-    if (!descr || *descr++ != '\'') return damaged(source, "NumPy header without a simple type");
-    const char *quote = strchr(descr, '\'');
-    size_t t = 0;
-    while (t < TYPES && !(quote && (size_t)(quote - descr) == strlen(types[t].name) &&
-                          !strncmp(descr, types[t].name, strlen(types[t].name))))
-        t++;
-    if (t == TYPES)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16' or '<i8' expected.",
-                        source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
-    file->dtype = types[t].dtype;
-    if (order && !strncmp(order, "True", 4))
-        file->fortran = 1;
-    else if (!order || strncmp(order, "False", 5))
-        return damaged(source, "NumPy header without an order");
-    return parse_shape(source, value_of(dict, "'shape'"), file);
-}
-
-static larmor_status check_size(const lmr_source *source, npy *file)
-{
-    file->bytes = (int64_t)larmor_dtype_size(file->dtype);
-    for (int d = 0; d < file->axes; d++)
-        if (!lmr_mul(file->bytes, file->dim[d], &file->bytes))
-            return damaged(source, "NumPy header: the product of the shape passes 2^63");
-    if (file->bytes != source->size - file->data)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes of data, header says %" PRId64 ".", source->path,
-                        source->size - file->data, file->bytes);
-    return LARMOR_OK;
-}
-
-static larmor_status read_header(const lmr_source *source, npy *file)
-{
-    *file = (npy){0};
-    unsigned char start[12];
-    if (source->size < 16) return damaged(source, "too short for a NumPy file");
-    LMR_TRY(lmr_source_read(source, 0, start, sizeof start));
-    if (memcmp(start, "\x93NUMPY", 6)) return damaged(source, "not a NumPy file");
-    if (start[6] < 1 || start[6] > 3) return damaged(source, "NumPy format version unknown");
-    const int64_t at = start[6] > 1 ? 12 : 10, length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
-    if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
-    char *dict = calloc((size_t)length + 1, 1);
-    if (!dict) return LMR_NO_MEMORY();
-    larmor_status st = lmr_source_read(source, at, dict, (size_t)length);
-    if (!st) st = parse_dictionary(source, dict, file);
-    file->data = at + length;
-    if (!st) st = check_size(source, file);
-    free(dict);
-    return st;
-}
-
-static larmor_status read_array(const lmr_source *source, larmor_device *dev, larmor_array **x)
-{
-    npy file;
-    larmor_shape shape;
-    LMR_TRY(read_header(source, &file));
-    LMR_TRY(lmr_shape_from(source->path, file.axes, file.dim, &shape));
-    void *host = malloc((size_t)file.bytes);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st = lmr_source_read(source, file.data, host, (size_t)file.bytes);
-    if (!st) st = larmor_array_upload(dev, file.dtype, shape, file.dtype, host, x);
-    free(host);
-    return st;
-}
-
-static larmor_status read_meta(const lmr_source *source, larmor_image_meta *meta)
-{
-    npy file;
-    LMR_TRY(read_header(source, &file));
-    for (int d = 0; d < 3 && d < file.axes; d++) meta->fov_mm[d] = (double)file.dim[d];
-    return LARMOR_OK;
-}
-
 static int element(larmor_dtype dtype, int magnitude)
 {
     return (int)larmor_dtype_size(magnitude ? LARMOR_F32 : dtype);
@@ -219,6 +87,5 @@ const lmr_format lmr_format_npy = {
     .element = element,
     .write = write_images,
     .save = save,
-    .read = read_array,
-    .read_meta = read_meta,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META,
 };

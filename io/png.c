@@ -123,5 +123,5 @@ const lmr_format lmr_format_png = {
     .name = "PNG",
     .is_picture = 1,
     .write = write_images,
-    .describe = lmr_describe_png,
+    .can = LMR_CAN_DESCRIBE,
 };

@@ -188,19 +188,3 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     if (st) free(v->order), v->order = NULL;
     return st;
 }
-
-void lmr_meta_from_affine(const double affine[3][4], const int64_t dim[3], larmor_image_meta *meta)
-{
-    double *const direction[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
-    for (int d = 0; d < 3; d++) {
-        const double column[3] = {affine[0][d], affine[1][d], affine[2][d]};
-        double axis[3] = {0};
-        axis[d] = 1;
-        unit_or(column, axis, direction[d]);
-        meta->fov_mm[d] = sqrt(dot(column, column)) * (double)dim[d];
-    }
-    for (int k = 0; k < 3; k++) {
-        meta->position_mm[k] = affine[k][3];
-        for (int d = 0; d < 3; d++) meta->position_mm[k] += (double)(dim[d] / 2) * affine[k][d];
-    }
-}

@@ -18,7 +18,4 @@ typedef struct lmr_volumes {
  *         different slices; LARMOR_ERR_MEMORY. On success free v->order. */
 larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v);
 
-/* The reverse for one volume of dim voxels: fields of view, directions and position from an affine. */
-void lmr_meta_from_affine(const double affine[3][4], const int64_t dim[3], larmor_image_meta *meta);
-
 #endif

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-# io and pipeline, with their tests, still chain some statements.
-find core nufft recon phantoms apps examples include tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
+# io (but its reader) and pipeline, with their tests, still chain some statements.
+find core nufft recon phantoms apps examples include io/reader tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
     grep -vE '^tests/(io|pipeline)/' | sort | python3 -c '
 import re, sys
 

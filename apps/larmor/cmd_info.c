@@ -354,7 +354,9 @@ static int run(const void *given, const app_files *files)
         char why[512];
         snprintf(why, sizeof why, "%s", larmor_last_error());
         const int damaged = strstr(why, "Copy it again") != NULL; /* and not inspected any further */
-        if (!damaged && !show_image(path, s->json)) return APP_DONE;
+        const larmor_status shown = damaged ? st : show_image(path, s->json);
+        if (!shown) return APP_DONE;
+        if (shown == LARMOR_ERR_MEMORY) return app_fail(APP_INPUT, shown);
         return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
     }
     APP_OR(done, APP_INPUT, st);

@@ -25,9 +25,13 @@ typedef struct larmor_raw_opts { /* zero means default */
 /* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
  * count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
  *
+ * Files are parsed by the program larmor-reader, in a process of its own that has ended when this function returns
+ * (docs/security.md). It is $LARMOR_READER if that is an absolute path, else looked for from where the library is.
+ *
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
  *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the
- *         file claims more than opts->memory. LARMOR_ERR_ARG: units. */
+ *         file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is missing
+ *         or of another version. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
@@ -258,7 +262,8 @@ LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array
  * Trailing dimensions of 1 are dropped.
  *
  * dtype    c64 on return, or the file's own real or double precision type for .npy and .nii.
- * Errors   LARMOR_ERR_IO, LARMOR_ERR_FORMAT, LARMOR_ERR_ARG (suffix), LARMOR_ERR_MEMORY. */
+ * Errors   LARMOR_ERR_IO, LARMOR_ERR_FORMAT, LARMOR_ERR_ARG (suffix), LARMOR_ERR_MEMORY, LARMOR_ERR_UNSUPPORTED, as
+ *          for larmor_raw_open. */
 LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image);
 
 /* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */

@@ -49,6 +49,11 @@ for part in 2 3; do
     head -c $((size * (part - 1) / part)) good.h5 >cut.h5
     refused cut.h5 "^larmor: cut\.h5: file cut short: $((size * (part - 1) / part)) of $size bytes\. Copy it again\.$"
 done
+# HDF5 1.10 divides by the size of an array type, here 0, and its process dies; later versions refuse it
+cp good.h5 crash.h5
+place=$(grep -abo position good.h5 | head -n 1 | cut -d: -f1)
+printf '\0\0\0\0' | dd of=crash.h5 bs=1 seek=$((place + 24)) conv=notrunc 2>/dev/null
+refused crash.h5 '^larmor: crash\.h5: (its reader ended .*: the file is damaged|damaged HDF5 structure .*)\. Copy it again\.$'
 spoiled group
 refused group.h5 '^larmor: group\.h5: no group /dataset; found /other\. Use --group\.$'
 spoiled header

@@ -1,7 +1,7 @@
 /* HDF5's driver for files that larmor has opened. SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_driver.h"
+#include "io/reader/h5_driver.h"
 
-#include "io/source.h"
+#include "io/reader/source.h"
 #include "tests/io/mrd_scan.h"
 
 #if H5_VERSION_GE(1, 13, 0)

@@ -4,7 +4,7 @@
 
 #include <locale.h>
 
-#include "io/mrd_header.h"
+#include "io/reader/mrd_header.h"
 
 #define SPACE(matrix, fov) "<matrixSize>" matrix "</matrixSize>\n<fieldOfView_mm>" fov "</fieldOfView_mm>\n"
 #define MATRIX "<x>64</x><y>48</y><z>1</z>"

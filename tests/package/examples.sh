@@ -6,7 +6,7 @@ set -eu
 source=$1 build=$2
 CC=${CC:-cc} CXX=${CXX:-c++} CMAKE=${CMAKE:-cmake} CFLAGS=${CFLAGS:-}
 export CC CXX CFLAGS
-unset LARMOR_PLUGIN_DIR LD_LIBRARY_PATH CPATH LIBRARY_PATH C_INCLUDE_PATH CMAKE_PREFIX_PATH || true
+unset LARMOR_PLUGIN_DIR LARMOR_READER LD_LIBRARY_PATH CPATH LIBRARY_PATH C_INCLUDE_PATH CMAKE_PREFIX_PATH || true
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -122,6 +122,18 @@ run() {
 larmor=$prefix/bin/larmor
 quiet "$larmor" phantom -o "$work/scan.h5" --matrix 96 --coils 6 --readouts 80 --noise 2e-4 --seed 0
 quiet "$larmor" recon "$work/scan.h5" -o "$work/program.npy" --device cpu --threads 2
+
+# Nothing is read without the reader, which is found from where the library is.
+reader=$prefix/libexec/larmor/larmor-reader
+mv "$reader" "$work/reader"
+code=0
+"$larmor" info "$work/scan.h5" >"$work/log" 2>&1 || code=$?
+mv "$work/reader" "$reader"
+[ $code = 4 ] || fail "without larmor-reader the exit code is $code, expected 4"
+grep -q "scan.h5: the program larmor-reader is not installed (looked for .*/libexec/larmor/larmor-reader, " "$work/log" || {
+    cat "$work/log" >&2
+    fail "without larmor-reader the message is another"
+}
 
 for built in "$work/by_cmake" "$work/examples"; do
     run "$built" momentum "$work/image.png"

@@ -17,7 +17,8 @@ unset LD_LIBRARY_PATH || true
 prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
 lib=$prefix/$LIBDIR
-own="$prefix/bin/larmor $prefix/bin/larmor-bench $lib/liblarmor.so"
+reader=$prefix/libexec/larmor/larmor-reader
+own="$prefix/bin/larmor $prefix/bin/larmor-bench $reader $lib/liblarmor.so"
 [ ! -e "$lib/larmor/larmor_cuda.so" ] || own="$own $lib/larmor/larmor_cuda.so"
 
 # of any ELF file: its path to libraries
@@ -42,7 +43,7 @@ for file in $own; do
     [ "${FORTIFIED:-1}" = 0 ] || readelf -W --dyn-syms "$file" | grep -qE '__(mem|str|v?s?n?printf|v?fprintf)[a-z]*_chk' ||
         bad "$name: no checked copies"
 done
-for file in "$prefix/bin/larmor" "$prefix/bin/larmor-bench"; do
+for file in "$prefix/bin/larmor" "$prefix/bin/larmor-bench" "$reader"; do
     readelf -dW "$file" | grep -q 'FLAGS_1.*PIE' || bad "${file##*/}: no PIE"
 done
 
@@ -84,7 +85,7 @@ for c in bill['components']:
     [p] = [p['value'] for p in c['properties'] if p['name'] == 'larmor:file']
     listed[p] = c['hashes'][0]['content']
     assert c['name'] and c['version'] and c['type'] in ('library', 'application'), c
-files = [f for d in ('bin', 'lib*', 'lib*/larmor') for f in glob.glob(f'{prefix}/{d}/*')]
+files = [f for d in ('bin', 'lib*', 'lib*/larmor', 'libexec/larmor') for f in glob.glob(f'{prefix}/{d}/*')]
 there = {os.path.relpath(f, prefix): hashlib.sha256(open(f, 'rb').read()).hexdigest()
          for f in files if os.path.isfile(f) and not os.path.islink(f)}
 assert len(there) > 2

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/formats.h"
+#include "io/reader/parsers.h"
 
 enum { HEAD = 33, LENGTH = 13 };
 
@@ -11,8 +11,9 @@ static int64_t big_endian(const unsigned char *bytes)
     return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
-larmor_status lmr_describe_png(const lmr_source *source, larmor_image_info *info)
+static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 {
+    const lmr_source *source = &input->source;
     static const unsigned char signature[] = "\x89PNG\r\n\x1a\n";
     static const char *const colours[] = {"grey", "?", "colour", "palette", "grey, alpha", "?", "colour, alpha"};
     unsigned char head[HEAD];
@@ -24,3 +25,5 @@ larmor_status lmr_describe_png(const lmr_source *source, larmor_image_info *info
     snprintf(info->type, sizeof info->type, "%d bit %s", head[24], colours[head[25]]);
     return LARMOR_OK;
 }
+
+const lmr_parser lmr_parser_png = {.suffix = ".png", .describe = describe};

@@ -1,7 +1,7 @@
 /* The XML header of ISMRMRD raw data, by expat: what larmor needs is read strictly, the rest is skipped.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "io/mrd_header.h"
+#include "io/reader/mrd_header.h"
 
 #include <ctype.h>
 #include <expat.h>
@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "core/status.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
 
@@ -233,8 +233,10 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     const lmr_text shown = lmr_printable(local, (int64_t)strlen(local), MAX_NAME - 8);
     memcpy(l->name, shown.s, sizeof l->name - 1);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].parent == l[-1].is && !strcmp(rules[i].name, local))
-            l->is = rules[i].is, l->index = rules[i].index;
+        if (rules[i].parent == l[-1].is && !strcmp(rules[i].name, local)) {
+            l->is = rules[i].is;
+            l->index = rules[i].index;
+        }
     if (p->depth == 1 && l->is != ROOT) REFUSE(p, "header: root is <%s>, <ismrmrdHeader> expected.", l->name);
     if (l->is == ENCODING) begin_encoding(p);
     lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
@@ -277,7 +279,10 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
 static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                int has)
 {
-    (void)name, (void)system, (void)public, (void)has;
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has;
     parser *p = self;
     REFUSE(p, "header line %ld: DOCTYPE is not allowed.", (long)XML_GetCurrentLineNumber(p->xml));
 }
@@ -336,5 +341,6 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
 void lmr_mrd_header_free(lmr_mrd_header *header)
 {
     free(header->encoding);
-    header->encoding = NULL, header->encodings = 0;
+    header->encoding = NULL;
+    header->encodings = 0;
 }

@@ -3,7 +3,7 @@
  * H5Dread_chunk takes a buffer but not its size: it writes as many bytes as the chunk's index says, a number of the
  * file's own, which H5Dget_chunk_storage_size does not return for chunks without filters (HDF5 1.10 and 1.14). All
  * reads of HDF5 pass this driver, so it can compare that number with the size of the buffer. */
-#include "io/h5_driver.h"
+#include "io/reader/h5_driver.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -27,13 +27,15 @@ typedef struct input {
 
 static H5FD_t *open_input(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
-    (void)name, (void)most;
+    (void)name;
+    (void)most;
     const int *fd = H5Pget_driver_info(access);
     struct stat s;
     if (!fd || flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT) || fstat(*fd, &s)) return NULL;
     input *in = calloc(1, sizeof *in);
     if (!in) return NULL;
-    in->source.fd = *fd, in->source.size = s.st_size;
+    in->source.fd = *fd;
+    in->source.size = s.st_size;
     return &in->base;
 }
 
@@ -91,7 +93,12 @@ static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
 
 static herr_t put_nothing(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, const void *from)
 {
-    (void)file, (void)type, (void)transfer, (void)at, (void)bytes, (void)from;
+    (void)file;
+    (void)type;
+    (void)transfer;
+    (void)at;
+    (void)bytes;
+    (void)from;
     return -1;
 }
 
@@ -144,7 +151,10 @@ static int open_files;
 static void hold_plugins(int more)
 {
     pthread_mutex_lock(&loading_lock);
-    if (more > 0 && !open_files) H5PLget_loading_state(&loading_state), H5PLset_loading_state(0);
+    if (more > 0 && !open_files) {
+        H5PLget_loading_state(&loading_state);
+        H5PLset_loading_state(0);
+    }
     open_files += more;
     if (more < 0 && !open_files) H5PLset_loading_state(loading_state);
     pthread_mutex_unlock(&loading_lock);
@@ -184,7 +194,9 @@ size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *
     void *handle = NULL;
     if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 || !handle) return 0;
     input *in = handle;
-    in->limited = 1, in->room = room, in->got = 0;
+    in->limited = 1;
+    in->room = room;
+    in->got = 0;
     const herr_t failed = H5Dread_chunk(dataset, H5P_DEFAULT, offset, mask, to);
     in->limited = 0;
     return failed < 0 ? 0 : in->got;

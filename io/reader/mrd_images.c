@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats.h"
-#include "io/h5.h"
-#include "io/h5_dataset.h"
-#include "io/h5_driver.h"
-#include "io/h5_heap.h"
-#include "io/mrd_notes.h"
-#include "io/mrd_types.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_dataset.h"
+#include "io/reader/h5_driver.h"
+#include "io/reader/h5_heap.h"
+#include "io/reader/mrd_notes.h"
+#include "io/reader/mrd_types.h"
+#include "io/reader/parsers.h"
 
 /* ---- finding the images of a file ---- */
 
@@ -110,7 +110,8 @@ typedef struct content { /* of a series */
     size_t bytes;              /* of an element */
     lmr_mrd_number real, imag; /* imag: NULL for real images */
     size_t real_at, imag_at;
-    float *values; /* complex, to be freed */
+    const lmr_input *input;
+    float *values; /* complex */
 } content;
 
 /* Where the elements have a member that is a number, and how to read it. */
@@ -134,7 +135,8 @@ static larmor_status check_data(const lmr_dataset *d, content *c)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
     if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is empty.", d->path);
     if (class == H5T_COMPOUND) {
-        c->real = find_part(d, "real", &c->real_at), c->imag = find_part(d, "imag", &c->imag_at);
+        c->real = find_part(d, "real", &c->real_at);
+        c->imag = find_part(d, "imag", &c->imag_at);
         if (H5Tget_nmembers(d->type) == 2 && c->real && c->imag) return LARMOR_OK;
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s holds records that are not {real, imag}.", d->path);
     }
@@ -166,8 +168,12 @@ static larmor_status read_values(lmr_dataset *d, void *result)
         const int64_t size = (int64_t)d->dim[LMR_MRD_RANK - 1 - k];
         if (k < 2 || size != 1) c->dim[c->axes++] = size;
     }
-    c->values = calloc((size_t)d->count, 2 * sizeof *c->values);
-    return c->values ? lmr_dataset_each(d, take_values, c) : LMR_NO_MEMORY();
+    int64_t bytes;
+    void *room;
+    if (!lmr_mul(d->count, 2 * sizeof *c->values, &bytes)) return LMR_NO_MEMORY();
+    LMR_TRY(c->input->room(c->input->user, bytes, &room));
+    c->values = room;
+    return lmr_dataset_each(d, take_values, c);
 }
 
 /* The header of the first image, an lmr_mrd_image. */
@@ -202,21 +208,22 @@ static larmor_status read_series(const lmr_source *source, const char *name,
     return st ? lmr_fail_in(st, source->path) : st;
 }
 
-larmor_status lmr_read_mrd_images(const lmr_source *source, larmor_device *dev, larmor_array **x)
+static larmor_status read_images(const lmr_input *input, lmr_reader_array *array)
 {
-    content c = {.axes = 0};
-    larmor_shape shape;
-    larmor_status st = read_series(source, "/data", read_values, &c);
-    if (!st) st = lmr_shape_from(source->path, c.axes, c.dim, &shape);
-    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, c.values, x);
-    free(c.values);
-    return st;
+    content c = {.input = input};
+    LMR_TRY(read_series(&input->source, "/data", read_values, &c));
+    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = c.axes, .bytes = 2 * sizeof *c.values};
+    for (int k = 0; k < c.axes; k++) {
+        array->dim[k] = c.dim[k];
+        array->bytes *= c.dim[k];
+    }
+    return LARMOR_OK;
 }
 
-larmor_status lmr_read_mrd_meta(const lmr_source *source, larmor_image_meta *meta)
+static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 {
     lmr_mrd_image h = {0};
-    LMR_TRY(read_series(source, "/header", read_first, &h));
+    LMR_TRY(read_series(&input->source, "/header", read_first, &h));
     *meta = (larmor_image_meta){.slice = h.slice,
                                 .contrast = h.contrast,
                                 .phase = h.phase,
@@ -269,17 +276,25 @@ static larmor_status read_notes(lmr_dataset *d, void *result)
     const lmr_heap_ref ref = lmr_heap_ref_decode(element);
     if (!ref.length || ref.length > LMR_MRD_MAX_HEADER) return LARMOR_OK;
     char *text = calloc((size_t)ref.length + 1, 1);
-    lmr_heap *heap = lmr_heap_create(d->source);
-    larmor_status st = text && heap ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st && lmr_heap_fetch(heap, ref, 1, text)) st = lmr_h5_damaged("attributes", d->path);
+    if (!text) return LMR_NO_MEMORY();
+    const char *wrong = NULL;
+    larmor_status st = lmr_heap_fetch(d->source, ref, 1, text, &wrong);
+    if (!st && wrong) st = lmr_h5_damaged("attributes", d->path);
     if (!st) st = lmr_mrd_notes(text, ref.length, info->notes, sizeof info->notes);
-    lmr_heap_free(heap), free(text);
+    free(text);
     return st;
 }
 
-larmor_status lmr_describe_mrd(const lmr_source *source, larmor_image_info *info)
+static larmor_status describe(const lmr_input *input, larmor_image_info *info)
 {
     info->has_geometry = info->has_counters = 1;
-    LMR_TRY(read_series(source, "/header", read_kind, info));
-    return read_series(source, "/attributes", read_notes, info);
+    LMR_TRY(read_series(&input->source, "/header", read_kind, info));
+    return read_series(&input->source, "/attributes", read_notes, info);
 }
+
+const lmr_parser lmr_parser_h5 = {
+    .suffix = ".h5",
+    .read = read_images,
+    .read_meta = read_meta,
+    .describe = describe,
+};

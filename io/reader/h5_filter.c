@@ -1,10 +1,10 @@
 /* The filters of HDF5 chunks, undone with checked bounds. SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_filter.h"
+#include "io/reader/h5_filter.h"
 
 #include <string.h>
 #include <zlib.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 /* Fletcher's sum over big-endian 16-bit words; a last odd byte is the high half of a word. */
 static uint32_t fletcher32(const unsigned char *p, size_t bytes)
@@ -17,7 +17,8 @@ static uint32_t fletcher32(const unsigned char *p, size_t bytes)
             a += (uint32_t)p[i] << 8 | (i + 1 < bytes ? p[i + 1] : 0);
             b += a;
         }
-        a %= 65535, b %= 65535;
+        a %= 65535;
+        b %= 65535;
     }
     return (uint32_t)(b << 16 | a);
 }
@@ -59,7 +60,8 @@ const char *lmr_filter_undo(const int *filter, int filters, uint32_t mask, size_
             now = got;
         }
         unsigned char *other = *data;
-        *data = *spare, *spare = other;
+        *data = *spare;
+        *spare = other;
     }
     return now == bytes ? NULL : "wrong size";
 }

@@ -1,12 +1,12 @@
 /* The records of ISMRMRD files: their HDF5 types, and where a file has their members. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "io/mrd_types.h"
+#include "io/reader/mrd_types.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "io/h5.h"
-#include "io/h5_heap.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_heap.h"
 
 _Static_assert(sizeof(lmr_mrd_image) == 198, "ISMRMRD's image header has 198 bytes");
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340, "ISMRMRD's acquisition header has 340 bytes");
@@ -205,12 +205,14 @@ void lmr_mrd_get_floats(double to[3], const void *from)
 
 static size_t size_of(kind k)
 {
-    return k == U16 ? 2 : k == U64 ? 8 : 4;
+    static const size_t sizes[] = {[U16] = 2, [U32] = 4, [U64] = 8, [I32] = 4, [F32] = 4};
+    return sizes[k];
 }
 
 static const char *name_of(kind k)
 {
-    return k == F32 ? "float" : k == I32 ? "signed" : "unsigned";
+    if (k == F32) return "float";
+    return k == I32 ? "signed" : "unsigned";
 }
 
 static size_t bytes_of(const member *m)
@@ -231,7 +233,8 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
         const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
         const int fits =
             type > 0 && H5Tequal(base > 0 ? base : type, native(m->kind)) > 0 && H5Tget_size(type) == bytes_of(m);
-        lmr_h5_close(base), lmr_h5_close(type);
+        lmr_h5_close(base);
+        lmr_h5_close(type);
         const size_t at = H5Tget_member_offset(record, (unsigned)i);
         if (!fits || at + bytes_of(m) > H5Tget_size(record))
             return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: member \"%s%s\" is not %s of %zu bits (little-endian).", what,
@@ -248,7 +251,8 @@ static larmor_status find_list(hid_t record, const char *name, size_t *at)
     const hid_t type = H5Tget_member_type(record, (unsigned)i);
     const hid_t base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
     const int fits = base > 0 && H5Tequal(base, native(F32)) > 0;
-    lmr_h5_close(base), lmr_h5_close(type);
+    lmr_h5_close(base);
+    lmr_h5_close(type);
     *at = H5Tget_member_offset(record, (unsigned)i);
     if (!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s\" is not a list of floats (little-endian).",
@@ -301,7 +305,8 @@ larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
     if (!st)
         st = find(idx, "acquisitions", "head.idx.", at + inside, counter_members, COUNT(counter_members),
                   places->counter);
-    lmr_h5_close(idx), lmr_h5_close(head);
+    lmr_h5_close(idx);
+    lmr_h5_close(head);
     return st;
 }
 

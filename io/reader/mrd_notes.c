@@ -1,11 +1,11 @@
 /* The attributes of ISMRMRD images as lines of text, by expat. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_notes.h"
+#include "io/reader/mrd_notes.h"
 
 #include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 typedef struct parser {
     XML_Parser xml;
@@ -57,7 +57,10 @@ static void XMLCALL on_end(void *self, const XML_Char *element)
 static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                int has)
 {
-    (void)name, (void)system, (void)public, (void)has;
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)has;
     XML_StopParser(((parser *)self)->xml, XML_FALSE);
 }
 

@@ -1,15 +1,15 @@
 /* An ISMRMRD file as it lies on disk: HDF5's structure, the type of an acquisition, the heads.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_file.h"
+#include "io/reader/mrd_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/h5.h"
-#include "io/h5_dataset.h"
-#include "io/h5_driver.h"
-#include "io/mrd_types.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_dataset.h"
+#include "io/reader/h5_driver.h"
+#include "io/reader/mrd_types.h"
 
 struct lmr_mrd_file {
     const lmr_source *source;
@@ -98,10 +98,8 @@ larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char *text)
         memcpy(text, element, (size_t)f->xml_bytes);
         return LARMOR_OK;
     }
-    lmr_heap *heap = lmr_heap_create(f->source);
-    if (!heap) return LMR_NO_MEMORY();
-    const char *wrong = lmr_heap_fetch(heap, f->xml_ref, 1, text);
-    lmr_heap_free(heap);
+    const char *wrong;
+    LMR_TRY(lmr_heap_fetch(f->source, f->xml_ref, 1, text, &wrong));
     if (!wrong) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s, %s). Copy it again.", wrong, f->xml.path);
 }
@@ -170,8 +168,6 @@ larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr
 {
     *out = NULL;
     while (*group == '/') group++;
-    if (!*group || strlen(group) > 250)
-        return LMR_FAIL(LARMOR_ERR_ARG, "group name has %zu characters, 1 to 250 expected.", strlen(group));
     lmr_mrd_file *f = calloc(1, sizeof *f);
     if (!f) return LMR_NO_MEMORY();
     f->source = source;
@@ -192,7 +188,8 @@ fail:
 void lmr_mrd_file_close(lmr_mrd_file *f)
 {
     if (!f) return;
-    lmr_dataset_close(&f->xml), lmr_dataset_close(&f->data);
+    lmr_dataset_close(&f->xml);
+    lmr_dataset_close(&f->data);
     if (f->id > 0) lmr_h5_close_descriptor(f->id);
     lmr_h5_loud(f->print);
     free(f);

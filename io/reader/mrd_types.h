@@ -5,7 +5,8 @@
 
 #include <hdf5.h>
 
-#include "io/mrd.h"
+#include "core/status.h"
+#include "io/reader/mrd_head.h"
 
 #define LMR_MRD_SERIES "/dataset/image_0" /* where images are by convention */
 #define LMR_MRD_RANK 5                    /* of their data: {images, channels, z, y, x} */

@@ -4,7 +4,7 @@
 
 #include <hdf5.h>
 
-#include "io/source.h"
+#include "io/reader/source.h"
 
 typedef struct lmr_dataset {
     const lmr_source *source;

@@ -1,15 +1,15 @@
 /* A dataset of an untrusted HDF5 file: HDF5 finds types and chunks, larmor reads and unpacks the bytes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_dataset.h"
+#include "io/reader/h5_dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/h5.h"
-#include "io/h5_driver.h"
-#include "io/h5_filter.h"
-#include "io/h5_heap.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_driver.h"
+#include "io/reader/h5_filter.h"
+#include "io/reader/h5_heap.h"
 
 _Static_assert(sizeof(hvl_t) == LMR_HEAP_REF_BYTES, "lists have the same size in memory and in the file");
 
@@ -33,7 +33,8 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
                                lmr_dataset *out)
 {
     memset(out, 0, sizeof *out);
-    out->source = source, out->file = file;
+    out->source = source;
+    out->file = file;
     snprintf(out->path, sizeof out->path, "%s", path);
     LMR_TRY(lmr_h5_find(file, path, &out->id));
     if (!out->id) return LARMOR_OK;
@@ -58,8 +59,10 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
 
 void lmr_dataset_close(lmr_dataset *d)
 {
-    lmr_h5_close(d->type), lmr_h5_close(d->id);
-    free(d->block), free(d->spare);
+    lmr_h5_close(d->type);
+    lmr_h5_close(d->id);
+    free(d->block);
+    free(d->spare);
     memset(d, 0, sizeof *d);
 }
 
@@ -67,7 +70,8 @@ lmr_text lmr_dataset_describe(const lmr_dataset *d)
 {
     static const char *const names[] = {"integer", "float", "time", "string", "bits", "opaque", "compound"};
     const int class = (int)H5Tget_class(d->type);
-    const char *name = class >= 0 && class <= H5T_COMPOUND ? names[class] : class == H5T_VLEN ? "lists" : "other";
+    const char *name = class >= 0 && class <= H5T_COMPOUND ? names[class] : "other";
+    if (class == H5T_VLEN) name = "lists";
     if (class == H5T_COMPOUND && H5Tget_nmembers(d->type) == 2 && H5Tget_member_class(d->type, 0) == H5T_FLOAT &&
         H5Tget_member_class(d->type, 1) == H5T_FLOAT)
         name = "complex";
@@ -132,7 +136,8 @@ larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "claims %lld %s but has %lld bytes.", (long long)d->count, what,
                         (long long)d->source->size);
     const size_t room = (size_t)d->per_block * d->bytes + LMR_FILTER_ROOM;
-    d->block = malloc(room), d->spare = malloc(d->filters ? room : 1);
+    d->block = malloc(room);
+    d->spare = malloc(d->filters ? room : 1);
     return d->block && d->spare ? LARMOR_OK : LMR_NO_MEMORY();
 }
 

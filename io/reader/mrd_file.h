@@ -1,11 +1,10 @@
-/* An ISMRMRD file as it lies on disk: read-only, every size checked against the file. The source and all
- * buffers are the caller's and nothing is global, so that this part can run in a separate process.
- * SPDX-License-Identifier: Apache-2.0 */
+/* An ISMRMRD file as it lies on disk: read-only, every size checked against the file. The source and all buffers are
+ * the caller's. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_MRD_FILE_H
 #define LMR_MRD_FILE_H
 
-#include "io/h5_heap.h"
-#include "io/mrd.h"
+#include "io/reader/h5_heap.h"
+#include "io/reader/mrd_head.h"
 
 typedef struct lmr_mrd_file lmr_mrd_file;
 

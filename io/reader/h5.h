@@ -1,12 +1,10 @@
-/* HDF5 files: composed in memory, so that no failing disk reaches HDF5, or opened with care.
- * SPDX-License-Identifier: Apache-2.0 */
+/* HDF5 files, opened with care. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_H5_H
 #define LMR_H5_H
 
 #include <hdf5.h>
 
-#include "core/atomic.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 /* HDF5 prints errors unless it is switched off; lmr_h5_loud restores the program's own setting. */
 typedef struct lmr_h5_print {
@@ -15,22 +13,6 @@ typedef struct lmr_h5_print {
 } lmr_h5_print;
 lmr_h5_print lmr_h5_quiet(void);
 void lmr_h5_loud(lmr_h5_print before);
-
-/* A new file in memory, to be closed by H5Fclose. */
-larmor_status lmr_h5_create(const larmor_output *out, hid_t *file);
-
-/* Write the memory of a file to the output's temporary file and open that once as a check: `dataset` must be there.
- * With elements, all are read, so that their checksums are verified. The file stays open. */
-larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, int elements);
-
-/* Fails with LARMOR_ERR_IO: "HDF5 could not WHAT; nothing written." */
-larmor_status lmr_h5_failed(const char *path, const char *what);
-
-/* Properties for new datasets: without the time of their making, so that the same content gives the same file. */
-hid_t lmr_h5_dataset_plan(void);
-
-/* A dataset of one variable-length ASCII string, as ISMRMRD's headers are. */
-larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
 
 /* Open a source read-only, without plug-ins. needed: for the message, "MRD raw
  * data is". Messages do not name the file. To be closed by lmr_h5_close_descriptor.

@@ -1,7 +1,7 @@
 /* An input file: opened read-only, known to be regular and not empty; and what is asked of any file's bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "io/source.h"
+#include "io/reader/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +34,10 @@ larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *so
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: not a regular file (device or pipe).", path);
     else if (s.st_size == 0)
         st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: empty file.", path);
-    else
-        source->size = s.st_size, source->modified = s.st_mtim;
+    else {
+        source->size = s.st_size;
+        source->modified = s.st_mtim;
+    }
     if (st) lmr_source_close(source);
     return st;
 }

@@ -1,0 +1,228 @@
+/* Images and arrays of any format: what the reader made of a file, checked and put into an array; and a description
+ * of it. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/formats.h"
+#include "io/reader_process.h"
+
+/* ---- a file and its reader ---- */
+
+typedef struct input {
+    lmr_source source, second;
+    const lmr_format *format;
+    lmr_reader *reader;
+} input;
+
+/* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. */
+static larmor_status open_source(const char *path, lmr_source *source)
+{
+    const char *inside = lmr_inside(path);
+    if (!inside) return lmr_source_open(path, "a file", source);
+    char *file = strndup(path, (size_t)(inside - path));
+    const larmor_status st = file ? lmr_source_open(file, "a file", source) : LMR_NO_MEMORY();
+    free(file);
+    source->inside = inside + 1;
+    return st;
+}
+
+/* The file whose suffix is the format's second one. */
+static larmor_status open_second(input *in)
+{
+    const char *path = in->source.path, *suffix = in->format->second;
+    const size_t stem = strlen(path) - strlen(in->format->suffix);
+    char *name = malloc(stem + strlen(suffix) + 1);
+    if (!name) return LMR_NO_MEMORY();
+    memcpy(name, path, stem);
+    memcpy(name + stem, suffix, strlen(suffix) + 1);
+    const larmor_status st = lmr_source_open(name, "a file", &in->second);
+    free(name);
+    return st;
+}
+
+static void close_input(input *in)
+{
+    lmr_reader_end(in->reader);
+    lmr_source_close(&in->second);
+    lmr_source_close(&in->source);
+}
+
+/* can: what the format must be able to do, of LMR_CAN_READ and so on. */
+static larmor_status open_input(const char *path, unsigned can, input *in)
+{
+    *in = (input){.source.fd = -1, .second.fd = -1};
+    LMR_TRY(open_source(path, &in->source));
+    in->format = lmr_format_of(in->source.path);
+    larmor_status st = LARMOR_OK;
+    if (!in->format || (in->format->can & can) != can) st = lmr_unknown_suffix(in->source.path, 1);
+    if (!st && in->format->second) st = open_second(in);
+    if (!st && in->format->can)
+        st = lmr_reader_start(&in->source, in->format->second ? &in->second : NULL, in->format->suffix, NULL,
+                              &in->reader);
+    if (st) close_input(in);
+    return st;
+}
+
+/* ---- answers, which may be anything ---- */
+
+/* 1 if its sizes take the bytes that it says. */
+static int is_possible_array(const lmr_reader_array *a)
+{
+    if (a->dtype < LARMOR_F32 || a->dtype > LARMOR_I64 || a->axes < 1 || a->axes > LMR_READER_AXES) return 0;
+    int64_t needed = (int64_t)larmor_dtype_size((larmor_dtype)a->dtype);
+    for (int d = 0; d < a->axes; d++)
+        if (a->dim[d] < 1 || !lmr_mul(needed, a->dim[d], &needed)) return 0;
+    return a->bytes == needed;
+}
+
+/* Elements that the file has as they are; numbers of the file, whatever the reader says of their place. */
+static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larmor_shape shape, larmor_device *dev,
+                                      larmor_array **x)
+{
+    const int64_t size = in->source.size;
+    if (a->at < 0 || a->bytes > size || a->at > size - a->bytes) return lmr_reader_lies(in->reader);
+    const larmor_dtype dtype = (larmor_dtype)a->dtype;
+    void *host = lmr_new(a->bytes, 1);
+    if (!host) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(&in->source, a->at, host, (size_t)a->bytes);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, x);
+    free(host);
+    return st;
+}
+
+static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
+{
+    const lmr_reader_answer *answer;
+    larmor_shape shape;
+    int64_t bytes;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
+    const void *memory = lmr_reader_memory(in->reader, &bytes);
+    const lmr_reader_array a = answer->array;
+    if (!is_possible_array(&a)) return lmr_reader_lies(in->reader);
+    LMR_TRY(lmr_shape_from(in->source.path, a.axes, a.dim, &shape));
+    if (a.in_file) return upload_from_file(in, &a, shape, dev, x);
+    if (!memory || bytes != a.bytes) return lmr_reader_lies(in->reader);
+    const larmor_dtype dtype = (larmor_dtype)a.dtype;
+    return larmor_array_upload(dev, dtype, shape, dtype, memory, x);
+}
+
+static int is_counter(int value)
+{
+    return value >= 0 && value <= 65535;
+}
+
+static larmor_status read_meta(input *in, larmor_image_meta *meta)
+{
+    const lmr_reader_answer *answer;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_META, NULL, 0, &answer));
+    const larmor_image_meta *m = &answer->meta;
+    if (!is_counter(m->encoding) || !is_counter(m->slice) || !is_counter(m->contrast) || !is_counter(m->phase) ||
+        !is_counter(m->repetition) || !is_counter(m->set) || !is_counter(m->average))
+        return lmr_reader_lies(in->reader);
+    *meta = *m;
+    return LARMOR_OK;
+}
+
+/* A text that ends and has no control characters but, in several lines, their ends. */
+static void take_text(char *to, const char *from, size_t room, int lines)
+{
+    size_t i = 0;
+    for (; i + 1 < room && from[i]; i++)
+        to[i] = (unsigned char)from[i] >= ' ' || (lines && from[i] == '\n') ? from[i] : '?';
+    to[i] = '\0';
+}
+
+/* What the array and the geometry do not tell. */
+static larmor_status read_rest(input *in, larmor_image_info *info)
+{
+    const lmr_reader_answer *answer;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_DESCRIBE, NULL, 0, &answer));
+    const larmor_image_info *i = &answer->info;
+    const int is_picture = in->format->is_picture;
+    if (i->images < 0) return lmr_reader_lies(in->reader);
+    if (is_picture && (i->shape.ndim != 2 || i->shape.dim[0] < 0 || i->shape.dim[1] < 0))
+        return lmr_reader_lies(in->reader);
+    if (*i->type) take_text(info->type, i->type, sizeof info->type, 0);
+    take_text(info->inside, i->inside, sizeof info->inside, 0);
+    take_text(info->notes, i->notes, sizeof info->notes, 1);
+    if (i->images) info->images = i->images;
+    if (is_picture) info->shape = LARMOR_SHAPE(i->shape.dim[0], i->shape.dim[1]);
+    info->has_geometry = i->has_geometry != 0;
+    info->has_counters = i->has_counters != 0;
+    return LARMOR_OK;
+}
+
+/* ---- what is public ---- */
+
+larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image)
+{
+    if (!image || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    *image = NULL;
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ, &in));
+    const larmor_status st = read_array(&in, dev, image);
+    close_input(&in);
+    return st;
+}
+
+larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
+{
+    if (!meta) return LMR_FAIL(LARMOR_ERR_ARG, "image: no place for the geometry");
+    *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ, &in));
+    larmor_status st = LARMOR_OK;
+    if (in.format->can & LMR_CAN_READ_META) st = read_meta(&in, meta);
+    close_input(&in);
+    return st;
+}
+
+static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
+{
+    const int64_t count = larmor_array_count(x);
+    info->is_complex = lmr_is_complex(larmor_array_dtype(x));
+    float *values = malloc((size_t)count * sizeof *values + 1);
+    if (!values) return LMR_NO_MEMORY();
+    const larmor_status st = lmr_values(x, info->is_complex ? LMR_AS_MAGNITUDE : LMR_AS_REAL, values);
+    for (int64_t i = 0; i < count && !st; i++) {
+        const double v = (double)values[i];
+        if (!isfinite(v)) {
+            info->nonfinite++;
+            continue;
+        }
+        if (!info->has_range || v < info->lowest) info->lowest = v;
+        if (!info->has_range || v > info->highest) info->highest = v;
+        info->has_range = 1;
+    }
+    free(values);
+    return st;
+}
+
+static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info *info)
+{
+    larmor_array *x;
+    LMR_TRY(read_array(in, dev, &x));
+    info->shape = larmor_array_shape(x);
+    snprintf(info->type, sizeof info->type, "%s", larmor_dtype_name(larmor_array_dtype(x)));
+    const larmor_status st = find_range(x, info);
+    larmor_array_free(x);
+    return st;
+}
+
+larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)
+{
+    if (!out || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    *out = (larmor_image_info){.images = 1};
+    input in;
+    LMR_TRY(open_input(path, 0, &in));
+    snprintf(out->format, sizeof out->format, "%s", in.format->name);
+    const unsigned can = in.format->can;
+    larmor_status st = LARMOR_OK;
+    if (can & LMR_CAN_READ) st = look_into(&in, dev, out);
+    if (!st && can & LMR_CAN_READ_META) st = read_meta(&in, &out->meta);
+    if (!st && can & LMR_CAN_DESCRIBE) st = read_rest(&in, out);
+    close_input(&in);
+    return st;
+}

@@ -1,0 +1,76 @@
+/* BART's two files: X.cfl holds complex floats, dim[0] fastest, X.hdr their sizes as text. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/reader/parsers.h"
+
+#define DIMS 16
+#define MAX_HEADER 65536
+
+/* The numbers of the line after "# Dimensions". */
+static larmor_status parse_dims(const char *path, const char *text, int *count, int64_t dims[DIMS])
+{
+    const char *p = strstr(text, "# Dimensions\n");
+    if (!p) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no line \"# Dimensions\".", path);
+    p += strlen("# Dimensions\n");
+    for (*count = 0;; ++*count) {
+        while (*p == ' ' || *p == '\t' || *p == '\r') p++;
+        if (!*p || *p == '\n') break;
+        char *end;
+        errno = 0;
+        const long long size = strtoll(p, &end, 10);
+        const int length = (int)strcspn(p, " \t\r\n");
+        if (end != p + length || errno || size < 1)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%.*s\"; a number of 1 or more expected.", path,
+                            *count, length < 32 ? length : 32, p);
+        if (*count == DIMS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
+        dims[*count] = size;
+        p = end;
+    }
+    return *count ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "%s: no dimensions.", path);
+}
+
+static larmor_status read_header(const lmr_input *input, int *count, int64_t dims[DIMS], int64_t *bytes)
+{
+    const lmr_source *header = input->second;
+    if (!header) return LMR_FAIL(LARMOR_ERR_ARG, "%s: its .hdr is missing.", input->source.path);
+    if (header->size > MAX_HEADER)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: larger than 65536 bytes, no header of a .cfl file.", header->path);
+    char *text = calloc((size_t)header->size + 1, 1);
+    if (!text) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(header, 0, text, (size_t)header->size);
+    if (!st) st = parse_dims(header->path, text, count, dims);
+    free(text);
+    *bytes = 2 * sizeof(float);
+    for (int d = 0; !st && d < *count; d++)
+        if (!lmr_mul(*bytes, dims[d], bytes))
+            st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of the dimensions passes 2^63.", header->path);
+    if (!st && *bytes != input->source.size)
+        st = LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes, header says %" PRId64 ".", input->source.path,
+                      input->source.size, *bytes);
+    return st;
+}
+
+static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
+{
+    int count = 0;
+    int64_t dims[DIMS], bytes;
+    LMR_TRY(read_header(input, &count, dims, &bytes));
+    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes, .in_file = 1};
+    for (int d = 0; d < count; d++) array->dim[d] = dims[d];
+    return LARMOR_OK;
+}
+
+static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
+{
+    int count = 0;
+    int64_t dims[DIMS], bytes;
+    LMR_TRY(read_header(input, &count, dims, &bytes));
+    for (int d = 0; d < 3 && d < count; d++) meta->fov_mm[d] = (double)dims[d];
+    return LARMOR_OK;
+}
+
+const lmr_parser lmr_parser_cfl = {.suffix = ".cfl", .read = read_array, .read_meta = read_meta};

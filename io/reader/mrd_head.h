@@ -1,0 +1,18 @@
+/* The head of an acquisition, as far as it is read, and the limits of a file. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MRD_HEAD_H
+#define LMR_MRD_HEAD_H
+
+#include "io/reader/mrd_header.h"
+
+#define LMR_MRD_MAX_CHANNELS 1024
+#define LMR_MRD_MAX_ACQUISITIONS (INT64_C(1) << 28)
+
+typedef struct lmr_mrd_head { /* of an acquisition, from the file */
+    uint64_t flags;
+    uint32_t measurement_uid, time_stamp, physiology_stamp[3];
+    uint16_t samples, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
+    uint16_t counter[LMR_COUNTERS];
+    float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
+} lmr_mrd_head;
+
+#endif

@@ -1,0 +1,143 @@
+/* NumPy arrays, format versions 1 to 3. Fortran order is read as it is, C order with its axes reversed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/reader/parsers.h"
+
+#define MAX_HEADER 65536
+#define MAX_AXES LMR_READER_AXES
+
+static const struct {
+    const char *name;
+    larmor_dtype dtype;
+} types[] = {
+    {"<f4", LARMOR_F32}, {"<f8", LARMOR_F64}, {"<c8", LARMOR_C64}, {"<c16", LARMOR_C128}, {"<i8", LARMOR_I64}};
+#define TYPES (sizeof types / sizeof types[0])
+
+typedef struct npy {
+    larmor_dtype dtype;
+    int fortran, axes;
+    int64_t dim[MAX_AXES]; /* fastest first */
+    int64_t data, bytes;   /* where and how many */
+} npy;
+
+static larmor_status damaged(const lmr_source *source, const char *what)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %s.", source->path, what);
+}
+
+/* What follows 'key': in the header's dictionary, or NULL. */
+static const char *value_of(const char *dict, const char *key)
+{
+    const char *p = strstr(dict, key);
+    if (!p) return NULL;
+    p += strlen(key);
+    while (*p == ' ') p++;
+    if (*p++ != ':') return NULL;
+    while (*p == ' ') p++;
+    return p;
+}
+
+static larmor_status parse_shape(const lmr_source *source, const char *p, npy *file)
+{
+    if (!p || *p++ != '(') return damaged(source, "NumPy header without a shape");
+    while (1) {
+        while (*p == ' ') p++;
+        if (*p == ')') break;
+        char *end;
+        errno = 0;
+        const long long size = strtoll(p, &end, 10);
+        if (end == p || errno || size < 1)
+            return damaged(source, "NumPy header: shape has a size that is not a positive number");
+        if (file->axes == MAX_AXES) return damaged(source, "NumPy header: more than 32 axes");
+        file->dim[file->axes++] = size;
+        p = end;
+        while (*p == ' ') p++;
+        if (*p == ',')
+            p++;
+        else if (*p != ')')
+            return damaged(source, "NumPy header: shape is damaged");
+    }
+    for (int d = 0; !file->fortran && d < file->axes / 2; d++) {
+        const int64_t other = file->dim[file->axes - 1 - d];
+        file->dim[file->axes - 1 - d] = file->dim[d];
+        file->dim[d] = other;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status parse_dictionary(const lmr_source *source, const char *dict, npy *file)
+{
+    const char *descr = value_of(dict, "'descr'"), *order = value_of(dict, "'fortran_order'");
+    if (!descr || *descr++ != '\'') return damaged(source, "NumPy header without a simple type");
+    const char *quote = strchr(descr, '\'');
+    size_t t = 0;
+    while (t < TYPES && !(quote && (size_t)(quote - descr) == strlen(types[t].name) &&
+                          !strncmp(descr, types[t].name, strlen(types[t].name))))
+        t++;
+    if (t == TYPES)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: type '%.*s'; '<f4', '<f8', '<c8', '<c16' or '<i8' expected.",
+                        source->path, quote && quote - descr < 16 ? (int)(quote - descr) : 0, descr);
+    file->dtype = types[t].dtype;
+    if (order && !strncmp(order, "True", 4))
+        file->fortran = 1;
+    else if (!order || strncmp(order, "False", 5))
+        return damaged(source, "NumPy header without an order");
+    return parse_shape(source, value_of(dict, "'shape'"), file);
+}
+
+static larmor_status check_size(const lmr_source *source, npy *file)
+{
+    file->bytes = lmr_element_bytes(file->dtype);
+    for (int d = 0; d < file->axes; d++)
+        if (!lmr_mul(file->bytes, file->dim[d], &file->bytes))
+            return damaged(source, "NumPy header: the product of the shape passes 2^63");
+    if (file->bytes != source->size - file->data)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: %" PRId64 " bytes of data, header says %" PRId64 ".", source->path,
+                        source->size - file->data, file->bytes);
+    return LARMOR_OK;
+}
+
+static larmor_status read_header(const lmr_source *source, npy *file)
+{
+    *file = (npy){0};
+    unsigned char start[12];
+    if (source->size < 16) return damaged(source, "too short for a NumPy file");
+    LMR_TRY(lmr_source_read(source, 0, start, sizeof start));
+    if (memcmp(start, "\x93NUMPY", 6)) return damaged(source, "not a NumPy file");
+    if (start[6] < 1 || start[6] > 3) return damaged(source, "NumPy format version unknown");
+    const int64_t at = start[6] > 1 ? 12 : 10, length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
+    if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
+    char *dict = calloc((size_t)length + 1, 1);
+    if (!dict) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(source, at, dict, (size_t)length);
+    if (!st) st = parse_dictionary(source, dict, file);
+    file->data = at + length;
+    if (!st) st = check_size(source, file);
+    free(dict);
+    return st;
+}
+
+static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
+{
+    npy file;
+    LMR_TRY(read_header(&input->source, &file));
+    *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
+    array->in_file = 1;
+    array->at = file.data;
+    for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
+    return LARMOR_OK;
+}
+
+static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
+{
+    npy file;
+    LMR_TRY(read_header(&input->source, &file));
+    for (int d = 0; d < 3 && d < file.axes; d++) meta->fov_mm[d] = (double)file.dim[d];
+    return LARMOR_OK;
+}
+
+const lmr_parser lmr_parser_npy = {.suffix = ".npy", .read = read_array, .read_meta = read_meta};

@@ -1,0 +1,39 @@
+/* The parsers by suffix. SPDX-License-Identifier: Apache-2.0 */
+#include "io/reader/parsers.h"
+
+#include <string.h>
+
+#define PARSERS(X)                                                                                                   \
+    X(h5)                                                                                                            \
+    X(nii)                                                                                                           \
+    X(nii_gz)                                                                                                        \
+    X(png)                                                                                                           \
+    X(cfl)                                                                                                           \
+    X(npy)
+
+#define DECLARE(name) extern const lmr_parser lmr_parser_##name;
+#define ROW(name) &lmr_parser_##name,
+PARSERS(DECLARE)
+static const lmr_parser *const table[] = {PARSERS(ROW)};
+
+const lmr_parser *lmr_parser_of(const char *suffix)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i]->suffix, suffix)) return table[i];
+    return NULL;
+}
+
+int64_t lmr_element_bytes(larmor_dtype dtype)
+{
+    switch (dtype) {
+    case LARMOR_F32:
+        return 4;
+    case LARMOR_F64:
+    case LARMOR_C64:
+    case LARMOR_I64:
+        return 8;
+    case LARMOR_C128:
+        return 16;
+    }
+    return 0;
+}

@@ -1,0 +1,243 @@
+/* The reader's side of the protocol: requests in, answers out, one file. What it is asked may come in any order, so
+ * each request looks at what it needs. SPDX-License-Identifier: Apache-2.0 */
+#include "io/reader/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/reader/mrd_file.h"
+#include "io/reader/parsers.h"
+
+typedef struct session {
+    lmr_input input;
+    lmr_source second;
+    const lmr_parser *parser;
+    lmr_mrd_file *scan;
+    lmr_mrd_refs *refs;    /* of all acquisitions */
+    unsigned char *memory; /* what follows the answer */
+    size_t bytes;
+    int lost; /* 1: nobody listens any more */
+    lmr_reader_answer answer;
+} session;
+
+int64_t lmr_take_packet(void *packet, size_t bytes)
+{
+    ssize_t got;
+    do got = read(LMR_READER_SOCKET, packet, bytes);
+    while (got < 0 && errno == EINTR);
+    return got < 0 ? 0 : got;
+}
+
+static void send_packet(session *s, const void *packet, size_t bytes)
+{
+    ssize_t sent;
+    do sent = write(LMR_READER_SOCKET, packet, bytes);
+    while (sent < 0 && errno == EINTR);
+    s->lost |= sent != (ssize_t)bytes;
+}
+
+static int send_answer(session *s)
+{
+    s->answer.magic = LMR_READER_MAGIC;
+    send_packet(s, &s->answer, sizeof s->answer);
+    return !s->lost;
+}
+
+static size_t next_packet(const session *s, size_t from)
+{
+    return s->bytes - from < LMR_READER_PACKET ? s->bytes - from : LMR_READER_PACKET;
+}
+
+static void send_memory(session *s)
+{
+    for (size_t from = 0; from < s->bytes && !s->lost; from += next_packet(s, from))
+        send_packet(s, s->memory + from, next_packet(s, from));
+}
+
+static void take_memory(session *s)
+{
+    for (size_t from = 0; from < s->bytes && !s->lost; from += next_packet(s, from)) {
+        const size_t now = next_packet(s, from);
+        s->lost |= lmr_take_packet(s->memory + from, now) != (int64_t)now;
+    }
+}
+
+static void drop_memory(session *s)
+{
+    free(s->memory);
+    s->memory = NULL;
+    s->bytes = 0;
+}
+
+static int take_request(session *s, lmr_reader_request *request)
+{
+    if (s->lost || lmr_take_packet(request, sizeof *request) != (int64_t)sizeof *request ||
+        request->magic != LMR_READER_MAGIC)
+        s->lost = 1;
+    request->text[sizeof request->text - 1] = '\0';
+    return !s->lost;
+}
+
+static larmor_status room(void *user, int64_t bytes, void **memory)
+{
+    session *s = user;
+    lmr_reader_request grown;
+    drop_memory(s);
+    *memory = NULL;
+    memset(&s->answer, 0, sizeof s->answer);
+    s->answer.wants_room = 1;
+    s->answer.room = bytes > 0 ? bytes : 1;
+    if (!send_answer(s) || !take_request(s, &grown) || grown.ask != LMR_ASK_ROOM)
+        return LMR_FAIL(LARMOR_ERR_IO, "reader: the room was not granted");
+    s->memory = malloc((size_t)s->answer.room);
+    if (!s->memory) return LMR_NO_MEMORY();
+    s->bytes = (size_t)s->answer.room;
+    *memory = s->memory;
+    return LARMOR_OK;
+}
+
+/* ---- scans ---- */
+
+static larmor_status share_header(session *s, const char *xml, int64_t bytes, lmr_reader_scan *out)
+{
+    lmr_mrd_header header;
+    void *memory;
+    larmor_status st = lmr_mrd_header_parse(xml, bytes, &header);
+    const size_t encodings = (size_t)header.encodings * sizeof *header.encoding;
+    if (!st) st = room(s, (int64_t)encodings + bytes, &memory);
+    if (!st) {
+        memcpy(memory, header.encoding, encodings);
+        memcpy((char *)memory + encodings, xml, (size_t)bytes);
+        *out = (lmr_reader_scan){.acquisitions = lmr_mrd_file_count(s->scan),
+                                 .xml_bytes = bytes,
+                                 .encodings = header.encodings,
+                                 .receiver_channels = header.receiver_channels,
+                                 .noise_bandwidth = header.noise_bandwidth};
+    }
+    lmr_mrd_header_free(&header);
+    return st;
+}
+
+static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
+{
+    int64_t bytes;
+    if (s->scan) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
+    LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
+    LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
+    char *xml = calloc((size_t)bytes + 1, 1);
+    if (!xml) return LMR_NO_MEMORY();
+    larmor_status st = lmr_mrd_file_header(s->scan, xml);
+    if (!st) st = share_header(s, xml, bytes, out);
+    free(xml);
+    return st;
+}
+
+static larmor_status share_heads(session *s)
+{
+    void *memory;
+    if (!s->scan || s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
+    const int64_t count = lmr_mrd_file_count(s->scan);
+    s->refs = lmr_new(count, sizeof *s->refs);
+    if (!s->refs) return LMR_NO_MEMORY();
+    LMR_TRY(room(s, count * (int64_t)sizeof(lmr_mrd_head), &memory));
+    return lmr_mrd_file_heads(s->scan, memory, s->refs);
+}
+
+/* The values of wanted acquisitions, data before trajectory, become places; the first that is damaged is told. */
+static larmor_status keep_places(lmr_reader_place *place, int64_t count, const lmr_heap_value *values)
+{
+    for (int64_t i = 0, v = 0; i < count; i++) {
+        if (!place[i].data) continue;
+        for (int k = 0; k < 2; k++, v++)
+            if (values[v].wrong)
+                return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (acquisition %lld: %s). Copy it again.",
+                                (long long)i, values[v].wrong);
+        place[i] = (lmr_reader_place){values[v - 2].at, values[v - 1].at};
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status share_places(session *s)
+{
+    void *memory;
+    if (!s->scan || !s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
+    const int64_t count = lmr_mrd_file_count(s->scan);
+    LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
+    take_memory(s);
+    if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
+    lmr_reader_place *place = memory;
+    int64_t wanted = 0;
+    for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
+    lmr_heap_value *values = lmr_new(2 * wanted, sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
+    for (int64_t i = 0, v = 0; i < count; i++) {
+        if (!place[i].data) continue;
+        values[v++].ref = s->refs[i].data;
+        values[v++].ref = s->refs[i].traj;
+    }
+    larmor_status st = lmr_heap_find(&s->input.source, values, 2 * wanted, sizeof(float));
+    if (!st) st = keep_places(place, count, values);
+    free(values);
+    return st;
+}
+
+/* ---- any file ---- */
+
+static larmor_status cannot(const session *s)
+{
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: its format has no such content", s->input.source.path);
+}
+
+static larmor_status answer_to(session *s, const lmr_reader_request *request, lmr_reader_answer *out)
+{
+    const lmr_parser *p = s->parser;
+    switch (request->ask) {
+    case LMR_ASK_SCAN:
+        return open_scan(s, request->text, &out->scan);
+    case LMR_ASK_HEADS:
+        return share_heads(s);
+    case LMR_ASK_PLACES:
+        return share_places(s);
+    case LMR_ASK_ARRAY:
+        return p && p->read ? p->read(&s->input, &out->array) : cannot(s);
+    case LMR_ASK_META:
+        out->meta =
+            (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
+        return p && p->read_meta ? p->read_meta(&s->input, &out->meta) : cannot(s);
+    case LMR_ASK_DESCRIBE:
+        return p && p->describe ? p->describe(&s->input, &out->info) : cannot(s);
+    default:
+        return LMR_FAIL(LARMOR_ERR_ARG, "reader: request %u is not known", request->ask);
+    }
+}
+
+int lmr_serve(const lmr_reader_setup *setup)
+{
+    static session s; /* the process serves one file */
+    static lmr_reader_answer out;
+    lmr_reader_request request;
+    char path[PATH_MAX], second[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s", PATH_MAX - 1, setup->path);
+    snprintf(second, sizeof second, "%.*s", PATH_MAX - 1, setup->second);
+    s.input.source = (lmr_source){.path = path, .fd = LMR_READER_FILE, .size = setup->size};
+    if (*setup->inside) s.input.source.inside = setup->inside;
+    s.second = (lmr_source){.path = second, .fd = LMR_READER_SECOND, .size = setup->second_size};
+    s.input.second = setup->has_second ? &s.second : NULL;
+    s.input.room = room;
+    s.input.user = &s;
+    s.parser = lmr_parser_of(setup->suffix);
+    while (take_request(&s, &request)) {
+        memset(&out, 0, sizeof out);
+        const larmor_status st = answer_to(&s, &request, &out);
+        if (s.lost) break;
+        s.answer = out;
+        s.answer.status = st;
+        if (st) snprintf(s.answer.text, sizeof s.answer.text, "%s", larmor_last_error());
+        if (send_answer(&s) && !st) send_memory(&s);
+        drop_memory(&s);
+    }
+    return 0;
+}

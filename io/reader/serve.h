@@ -1,0 +1,13 @@
+/* The reader's side of the protocol. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SERVE_H
+#define LMR_SERVE_H
+
+#include "io/reader/protocol.h"
+
+/* Answer requests until the other side closes its socket. Returns the exit status of the process. */
+int lmr_serve(const lmr_reader_setup *setup);
+
+/* Take a packet of at most `bytes`. Returns its length; 0 if the other side is gone. */
+int64_t lmr_take_packet(void *packet, size_t bytes);
+
+#endif
