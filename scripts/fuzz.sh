@@ -13,7 +13,7 @@ seconds=${1:-3600}
 jobs=$(nproc 2>/dev/null || echo 2)
 # The seeds come from the ordinary build: sanitizers would make its compilation longer than the runs.
 cmake --preset cpu -DLARMOR_TESTS=ON >/dev/null
-cmake --build --preset cpu -j "$jobs" --target larmor_cli trust_make_seeds
+cmake --build --preset cpu -j "$jobs" --target larmor_cli larmor_reader trust_make_seeds
 cmake --preset fuzz -DLARMOR_TESTS=ON >/dev/null
 targets=
 for name; do targets="$targets fuzz_$name"; done

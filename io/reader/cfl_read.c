@@ -24,8 +24,8 @@ static larmor_status parse_dims(const char *path, const char *text, int *count, 
         const long long size = strtoll(p, &end, 10);
         const int length = (int)strcspn(p, " \t\r\n");
         if (end != p + length || errno || size < 1)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%.*s\"; a number of 1 or more expected.", path,
-                            *count, length < 32 ? length : 32, p);
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%s\"; a number of 1 or more expected.", path,
+                            *count, lmr_printable(p, length, 32).s);
         if (*count == DIMS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
         dims[*count] = size;
         p = end;
@@ -58,8 +58,11 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
 {
     int count = 0;
     int64_t dims[DIMS], bytes;
+    void *room;
     LMR_TRY(read_header(input, &count, dims, &bytes));
-    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes, .in_file = 1};
+    LMR_TRY(input->room(input->user, bytes, &room));
+    LMR_TRY(lmr_source_read(&input->source, 0, room, (size_t)bytes));
+    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes};
     for (int d = 0; d < count; d++) array->dim[d] = dims[d];
     return LARMOR_OK;
 }

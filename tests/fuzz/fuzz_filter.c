@@ -1,6 +1,6 @@
 /* Packed chunks: up to eight filters, a mask, the size of an element and that of the chunk, then what is stored.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/h5_filter.h"
+#include "io/reader/h5_filter.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_CHUNK = 1 << 16 };

@@ -1,5 +1,5 @@
 /* The XML header of a scan. SPDX-License-Identifier: Apache-2.0 */
-#include "io/mrd_header.h"
+#include "io/reader/mrd_header.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
