@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "core/atomic.h"
-#include "io/source.h"
+#include "io/reader/source.h"
 
 #define PREVIOUS ".previous"
 
