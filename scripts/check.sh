@@ -1,17 +1,28 @@
 #!/bin/sh
 # Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
-# Usage: scripts/check.sh [cpu|asan|tsan|cuda|arm]
+# Usage: scripts/check.sh [cpu|asan|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long
 #   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
+#   --trust: damaged files, faults, kills, full disks and signals, a hundred thousand runs (docs/trust.md); the options are
+#         those of tests/trust/trust.py, --short for one
 # Known to pass, with scripts/demo.sh before it, in a bare Debian 12 (GCC 12, HDF5 1.10.8) and a bare Debian 13 (GCC 14,
 # HDF5 1.14.5).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-cpu}
+if [ "$preset" = --trust ]; then
+    shift
+    scripts/deps.sh all
+    cmake --preset cpu -DLARMOR_TESTS=ON >/dev/null
+    cmake --build --preset cpu -j "$(nproc 2>/dev/null || echo 2)" --target larmor_cli trust_make_seeds faults \
+        faulty larmor_reader
+    exec python3 tests/trust/trust.py --larmor build/cpu/apps/larmor --faults build/cpu/tests/faults/faults.so \
+        --faulty build/cpu/tests/faults/faulty/larmor_cuda.so --make-seeds build/cpu/tests/trust/trust_make_seeds "$@"
+fi
 case $preset in
 arm)
     scripts/deps.sh arm

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 /* Exit codes. */
-enum { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+/* APP_AGAIN never leaves the program: the command is to be run once more, see app_leaves_gpu. */
+enum { APP_AGAIN = -2, APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
 
 typedef enum app_type {
     APP_FLAG,          /* int: 1 when given */

@@ -34,12 +34,14 @@ static int exit_code(app_phase phase, larmor_status status)
 
 int app_fail(app_phase phase, larmor_status status)
 {
+    if (app_leaves_gpu(status)) return APP_AGAIN;
     app_error("%s", status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
     return exit_code(phase, status);
 }
 
 int app_fail_in(app_phase phase, larmor_status status, const char *file)
 {
+    if (app_leaves_gpu(status)) return APP_AGAIN;
     app_error("%s: %s", file, status == LARMOR_STOPPED ? "stopped." : larmor_last_error());
     return exit_code(phase, status);
 }
@@ -91,6 +93,7 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
 {
     if (!device) device = getenv("LARMOR_DEVICE");
     if (!device || !*device) device = "auto";
+    device = app_device_left(device);
     const char *asked = getenv("LARMOR_THREADS");
     if (!threads && asked) threads = strtoll(asked, NULL, 10);
     if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);

@@ -9,7 +9,7 @@
 /* Where a call failed decides the exit code: reading what the user gave, or everything after. */
 typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
 
-/* Print larmor's last error as one line and return the exit code for it. */
+/* Print larmor's last error as one line and return the exit code for it; or APP_AGAIN, see app_leaves_gpu. */
 int app_fail(app_phase phase, larmor_status status);
 
 /* The same with "FILE: " before the message. */
@@ -59,6 +59,18 @@ int app_stopped(void);
  * device   NULL if not given; threads 0 if not given.
  * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
+
+/* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device that it
+ * has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU that "auto" has
+ * chosen is no end: app_fail logs it and returns APP_AGAIN, and the program runs the command once more, for which "auto"
+ * is the processor. The command must have released all it had, its outputs too.
+ *
+ * app_device_left  the device that is now meant by what was asked for
+ * app_leaves_gpu   1 if this failure is such a one */
+void app_may_leave(const larmor_device *dev);
+void app_has_computed(void);
+const char *app_device_left(const char *device);
+int app_leaves_gpu(larmor_status status);
 
 /* --plan NAME, NULL if it was not given: read the device's wisdom, report the lines that are left out, and convert the
  * name to *effort. calibrate: fit the estimates too. Without both nothing is read.

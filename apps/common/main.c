@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     app_catch_signals(); /* after the program may have started itself anew, which would forget one */
     if (code < 0) code = command->run(settings, &files);
+    if (code == APP_AGAIN) code = command->run(settings, &files);
     free(settings);
     if (!code && fflush(stdout)) {
         app_error("standard output: cannot be written; is the disk full?");

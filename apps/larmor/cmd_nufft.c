@@ -226,6 +226,7 @@ static int run(const void *given, const app_files *files)
     if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    app_may_leave(dev);
     APP_OR(done, APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
     if (s->type == 3) APP_OR(done, APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
     APP_OR(done, APP_INPUT, read_values(s, files->name[0], dev, &x));
@@ -240,6 +241,7 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
     APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     APP_OR(done, APP_RUN, save(s, &o, out, y));
+    app_has_computed();
     app_keep_wisdom(dev, s->plan, 0);
     report(s, &o, dev, at.count, larmor_nufft_describe(plan));
 done:

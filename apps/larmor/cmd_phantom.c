@@ -164,6 +164,7 @@ static int run(const void *given, const app_files *files)
     if (m.s->maps) APP_OR(done, APP_RUN, app_output_open(m.s->maps, m.s->force, &maps));
     if (m.s->field_map) APP_OR(done, APP_RUN, app_output_open(m.s->field_map, m.s->force, &field));
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
+    app_may_leave(m.dev);
     APP_OR(done, APP_INPUT, simulation_prepare(&m));
     if (m.ndim == 3 && m.s->slices > 1) {
         app_error("--slices \"%lld\": 1 expected, because the trajectory is 3D.", (long long)m.s->slices);
@@ -172,6 +173,7 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_RUN, reserve(&m, out, truth, maps));
     APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
+    app_has_computed();
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
             m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils, app_s(m.coils),
             (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);

@@ -165,6 +165,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    app_may_leave(r->dev);
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
 done:
@@ -195,6 +196,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 static void keep(recon_run *r, int series, larmor_recon_result *result)
 {
     r->last = result->report;
+    if (result->count) app_has_computed();
     if (r->last.interrupted) r->interrupted = 1;
     if (r->last.status) recon_note(r, series);
     for (int i = 0; i < result->count; i++) {

@@ -40,9 +40,14 @@ extern const lmr_host *lmr_cuda_host;
 /* LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "subject: got %d, expected ...", n): what LMR_FAIL is elsewhere. */
 #define LMR_CUDA_FAIL(status, ...) lmr_cuda_host->fail(status, __func__, __LINE__, __VA_ARGS__)
 
-/* Set the message `call: CUDA's reason` and return LARMOR_ERR_MEMORY or LARMOR_ERR_BACKEND. Files that use another
+/* Set the message `cuda:0: call: CUDA's reason` and return LARMOR_ERR_MEMORY or LARMOR_ERR_BACKEND. Files that use another
  * library of CUDA's overload it for that library's codes. */
 larmor_status lmr_cuda_failed(cudaError_t code, const char *call, const char *function, int line);
+
+/* The same for any reason in words: "cuda:0: call: reason". */
+larmor_status lmr_cuda_failed_as(larmor_status status, const char *call, const char *reason, const char *function,
+                                 int line);
+extern thread_local int lmr_cuda_current; /* the device that this thread entered last, for messages; -1: none */
 
 /* Return from the function if a CUDA call fails; after a launch: CUDA_TRY(cudaGetLastError()). */
 #define CUDA_TRY(call)                                                                                               \
@@ -54,6 +59,7 @@ larmor_status lmr_cuda_failed(cudaError_t code, const char *call, const char *fu
 /* The first line of every entry: declares `lmr_cuda *c` for ctx and makes its device current. */
 #define LMR_CUDA_ENTER(c, ctx)                                                                                       \
     lmr_cuda *const c = static_cast<lmr_cuda *>(ctx);                                                                \
+    lmr_cuda_current = c->ordinal;                                                                                   \
     CUDA_TRY(cudaSetDevice(c->ordinal))
 
 /* ---- memory, from the device's stream-ordered pool ---- */

@@ -2,6 +2,7 @@
  * allocates nothing. SPDX-License-Identifier: Apache-2.0 */
 #include <cufft.h>
 
+#include <cstdio>
 #include <memory>
 #include <new>
 
@@ -36,7 +37,9 @@ larmor_status lmr_cuda_failed(cufftResult code, const char *call, const char *fu
 {
     (void)cudaGetLastError();
     const larmor_status status = code == CUFFT_ALLOC_FAILED ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND;
-    return lmr_cuda_host->fail(status, function, line, "%s: %s (%d)", call, name_of(code), (int)code);
+    char reason[64];
+    snprintf(reason, sizeof reason, "%s (%d)", name_of(code), (int)code);
+    return lmr_cuda_failed_as(status, call, reason, function, line);
 }
 
 using ::lmr_cuda_failed;

@@ -4,6 +4,7 @@
 #include <cusolverDn.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <new>
 
@@ -16,14 +17,16 @@ larmor_status lmr_cuda_failed(cublasStatus_t code, const char *call, const char 
 {
     (void)cudaGetLastError();
     const larmor_status status = code == CUBLAS_STATUS_ALLOC_FAILED ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND;
-    return lmr_cuda_host->fail(status, function, line, "%s: %s", call, cublasGetStatusString(code));
+    return lmr_cuda_failed_as(status, call, cublasGetStatusString(code), function, line);
 }
 
 larmor_status lmr_cuda_failed(cusolverStatus_t code, const char *call, const char *function, int line)
 {
     (void)cudaGetLastError();
     const larmor_status status = code == CUSOLVER_STATUS_ALLOC_FAILED ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND;
-    return lmr_cuda_host->fail(status, function, line, "%s: cuSOLVER's code %d", call, (int)code);
+    char reason[32];
+    snprintf(reason, sizeof reason, "cuSOLVER's code %d", (int)code);
+    return lmr_cuda_failed_as(status, call, reason, function, line);
 }
 
 using ::lmr_cuda_failed;

@@ -8,12 +8,20 @@
 /* ---- what the files share ---- */
 
 const lmr_host *lmr_cuda_host;
+thread_local int lmr_cuda_current = -1;
+
+larmor_status lmr_cuda_failed_as(larmor_status status, const char *call, const char *reason, const char *function,
+                                 int line)
+{
+    if (lmr_cuda_current < 0) return lmr_cuda_host->fail(status, function, line, "%s: %s", call, reason);
+    return lmr_cuda_host->fail(status, function, line, "cuda:%d: %s: %s", lmr_cuda_current, call, reason);
+}
 
 larmor_status lmr_cuda_failed(cudaError_t code, const char *call, const char *function, int line)
 {
     (void)cudaGetLastError(); /* so that an error that does not stick is not seen again */
     const larmor_status status = code == cudaErrorMemoryAllocation ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND;
-    return lmr_cuda_host->fail(status, function, line, "%s: %s", call, cudaGetErrorString(code));
+    return lmr_cuda_failed_as(status, call, cudaGetErrorString(code), function, line);
 }
 
 static lmr_cuda_table *all_tables; /* filled while the plugin is loaded, constant after */
@@ -199,6 +207,7 @@ larmor_status open_cuda(int ordinal, int threads, void **ctx)
     auto *c = new (std::nothrow) lmr_cuda{};
     if (!c) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     c->ordinal = ordinal;
+    lmr_cuda_current = ordinal;
     const larmor_status st = set_up(c);
     if (st)
         close_cuda(c);

@@ -24,8 +24,8 @@ static larmor_status parse_dims(const char *path, const char *text, int *count, 
         const long long size = strtoll(p, &end, 10);
         const int length = (int)strcspn(p, " \t\r\n");
         if (end != p + length || errno || size < 1)
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%.*s\"; a number of 1 or more expected.", path,
-                            *count, length < 32 ? length : 32, p);
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: dimension %d is \"%s\"; a number of 1 or more expected.", path,
+                            *count, lmr_printable(p, length, 32).s);
         if (*count == DIMS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: more than %d dimensions.", path, DIMS);
         dims[*count] = size;
         p = end;

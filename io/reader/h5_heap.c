@@ -92,7 +92,8 @@ static void find_object(const heap *h, lmr_heap_value *v, size_t size)
 static int by_address(const void *a, const void *b)
 {
     const lmr_heap_value *x = *(lmr_heap_value *const *)a, *y = *(lmr_heap_value *const *)b;
-    return (x->ref.address > y->ref.address) - (x->ref.address < y->ref.address);
+    if (x->ref.address != y->ref.address) return x->ref.address > y->ref.address ? 1 : -1;
+    return (x->ref.index > y->ref.index) - (x->ref.index < y->ref.index);
 }
 
 larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, int64_t count, size_t size)
@@ -116,8 +117,11 @@ larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, in
     for (int64_t i = 0; i < wanted; i++) {
         const uint64_t address = order[i]->ref.address;
         if (!i || address != order[i - 1]->ref.address) wrong = open_collection(h, address);
-        if (wrong)
-            order[i]->wrong = wrong;
+        /* HDF5 gives every value an object of its own, so one of the two references is damaged. */
+        const int is_twice =
+            i && address == order[i - 1]->ref.address && order[i]->ref.index == order[i - 1]->ref.index;
+        if (wrong || is_twice)
+            order[i]->wrong = wrong ? wrong : "heap object of two values";
         else
             find_object(h, order[i], size);
     }

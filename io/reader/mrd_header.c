@@ -320,7 +320,9 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header is %lld bytes, limit %lld.", (long long)bytes,
                         (long long)LMR_MRD_MAX_HEADER);
     bytes = (int64_t)strnlen(text, (size_t)bytes);
-    if (strspn(text, " \t\r\n") >= (size_t)bytes) return LMR_FAIL(LARMOR_ERR_FORMAT, "header is empty.");
+    int64_t blanks = 0; /* strspn would go on past the text's end, which has no 0 */
+    while (blanks < bytes && strchr(" \t\r\n", text[blanks])) blanks++;
+    if (blanks == bytes) return LMR_FAIL(LARMOR_ERR_FORMAT, "header is empty.");
     out->encoding = calloc(LMR_MRD_MAX_ENCODINGS, sizeof *out->encoding);
     parser *p = calloc(1, sizeof *p);
     if (p) {

@@ -270,6 +270,25 @@ static hid_t find_record(hid_t record, const char *name, size_t *at)
                    type > 0 && H5Tget_class(type) == H5T_COMPOUND && *at + H5Tget_size(type) <= H5Tget_size(record));
 }
 
+/* Members that share bytes: an offset in the file is damaged, and what is read there is something else. */
+static larmor_status check_apart(hid_t record, const char *what)
+{
+    enum { MOST_MEMBERS = 128 };
+    size_t first[MOST_MEMBERS], end[MOST_MEMBERS];
+    const int n = H5Tget_nmembers(record);
+    if (n > MOST_MEMBERS) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s have %d members, limit %d.", what, n, MOST_MEMBERS);
+    for (int i = 0; i < n; i++) {
+        const hid_t type = H5Tget_member_type(record, (unsigned)i);
+        first[i] = H5Tget_member_offset(record, (unsigned)i);
+        end[i] = first[i] + (type > 0 ? H5Tget_size(type) : 0);
+        lmr_h5_close(type);
+        for (int k = 0; k < i; k++)
+            if (first[i] < end[k] && first[k] < end[i])
+                return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (type of %s). Copy it again.", what);
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
 {
     size_t at, inside = 0;
@@ -279,6 +298,9 @@ larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
     if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
     const hid_t idx = find_record(head, "idx", &inside);
     larmor_status st = find(head, "acquisitions", "head.", at, readout_members, COUNT(readout_members), places->head);
+    if (!st) st = check_apart(type, "acquisitions");
+    if (!st) st = check_apart(head, "acquisitions");
+    if (!st && idx >= 0) st = check_apart(idx, "acquisitions");
     if (!st && idx < 0) st = LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head.idx\".");
     if (!st)
         st = find(idx, "acquisitions", "head.idx.", at + inside, counter_members, COUNT(counter_members),
@@ -306,6 +328,7 @@ larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr
 {
     size_t places[COUNT(image_members)];
     LMR_TRY(find(type, "image headers", "", 0, image_members, COUNT(image_members), places));
+    LMR_TRY(check_apart(type, "image headers"));
     decode(element, places, image_members, COUNT(image_members), image);
     return LARMOR_OK;
 }

@@ -16,8 +16,8 @@ larmor_status lmr_cuda_failed(cusparseStatus_t code, const char *call, const cha
 {
     (void)cudaGetLastError();
     const bool memory = code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
-    return lmr_cuda_host->fail(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, function, line, "%s: %s", call,
-                               cusparseGetErrorString(code));
+    return lmr_cuda_failed_as(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, call, cusparseGetErrorString(code),
+                              function, line);
 }
 
 using ::lmr_cuda_failed;

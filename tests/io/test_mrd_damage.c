@@ -1,5 +1,6 @@
 /* Damaged ISMRMRD files: cut, with flipped bits, with forged references; refused or read, never a crash.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* memmem */
 #include "tests/io/mrd_scan.h"
 
 /* HDF5 loses memory of its own over damaged files; what larmor opens is counted below. */
@@ -180,6 +181,27 @@ static void checksums_are_verified(void **state)
     free(p);
 }
 
+/* A counter's place becomes that of another member: the numbers read there would be something else. */
+static void members_that_share_bytes_are_refused(void **state)
+{
+    (void)state;
+    static const char name[24] = "kspace_encode_step_1";
+    scan *s = radial_scan(4, 2);
+    write_scan_as(s, &(layout){.fixed_length = 1});
+    free_scan(s);
+    size_t bytes;
+    unsigned char *p = get_file(path, &bytes);
+    unsigned char *member = memmem(p, bytes, name, sizeof name);
+    assert_non_null(member);
+    assert_int_equal(member[sizeof name], 0);
+    for (unsigned char offset = 1; offset < 33; offset++) {
+        member[sizeof name] = offset;
+        put_file(path, p, bytes);
+        assert_int_equal(survives(), 0);
+    }
+    free(p);
+}
+
 /* Lengths in the index of chunks that are not those of the chunks. Elements without filters have 376 bytes each. */
 static void forged_chunk_lengths_are_refused(void **state)
 {
@@ -228,7 +250,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(every_cut_is_refused_as_cut),      WITH_SCAN(flipped_bits_never_crash),
         WITH_SCAN(forged_references_are_refused),    WITH_SCAN(checksums_are_verified),
-        WITH_SCAN(forged_chunk_lengths_are_refused),
+        WITH_SCAN(forged_chunk_lengths_are_refused), WITH_SCAN(members_that_share_bytes_are_refused),
     };
     RUN_TESTS(tests);
 }

@@ -415,17 +415,20 @@ static void values_of_several_collections_are_found_in_any_order(void **state)
     put_collection(bytes + 1024, 512, 'c');
     put_file(in_folder("heap"), bytes, sizeof bytes);
     lmr_source source;
-    lmr_heap_value v[9] = {{.ref = {0, 0, 0}}};
+    lmr_heap_value v[5] = {{.ref = {0, 0, 0}}}, twice[2];
     assert_ok(lmr_source_open(in_folder("heap"), "a file", &source));
-    for (int i = 1; i < 9; i++) v[i].ref = (lmr_heap_ref){i % 2 ? 1024 : 512, 4, (uint32_t)(1 + i / 2 % 2)};
-    assert_ok(lmr_heap_find(&source, v, 9, 1));
+    for (int i = 1; i < 5; i++) v[i].ref = (lmr_heap_ref){i % 2 ? 1024 : 512, 4, (uint32_t)(1 + i / 2 % 2)};
+    assert_ok(lmr_heap_find(&source, v, 5, 1));
     assert_int_equal(v[0].at, 0);
     assert_null(v[0].wrong);
-    for (int i = 1; i < 9; i++) {
+    for (int i = 1; i < 5; i++) {
         assert_null(v[i].wrong);
         assert_int_equal(lmr_source_get(&source, v[i].at, got, 4), 4);
         assert_int_equal(got[0], (i % 2 ? 'c' : 'a') + i / 2 % 2);
     }
+    twice[0].ref = twice[1].ref = v[1].ref; /* HDF5 writes no object for two values */
+    assert_ok(lmr_heap_find(&source, twice, 2, 1));
+    assert_true(!twice[0].wrong != !twice[1].wrong);
     lmr_source_close(&source);
 }
 
