@@ -10,7 +10,8 @@ static _Thread_local int lacks_memory; /* a call of HDF5 failed for want of it s
 
 static herr_t look_for_memory(unsigned n, const H5E_error2_t *error, void *user)
 {
-    (void)n, (void)user;
+    (void)n;
+    (void)user;
     lacks_memory |=
         error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC;
     return 0;
