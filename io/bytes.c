@@ -20,7 +20,8 @@ static int grow(lmr_bytes *b, size_t more)
         b->failed = 1;
         return 0;
     }
-    b->data = data, b->capacity = capacity;
+    b->data = data;
+    b->capacity = capacity;
     return 1;
 }
 
@@ -48,19 +49,33 @@ void lmr_bytes_print(lmr_bytes *b, const char *format, ...)
         b->size += (size_t)size;
     }
     if (size < 0) b->failed = 1;
-    va_end(again), va_end(args);
+    va_end(again);
+    va_end(args);
     uselocale(before);
     freelocale(c);
+}
+
+/* NULL: the character stands for itself. */
+static const char *xml_entity(unsigned char c)
+{
+    switch (c) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    default:
+        return NULL;
+    }
 }
 
 void lmr_bytes_xml(lmr_bytes *b, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        const char *entity = *p == '<'   ? "&lt;"
-                             : *p == '>' ? "&gt;"
-                             : *p == '&' ? "&amp;"
-                             : *p == '"' ? "&quot;"
-                                         : NULL;
+        const char *entity = xml_entity(*p);
         if (entity)
             lmr_bytes_add(b, entity, strlen(entity));
         else if (*p < ' ' && *p != '\n' && *p != '\t')

@@ -39,7 +39,10 @@ static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_a
     larmor_status st = lmr_values(x, as, host);
     if (!st) st = lmr_finite(out, as == LMR_AS_COMPLEX ? LARMOR_C64 : LARMOR_F32, host, count);
     if (!st && as == LMR_AS_MAGNITUDE) /* spread out in place, from the back */
-        for (int64_t i = count - 1; i >= 0; i--) host[2 * i] = host[i], host[2 * i + 1] = 0;
+        for (int64_t i = count - 1; i >= 0; i--) {
+            host[2 * i] = host[i];
+            host[2 * i + 1] = 0;
+        }
     if (!st) st = lmr_output_put(out, 0, host, (size_t)count * 2 * sizeof *host);
     free(host);
     return st;
@@ -70,7 +73,8 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
 
 static int element(larmor_dtype dtype, int magnitude)
 {
-    (void)dtype, (void)magnitude;
+    (void)dtype;
+    (void)magnitude;
     return 2 * sizeof(float);
 }
 

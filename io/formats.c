@@ -109,10 +109,12 @@ static void element(const void *host, larmor_dtype dtype, int64_t i, double out[
         out[0] = ((const double *)host)[i];
         break;
     case LARMOR_C64:
-        out[0] = ((const float *)host)[2 * i], out[1] = ((const float *)host)[2 * i + 1];
+        out[0] = ((const float *)host)[2 * i];
+        out[1] = ((const float *)host)[2 * i + 1];
         break;
     case LARMOR_C128:
-        out[0] = ((const double *)host)[2 * i], out[1] = ((const double *)host)[2 * i + 1];
+        out[0] = ((const double *)host)[2 * i];
+        out[1] = ((const double *)host)[2 * i + 1];
         break;
     case LARMOR_I64:
         out[0] = (double)((const int64_t *)host)[i];
@@ -132,9 +134,10 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     for (int64_t i = 0; i < count; i++) {
         double v[2];
         element(host, dtype, i, v);
-        if (as == LMR_AS_COMPLEX)
-            out[2 * i] = (float)v[0], out[2 * i + 1] = (float)v[1];
-        else
+        if (as == LMR_AS_COMPLEX) {
+            out[2 * i] = (float)v[0];
+            out[2 * i + 1] = (float)v[1];
+        } else
             out[i] = (float)(as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
     }
     free(host);
@@ -258,7 +261,8 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
     }
     if (!st) st = larmor_image_write(out, images, coils, NULL);
     for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
-    free(view), free(images);
+    free(view);
+    free(images);
     return st;
 }
 

@@ -10,8 +10,7 @@
 
 larmor_status lmr_h5_failed(const char *path, const char *what)
 {
-    if (lmr_h5_lacks_memory())
-        return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: out of host memory; nothing written.", path);
+    if (lmr_h5_lacks_memory()) return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: out of host memory; nothing written.", path);
     return LMR_FAIL(LARMOR_ERR_IO, "%s: HDF5 could not %s; nothing written.", path, what);
 }
 
@@ -41,7 +40,10 @@ static int verify(const larmor_output *out, const char *path, int elements)
     int good = rank > 0 && dim[0] > 0 && type >= 0;
     if (good && elements) {
         hsize_t bytes = H5Tget_size(type); /* of one index of the first dimension */
-        for (int d = 0; d < rank; d++) one[d] = d ? dim[d] : 1, bytes *= one[d];
+        for (int d = 0; d < rank; d++) {
+            one[d] = d ? dim[d] : 1;
+            bytes *= one[d];
+        }
         void *buffer = malloc(bytes);
         const hid_t memory = H5Screate_simple(rank, one, NULL);
         good = buffer && memory >= 0;
@@ -51,7 +53,9 @@ static int verify(const larmor_output *out, const char *path, int elements)
         lmr_h5_close(memory);
         free(buffer);
     }
-    lmr_h5_close(type), lmr_h5_close(space), lmr_h5_close(data);
+    lmr_h5_close(type);
+    lmr_h5_close(space);
+    lmr_h5_close(data);
     if (file >= 0) lmr_h5_close_descriptor(file);
     return good;
 }
@@ -83,6 +87,9 @@ larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text
     int good = type >= 0 && space >= 0 && plan >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
     if (good) data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
     good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
-    lmr_h5_close(data), lmr_h5_close(plan), lmr_h5_close(space), lmr_h5_close(type);
+    lmr_h5_close(data);
+    lmr_h5_close(plan);
+    lmr_h5_close(space);
+    lmr_h5_close(type);
     return good ? LARMOR_OK : lmr_h5_failed(path, "write a text");
 }

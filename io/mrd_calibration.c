@@ -78,7 +78,10 @@ static int same_trajectory(const larmor_raw *raw, int64_t a, int64_t b)
     const float *x = raw->traj + raw->readout[a].traj, *y = raw->traj + raw->readout[b].traj;
     const int64_t count = (int64_t)h->samples * h->traj_dims;
     float most = 0, apart = 0;
-    for (int64_t n = 0; n < count; n++) most = fmaxf(most, fabsf(x[n])), apart = fmaxf(apart, fabsf(x[n] - y[n]));
+    for (int64_t n = 0; n < count; n++) {
+        most = fmaxf(most, fabsf(x[n]));
+        apart = fmaxf(apart, fabsf(x[n] - y[n]));
+    }
     return apart <= 1e-3f * most;
 }
 
@@ -111,7 +114,8 @@ static void compare_signal(const larmor_raw *raw, int64_t a, int64_t b, energies
     const float *x = raw->data + raw->readout[a].data, *y = raw->data + raw->readout[b].data;
     for (int64_t n = 0; n < INT64_C(2) * h->samples * h->channels; n++) {
         const double u = (double)x[n], v = (double)y[n];
-        e->both += u * u + v * v, e->apart += (u - v) * (u - v);
+        e->both += u * u + v * v;
+        e->apart += (u - v) * (u - v);
     }
 }
 
@@ -139,9 +143,13 @@ static larmor_status complete_image(larmor_raw *raw, const lmr_mrd_keyed *image,
     const int other = e.apart > SAME_SIGNAL * e.both;
     if (other) kept_out[SIGNAL] += found;
     for (int64_t n = 0; !other && n < found; n++) raw->readout[lacking[n]].use |= LMR_IMAGING;
-    if (!other) raw->info.imaging += found, raw->info.completing += found;
+    if (!other) {
+        raw->info.imaging += found;
+        raw->info.completing += found;
+    }
     const int done = lines && lacking;
-    free(lines), free(lacking);
+    free(lines);
+    free(lacking);
     return done ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -202,7 +210,8 @@ larmor_status lmr_mrd_complete_images(larmor_raw *raw)
             kept_out[first_difference(images, image_count, at, &alone[r])] += end - r;
     }
     if (!st) say_kept_out(raw, kept_out);
-    free(images), free(alone);
+    free(images);
+    free(alone);
     return st;
 }
 
@@ -221,8 +230,10 @@ static int calibration_encoding(const larmor_raw *raw, const larmor_group *g, in
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         if (!(raw->readout[i].use & LMR_CALIBRATION) || !of_slice(raw, g, h)) continue;
-        if (encoding < 0 || (h->encoding == g->encoding && encoding != g->encoding))
-            encoding = h->encoding, *dims = 0;
+        if (encoding < 0 || (h->encoding == g->encoding && encoding != g->encoding)) {
+            encoding = h->encoding;
+            *dims = 0;
+        }
         if (h->encoding == encoding && h->traj_dims) *dims = h->traj_dims;
     }
     return encoding;
@@ -235,7 +246,10 @@ static void largest_run(const lmr_mrd_keyed *list, int64_t count, int64_t *first
     for (int64_t r = 0, next; r < count; r = next) {
         next = lmr_mrd_run(list, r, count);
         const int64_t more = next - r - (*end - *first);
-        if (more > 0 || (more == 0 && list[r].i < list[*first].i)) *first = r, *end = next;
+        if (more > 0 || (more == 0 && list[r].i < list[*first].i)) {
+            *first = r;
+            *end = next;
+        }
     }
 }
 
@@ -280,7 +294,10 @@ static int64_t choose(lined *lines, int64_t count, int64_t *list)
     qsort(lines, (size_t)count, sizeof *lines, by_line);
     for (int64_t n = 0; n < count; n++)
         if (lines[n].rank == OWN || !n || lines[n].line != lines[n - 1].line) lines[chosen++] = lines[n];
-    for (int64_t n = 0; n < chosen; n++) lines[n].line = 0, lines[n].rank = 0;
+    for (int64_t n = 0; n < chosen; n++) {
+        lines[n].line = 0;
+        lines[n].rank = 0;
+    }
     qsort(lines, (size_t)chosen, sizeof *lines, by_line);
     for (int64_t n = 0; n < chosen; n++) list[n] = lines[n].i;
     return chosen;
@@ -292,7 +309,8 @@ static larmor_status find_all(const larmor_raw *raw, const larmor_group *g, lmr_
     int dims = 0;
     int64_t kept = 0;
     const int encoding = calibration_encoding(raw, g, &dims);
-    *found = NULL, *count = 0;
+    *found = NULL;
+    *count = 0;
     if (encoding < 0) return LARMOR_OK;
     LMR_TRY(lmr_mrd_sort(raw, LMR_CALIBRATION, found, count));
     for (int64_t r = 0; r < *count; r++) {
@@ -307,7 +325,8 @@ larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **li
 {
     lmr_mrd_keyed *found;
     int64_t candidates, first, end, n = 0;
-    *list = NULL, *count = 0;
+    *list = NULL;
+    *count = 0;
     LMR_TRY(find_all(raw, &raw->group[group], &found, &candidates));
     if (!candidates) {
         free(found);
@@ -327,8 +346,10 @@ larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **li
         *count = choose(lines, n, *list);
     }
     const int done = lines && *list;
-    free(lines), free(found);
+    free(lines);
+    free(found);
     if (done) return LARMOR_OK;
-    free(*list), *list = NULL;
+    free(*list);
+    *list = NULL;
     return LMR_NO_MEMORY();
 }

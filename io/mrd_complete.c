@@ -118,7 +118,10 @@ static larmor_status complete_matrix(larmor_raw *raw, int encoding, const conten
     larmor_encoding *e = &raw->header.encoding[encoding].space;
     int64_t guess[3] = {0, 0, 0};
     int missing = 0, from_data = 0;
-    for (int d = 0; d < 3; d++) missing |= !e->matrix[d], from_data |= !e->matrix[d] && !e->recon_matrix[d];
+    for (int d = 0; d < 3; d++) {
+        missing |= !e->matrix[d];
+        from_data |= !e->matrix[d] && !e->recon_matrix[d];
+    }
     if (!missing) return LARMOR_OK;
     if (c->stored) lmr_mrd_guess_matrix(raw, encoding, units, guess);
     for (int d = 0; d < 3; d++) {
@@ -155,7 +158,8 @@ static void complete_fov(larmor_raw *raw, int encoding, const content *c)
     int missing = 0, known = 0;
     for (int d = 0; d < 3; d++) {
         voxel[d] = voxel_from_elsewhere(e, d);
-        missing |= e->fov_mm[d] == 0, known |= e->fov_mm[d] > 0 || e->recon_fov_mm[d] > 0;
+        missing |= e->fov_mm[d] == 0;
+        known |= e->fov_mm[d] > 0 || e->recon_fov_mm[d] > 0;
     }
     for (int d = 0; d < 3; d++)
         if (e->fov_mm[d] == 0) e->fov_mm[d] = voxel[d] * (double)e->matrix[d];

@@ -55,7 +55,9 @@ static void choose_axis(const larmor_encoding *e, const larmor_grid_opts *o, int
     if (o->oversample[d] > 1) side = enlarged(n, o->oversample[d]);
     if (side < crop) side = crop;
     if (side > crop) side += side % 2;
-    grid->crop[d] = crop, grid->matrix[d] = side, grid->fov_mm[d] = (double)side * voxel;
+    grid->crop[d] = crop;
+    grid->matrix[d] = side;
+    grid->fov_mm[d] = (double)side * voxel;
 }
 
 static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *opts, int64_t memory, larmor_grid *out)
@@ -64,7 +66,8 @@ static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *op
     LMR_TRY(check_opts(&o));
     *out = (larmor_grid){.ndim = e->ndim};
     for (int d = 0; d < 3; d++) {
-        out->crop[d] = out->matrix[d] = 1, out->fov_mm[d] = e->recon_fov_mm[d];
+        out->crop[d] = out->matrix[d] = 1;
+        out->fov_mm[d] = e->recon_fov_mm[d];
         if (d < e->ndim) choose_axis(e, &o, d, out);
     }
     LMR_TRY(check_matrix(memory, e->matrix));

@@ -53,7 +53,8 @@ larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list,
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!(raw->readout[i].use & use)) continue;
         lmr_mrd_keyed *s = &(*list)[(*count)++];
-        lmr_mrd_key(raw, i, s->key), s->i = i;
+        lmr_mrd_key(raw, i, s->key);
+        s->i = i;
     }
     qsort(*list, (size_t)*count, sizeof **list, lmr_mrd_by_key);
     return LARMOR_OK;
@@ -76,7 +77,8 @@ typedef struct content { /* of the imaging readouts of an encoding, as its count
 
 static void look_at(const lmr_mrd_head *h, const float first[3], content *c)
 {
-    c->readouts++, c->samples += lmr_head_kept(h);
+    c->readouts++;
+    c->samples += lmr_head_kept(h);
     for (int k = 0; k < LMR_COUNTERS; k++) {
         if (h->counter[k] > c->high[k]) c->high[k] = h->counter[k];
         if (c->readouts == 1 || h->counter[k] < c->low[k]) c->low[k] = h->counter[k];
@@ -249,7 +251,8 @@ larmor_status lmr_mrd_group(larmor_raw *raw)
     for (int64_t r = 0, g = 0; full && r < n; g++) {
         const int64_t end = lmr_mrd_run(s, r, n);
         describe_group(raw, s + r, end - r, &raw->group[g]);
-        raw->first_in_order[g] = r, raw->first_in_order[g + 1] = end;
+        raw->first_in_order[g] = r;
+        raw->first_in_order[g + 1] = end;
         r = end;
     }
     raw->info.groups = (int)groups;

@@ -74,7 +74,8 @@ static lmr_mrd_image header_of(const lmr_images *images, int i, int is_complex, 
                        .acquisition_time_stamp = m->time_stamp,
                        .image_index = (uint16_t)(i + 1),
                        .attribute_string_len = (uint32_t)attributes};
-    h.image_type = is_complex ? LMR_MRD_COMPLEX : images->opts->magnitude ? LMR_MRD_MAGNITUDE : LMR_MRD_REAL;
+    h.image_type = images->opts->magnitude ? LMR_MRD_MAGNITUDE : LMR_MRD_REAL;
+    if (is_complex) h.image_type = LMR_MRD_COMPLEX;
     for (int k = 0; k < 3; k++) h.matrix_size[k] = (uint16_t)images->dim[k];
     memcpy(h.physiology_time_stamp, m->physiology_stamp, sizeof h.physiology_time_stamp);
     lmr_mrd_set_floats(h.field_of_view, m->fov_mm);
@@ -103,7 +104,8 @@ static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, 
     if (space >= 0 && plan >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0 &&
         (!checksums || H5Pset_fletcher32(plan) >= 0))
         data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(plan), lmr_h5_close(space);
+    lmr_h5_close(plan);
+    lmr_h5_close(space);
     return data;
 }
 
@@ -121,7 +123,8 @@ static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_
         st = LMR_NO_MEMORY();
     else if (space < 0 || memory < 0)
         st = hdf5_failed(out);
-    const lmr_as as = is_complex ? LMR_AS_COMPLEX : images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+    const lmr_as real = images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+    const lmr_as as = is_complex ? LMR_AS_COMPLEX : real;
     for (int i = 0; i < images->count && !st; i++) {
         const hsize_t start[LMR_MRD_RANK] = {(hsize_t)i};
         st = lmr_values(images->image[i].data, as, voxels);
@@ -131,7 +134,10 @@ static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_
             st = hdf5_failed(out);
     }
     free(voxels);
-    lmr_h5_close(memory), lmr_h5_close(space), lmr_h5_close(data), lmr_h5_close(type);
+    lmr_h5_close(memory);
+    lmr_h5_close(space);
+    lmr_h5_close(data);
+    lmr_h5_close(type);
     return st;
 }
 
@@ -142,7 +148,8 @@ static larmor_status write_records(const larmor_output *out, hid_t file, const c
     const hsize_t dim = (hsize_t)count;
     const hid_t data = type < 0 ? -1 : create_dataset(file, path, type, 1, &dim, 0);
     const int good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, records) >= 0;
-    lmr_h5_close(data), lmr_h5_close(type);
+    lmr_h5_close(data);
+    lmr_h5_close(type);
     return good ? LARMOR_OK : hdf5_failed(out);
 }
 
@@ -166,7 +173,9 @@ static larmor_status write_headers(const larmor_output *out, hid_t file, const l
     else
         lmr_h5_close(string);
     for (int i = 0; attributes && i < count; i++) lmr_bytes_free(&attributes[i]);
-    free(attributes), free(headers), free(texts);
+    free(attributes);
+    free(headers);
+    free(texts);
     return st;
 }
 
@@ -175,7 +184,8 @@ static larmor_status write_all(const larmor_output *out, hid_t file, const lmr_i
     const hid_t group = H5Gcreate2(file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t series = group < 0 ? -1 : H5Gcreate2(file, LMR_MRD_SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const int good = series >= 0;
-    lmr_h5_close(series), lmr_h5_close(group);
+    lmr_h5_close(series);
+    lmr_h5_close(group);
     if (!good) return hdf5_failed(out);
     const int is_complex = images->is_complex && !images->opts->magnitude;
     larmor_status st = write_headers(out, file, images, is_complex);

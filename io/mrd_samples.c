@@ -120,7 +120,10 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
             const lmr_mrd_head *h = &raw->head[s->readout[r]];
             const float *x = raw->data + raw->readout[s->readout[r]].data + 2 * (int64_t)raw->kept[c] * h->samples;
             for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
-                if (!inside || inside[at]) *to++ = x[2 * n], *to++ = sign * x[2 * n + 1];
+                if (!inside || inside[at]) {
+                    *to++ = x[2 * n];
+                    *to++ = sign * x[2 * n + 1];
+                }
         }
         LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
         LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
@@ -182,7 +185,8 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
     LMR_OR(done, fill_steps(raw, s, out));
 done:
-    free(traj), free(inside);
+    free(traj);
+    free(inside);
     return st;
 }
 
@@ -213,8 +217,11 @@ larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_
 void larmor_samples_free(larmor_samples *samples)
 {
     if (!samples) return;
-    larmor_array_free(samples->kspace), larmor_array_free(samples->traj), larmor_array_free(samples->density);
-    free(samples->step1), free(samples->step2);
+    larmor_array_free(samples->kspace);
+    larmor_array_free(samples->traj);
+    larmor_array_free(samples->density);
+    free(samples->step1);
+    free(samples->step2);
     *samples = (larmor_samples){0};
 }
 
@@ -232,7 +239,10 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
         if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
     const larmor_status st = fill_coils(raw, &s, NULL, LARMOR_SHAPE(s.total), dev, noise);
     free(s.readout);
-    if (st) larmor_array_free(*noise), *noise = NULL;
+    if (st) {
+        larmor_array_free(*noise);
+        *noise = NULL;
+    }
     return st;
 }
 
@@ -241,7 +251,7 @@ static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
 {
     const larmor_shape shape = larmor_array_shape(x);
     int64_t dim[3] = {1, 1, 1};
-    for (int d = 0; d < shape.ndim; d++) dim[d < axis ? 0 : d == axis ? 1 : 2] *= shape.dim[d];
+    for (int d = 0; d < shape.ndim; d++) dim[(d >= axis) + (d > axis)] *= shape.dim[d];
     return larmor_array_reshape(x, larmor_shape_of(3, dim), view);
 }
 
@@ -269,9 +279,11 @@ static larmor_status move_coils(const larmor_raw *raw, larmor_array *all, larmor
         st = pick(channels, raw->kept[c], o, &stored);
         if (!st) st = pick(coils, c, o, &coil);
         if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
-        larmor_array_free(coil), larmor_array_free(stored);
+        larmor_array_free(coil);
+        larmor_array_free(stored);
     }
-    larmor_array_free(coils), larmor_array_free(channels);
+    larmor_array_free(coils);
+    larmor_array_free(channels);
     return st;
 }
 
@@ -301,7 +313,10 @@ static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int a
     LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
     larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
     if (!st) st = back ? move_coils(raw, *result, x, axis, 1) : move_coils(raw, x, *result, axis, 0);
-    if (st) larmor_array_free(*result), *result = NULL;
+    if (st) {
+        larmor_array_free(*result);
+        *result = NULL;
+    }
     return st;
 }
 

@@ -145,7 +145,9 @@ static int look_at(const larmor_raw *raw, int64_t i, findings *f)
         if (here && !f->values && !bad) {
             int64_t s = 0;
             while (isfinite(x[s])) s++;
-            f->acquisition = i, f->channel = c, f->sample = h->discard_pre + s / 2;
+            f->acquisition = i;
+            f->channel = c;
+            f->sample = h->discard_pre + s / 2;
         }
         bad += here;
         if (peak > f->peak) f->peak = peak;
@@ -160,10 +162,12 @@ static int look_at(const larmor_raw *raw, int64_t i, findings *f)
     if (bad_k && !f->traj_values) {
         int64_t s = 0;
         while (isfinite(k[s])) s++;
-        f->traj_acquisition = i, f->traj_component = s % h->traj_dims,
+        f->traj_acquisition = i;
+        f->traj_component = s % h->traj_dims;
         f->traj_sample = h->discard_pre + s / h->traj_dims;
     }
-    f->values += bad, f->traj_values += bad_k;
+    f->values += bad;
+    f->traj_values += bad_k;
     return !bad && !bad_k;
 }
 
@@ -191,8 +195,10 @@ static larmor_status count_uses(larmor_raw *raw)
     int64_t calibration_only = 0;
     for (int64_t i = 0; i < info->acquisitions; i++) {
         const int use = raw->readout[i].use;
-        info->imaging += !!(use & LMR_IMAGING), info->calibration += !!(use & LMR_CALIBRATION);
-        info->noise += use == LMR_NOISE, calibration_only += use == LMR_CALIBRATION;
+        info->imaging += !!(use & LMR_IMAGING);
+        info->calibration += !!(use & LMR_CALIBRATION);
+        info->noise += use == LMR_NOISE;
+        calibration_only += use == LMR_CALIBRATION;
         if (use == LMR_NOISE) info->noise_samples += lmr_head_kept(&raw->head[i]);
     }
     if (info->imaging) return LARMOR_OK;

@@ -65,12 +65,14 @@ static extent measure(const larmor_raw *raw, int encoding, int use, int dims)
         for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
             for (int d = 0; d < dims; d++) {
                 const double v = (double)k[s * dims + d];
-                e.low[d] = v < e.low[d] ? v : e.low[d], e.high[d] = v > e.high[d] ? v : e.high[d];
+                e.low[d] = v < e.low[d] ? v : e.low[d];
+                e.high[d] = v > e.high[d] ? v : e.high[d];
                 if (s == h->discard_pre) continue;
                 const double step = v - (double)k[(s - 1) * dims + d];
                 e.step2[d] += step * step;
             }
-            steps += s > h->discard_pre, e.samples++;
+            steps += s > h->discard_pre;
+            e.samples++;
         }
     }
     for (int d = 0; d < dims && steps; d++) e.step2[d] /= (double)steps;
@@ -151,9 +153,10 @@ static int choose(const fit fits[UNITS], const larmor_encoding *space, int spati
     for (int u = 0; u < UNITS; u++) {
         if (!holds(&fits[u]) || (best < UNITS && same_scale(u, best, space, spatial))) continue;
         const int better = best == UNITS || fabs(fits[u].reach - 1) < fabs(fits[best].reach - 1);
-        if (better)
-            *second = best, best = u;
-        else if (*second == UNITS || fabs(fits[u].reach - 1) < fabs(fits[*second].reach - 1))
+        if (better) {
+            *second = best;
+            best = u;
+        } else if (*second == UNITS || fabs(fits[u].reach - 1) < fabs(fits[*second].reach - 1))
             *second = u;
     }
     return best;
@@ -199,7 +202,9 @@ static larmor_status infer(larmor_raw *raw, const larmor_encoding *space, const 
             units_table[*unit].is.name, units_table[second].is.name, f->reach * (double)space->matrix[f->axis] / 2,
             fits[second].reach * (double)space->matrix[fits[second].axis] / 2, (double)space->matrix[f->axis] / 2);
     const int sure = !by_step && second == UNITS && f->least >= .8 && f->step <= 1.3;
-    report(raw, *unit, space, f, sure ? "confidence high" : by_step ? "confidence low" : "confidence medium");
+    const char *confidence = by_step ? "confidence low" : "confidence medium";
+    if (sure) confidence = "confidence high";
+    report(raw, *unit, space, f, confidence);
     return LARMOR_OK;
 }
 
@@ -238,7 +243,10 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
             if (h->traj_dims == 1 || h->traj_dims > 3)
                 return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, 2 or 3 expected.",
                                 (long long)i, h->traj_dims);
-            if (!*use) *use = wanted, *dims = h->traj_dims;
+            if (!*use) {
+                *use = wanted;
+                *dims = h->traj_dims;
+            }
             if (h->traj_dims == *dims || (raw->readout[i].use == LMR_CALIBRATION && !h->traj_dims)) continue;
             return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %d components, the first has %d.",
                             (long long)i, h->traj_dims, *dims);
@@ -270,7 +278,10 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
     const extent e = measure(raw, encoding, use, dims);
     const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
     double reach = 0, step2 = 0;
-    for (int d = 0; d < spatial; d++) reach = fmax(reach, largest(&e, d)), step2 += e.step2[d];
+    for (int d = 0; d < spatial; d++) {
+        reach = fmax(reach, largest(&e, d));
+        step2 += e.step2[d];
+    }
     if (name) unit = unit_named(name);
     if (!name || unit == UNITS) unit = unit_by_reach(reach);
     /* where values end by definition, one sample for each voxel, but no more voxels than samples */
@@ -298,7 +309,10 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
         if (!(raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION)) || h->encoding != encoding) continue;
         if (h->traj_dims >= axis + 1) continue;
         const int64_t step = h->counter[axis - 1];
-        if (step > high) high = step, at = i;
+        if (step > high) {
+            high = step;
+            at = i;
+        }
         if (step < low) low = step;
     }
     const int64_t center = given >= 0 ? given : n / 2;

@@ -39,7 +39,10 @@ static larmor_status create_file(larmor_raw_writer *w)
     if (group >= 0 && space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 &&
         H5Pset_chunk(plan, 1, &chunk) >= 0)
         w->data = H5Dcreate2(w->file, DATA, packed, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(packed), lmr_h5_close(plan), lmr_h5_close(space), lmr_h5_close(group);
+    lmr_h5_close(packed);
+    lmr_h5_close(plan);
+    lmr_h5_close(space);
+    lmr_h5_close(group);
     return w->data < 0 ? hdf5_failed(w) : LARMOR_OK;
 }
 
@@ -56,7 +59,9 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
                         LMR_MRD_MAX_CHANNELS);
     larmor_raw_writer *w = calloc(1, sizeof *w);
     if (!w) return LMR_NO_MEMORY();
-    w->out = out, w->scan = *scan, w->file = w->type = w->data = -1;
+    w->out = out;
+    w->scan = *scan;
+    w->file = w->type = w->data = -1;
     larmor_status st = lmr_mrd_make_xml(out->path, scan, &w->xml);
     if (!st) {
         const lmr_h5_print before = lmr_h5_quiet();
@@ -72,7 +77,10 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
 
 static void clear_batch(larmor_raw_writer *w)
 {
-    for (int i = 0; i < w->waiting; i++) free(w->batch[i].data.p), free(w->batch[i].traj.p);
+    for (int i = 0; i < w->waiting; i++) {
+        free(w->batch[i].data.p);
+        free(w->batch[i].traj.p);
+    }
     w->waiting = 0;
 }
 
@@ -85,7 +93,8 @@ static larmor_status write_batch(larmor_raw_writer *w)
     const hid_t space = good ? H5Dget_space(w->data) : -1, memory = H5Screate_simple(1, &count, NULL);
     good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
            H5Dwrite(w->data, w->type, memory, space, H5P_DEFAULT, w->batch) >= 0;
-    lmr_h5_close(memory), lmr_h5_close(space);
+    lmr_h5_close(memory);
+    lmr_h5_close(space);
     lmr_h5_loud(before);
     if (!good) return hdf5_failed(w);
     w->written += w->waiting;
@@ -178,7 +187,8 @@ larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisit
                                     .traj = {points, copy_of(a->traj, points)},
                                     .data = {numbers, copy_of(a->data, numbers)}};
     if (!record->traj.p || !record->data.p) {
-        free(record->traj.p), free(record->data.p);
+        free(record->traj.p);
+        free(record->data.p);
         return LMR_NO_MEMORY();
     }
     writer->waiting++;
@@ -212,7 +222,8 @@ void larmor_raw_writer_free(larmor_raw_writer *writer)
     if (!writer) return;
     const lmr_h5_print before = lmr_h5_quiet();
     clear_batch(writer);
-    lmr_h5_close(writer->data), lmr_h5_close(writer->type);
+    lmr_h5_close(writer->data);
+    lmr_h5_close(writer->type);
     if (writer->file >= 0) H5Fclose(writer->file);
     lmr_h5_loud(before);
     free(writer->xml);

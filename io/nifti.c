@@ -28,15 +28,23 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
                            &n->qoffset_z, NULL, NULL, NULL, &n->qfac);
     n->qform_code = n->sform_code = NIFTI_XFORM_SCANNER_ANAT;
     n->ndim = n->dim[0] = v->volumes > 1 ? 4 : 3;
-    n->nx = n->dim[1] = (int)dim[0], n->ny = n->dim[2] = (int)dim[1];
-    n->nz = n->dim[3] = (int)dim[2] * v->slices, n->nt = n->dim[4] = v->volumes;
+    n->nx = n->dim[1] = (int)dim[0];
+    n->ny = n->dim[2] = (int)dim[1];
+    n->nz = n->dim[3] = (int)dim[2] * v->slices;
+    n->nt = n->dim[4] = v->volumes;
     for (int c = 0; c < 3; c++)
         n->pixdim[c + 1] = (float)sqrt(pow(v->affine[0][c], 2) + pow(v->affine[1][c], 2) + pow(v->affine[2][c], 2));
-    n->dx = n->pixdim[1], n->dy = n->pixdim[2], n->dz = n->pixdim[3], n->dt = n->pixdim[4] = 1;
-    n->datatype = DT_FLOAT32, n->nbyper = 4;
-    n->nifti_type = NIFTI_FTYPE_NIFTI1_1, n->iname_offset = DATA_OFFSET;
+    n->dx = n->pixdim[1];
+    n->dy = n->pixdim[2];
+    n->dz = n->pixdim[3];
+    n->dt = n->pixdim[4] = 1;
+    n->datatype = DT_FLOAT32;
+    n->nbyper = 4;
+    n->nifti_type = NIFTI_FTYPE_NIFTI1_1;
+    n->iname_offset = DATA_OFFSET;
     n->xyz_units = NIFTI_UNITS_MM;
-    n->scl_slope = 1, n->scl_inter = 0;
+    n->scl_slope = 1;
+    n->scl_inter = 0;
     memcpy(n->descrip, "larmor", sizeof "larmor");
     *header = nifti_convert_nim2nhdr(n);
     nifti_image_free(n);
@@ -49,11 +57,14 @@ static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *dat
     const unsigned char *from = data;
     do {
         const size_t now = bytes < MOST_AT_ONCE ? bytes : MOST_AT_ONCE;
-        z->next_in = (unsigned char *)(uintptr_t)from, z->avail_in = (uInt)now;
-        from += now, bytes -= now;
+        z->next_in = (unsigned char *)(uintptr_t)from;
+        z->avail_in = (uInt)now;
+        from += now;
+        bytes -= now;
         const int flush = last && !bytes ? Z_FINISH : Z_NO_FLUSH;
         do {
-            z->next_out = buffer, z->avail_out = sizeof buffer;
+            z->next_out = buffer;
+            z->avail_out = sizeof buffer;
             if (deflate(z, flush) == Z_STREAM_ERROR) return LMR_FAIL(LARMOR_ERR_BACKEND, "zlib: stream error");
             lmr_bytes_add(packed, buffer, sizeof buffer - z->avail_out);
         } while (!z->avail_out);
@@ -131,7 +142,8 @@ static larmor_status write_packed(larmor_output *out, const lmr_images *images)
 
 static int element(larmor_dtype dtype, int magnitude)
 {
-    (void)dtype, (void)magnitude;
+    (void)dtype;
+    (void)magnitude;
     return sizeof(float);
 }
 

@@ -37,7 +37,8 @@ static larmor_status put_header(larmor_output *out, larmor_dtype dtype, larmor_s
     if (!st && !lmr_mul(larmor_shape_count(shape), (int64_t)larmor_dtype_size(dtype), &bytes)) st = LMR_NO_MEMORY();
     if (!st) st = lmr_output_reserve(out, 0, bytes + (int64_t)file.size);
     if (!st) st = lmr_output_put(out, 0, file.data, file.size);
-    lmr_bytes_free(&dict), lmr_bytes_free(&file);
+    lmr_bytes_free(&dict);
+    lmr_bytes_free(&file);
     return st;
 }
 

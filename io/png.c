@@ -78,7 +78,8 @@ static void stop(png_structp png, png_const_charp message)
 
 static void quiet(png_structp png, png_const_charp message)
 {
-    (void)png, (void)message;
+    (void)png;
+    (void)message;
 }
 
 static larmor_status encode(const mosaic *m, lmr_bytes *file)

@@ -185,6 +185,9 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     for (int i = 0; i < count && !st; i++) v->order[i] = items[i].index;
     if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
     free(items);
-    if (st) free(v->order), v->order = NULL;
+    if (st) {
+        free(v->order);
+        v->order = NULL;
+    }
     return st;
 }

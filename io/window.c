@@ -58,7 +58,8 @@ larmor_status lmr_window(const float *voxels, int64_t count, double window[2])
     LMR_TRY(count_voxels(voxels, count, &h));
     const uint32_t object = bin_of((float)(OBJECT * quantile(&h, 0, NEARLY_ALL)));
     const double white = quantile(&h, object, OBJECT_WHITE), typical = quantile(&h, object, 0.5);
-    window[0] = 0, window[1] = fmin(white, TYPICAL_TO_WHITE * typical);
+    window[0] = 0;
+    window[1] = fmin(white, TYPICAL_TO_WHITE * typical);
     free(h.count);
     return LARMOR_OK;
 }
@@ -71,7 +72,10 @@ larmor_status lmr_magnitudes(const lmr_images *images, float **voxels)
     larmor_status st = *voxels ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < images->count && !st; i++)
         st = lmr_values(images->image[i].data, LMR_AS_MAGNITUDE, *voxels + i * images->voxels);
-    if (st) free(*voxels), *voxels = NULL;
+    if (st) {
+        free(*voxels);
+        *voxels = NULL;
+    }
     return st;
 }
 

@@ -23,8 +23,10 @@ static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const 
                           .remaining = -1};
     double done = e->done;
     if (p) {
-        event.step = p->iter, event.steps = e->trial ? 0 : p->max_iter;
-        event.residual = p->residual, event.objective = p->objective * e->energy;
+        event.step = p->iter;
+        event.steps = e->trial ? 0 : p->max_iter;
+        event.residual = p->residual;
+        event.objective = p->objective * e->energy;
         if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
     }
     if (e->count > 0) event.fraction = fmin(done / e->count, 1);
@@ -75,7 +77,8 @@ int lmr_monitor(void *events, const larmor_progress *progress)
 void lmr_begin_series(lmr_events *e, int series, int count)
 {
     if (e->began == 0) e->began = lmr_seconds();
-    e->series = series, e->count = count;
+    e->series = series;
+    e->count = count;
     e->stopped = e->trial = 0;
 }
 

@@ -26,7 +26,8 @@ static larmor_status pick_spokes(const lmr_job *job, const larmor_array *all, co
             to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
     st = larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), LARMOR_F64, to, traj);
 done:
-    free(to), free(from);
+    free(to);
+    free(from);
     return st;
 }
 
@@ -54,7 +55,8 @@ static larmor_status make_trajectory(const lmr_job *job, const larmor_group *gro
     LMR_OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
     LMR_OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
 done:
-    larmor_array_free(all), larmor_device_free(host);
+    larmor_array_free(all);
+    larmor_device_free(host);
     return st;
 }
 
@@ -110,7 +112,8 @@ static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *gro
                                 const larmor_samples *samples)
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
-    larmor_array_free(job->maps), job->maps = NULL;
+    larmor_array_free(job->maps);
+    job->maps = NULL;
     job->maps_report = (larmor_coils_report){0};
     const larmor_shape shape = lmr_grid_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
@@ -198,7 +201,8 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made));
-    result->outside += samples->outside, result->made_traj |= made;
+    result->outside += samples->outside;
+    result->made_traj |= made;
     if (!job->no_maps) LMR_OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
@@ -234,7 +238,8 @@ static larmor_status clear_unseen(const lmr_job *job, larmor_array *x)
         st = lmr_one_of(job->maps, m, &maps);
         if (!st) st = lmr_one_of(x, m, &image);
         if (!st) st = larmor_clear_unseen(maps, image);
-        larmor_array_free(image), larmor_array_free(maps);
+        larmor_array_free(image);
+        larmor_array_free(maps);
     }
     return st;
 }
@@ -263,13 +268,15 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
     LMR_OR(done, clear_unseen(job, single));
     if (job->sets) {
         LMR_OR(done, join_sets(single, &joined));
-        larmor_array_free(single), single = joined;
+        larmor_array_free(single);
+        single = joined;
     }
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
                      density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), image);
     if (!st) st = check_image(*image, &frame->group);
 done:
-    larmor_array_free(single), larmor_array_free(one);
+    larmor_array_free(single);
+    larmor_array_free(one);
     return st;
 }
 
@@ -313,7 +320,10 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
 done:
     if (st)
-        for (int i = 0; i < count; i++) larmor_array_free(image[i]), image[i] = NULL;
+        for (int i = 0; i < count; i++) {
+            larmor_array_free(image[i]);
+            image[i] = NULL;
+        }
     for (int i = 0; i < opened; i++) close_frame(&frame[i]);
     free(frame);
     larmor_array_free(x);

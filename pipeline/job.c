@@ -120,9 +120,12 @@ larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image)
 
 void lmr_job_clear(lmr_job *job)
 {
-    larmor_array_free(job->maps), larmor_array_free(job->weights);
-    larmor_array_free(job->given), larmor_array_free(job->whitening);
-    larmor_source_free(job->source), larmor_device_free(job->dev);
+    larmor_array_free(job->maps);
+    larmor_array_free(job->weights);
+    larmor_array_free(job->given);
+    larmor_array_free(job->whitening);
+    larmor_source_free(job->source);
+    larmor_device_free(job->dev);
     free(job->grid);
     *job = (lmr_job){.method = LMR_METHOD_CG};
 }

@@ -80,20 +80,25 @@ static larmor_status check(const larmor_recon_opts *o)
 
 static void tell_job(const larmor_recon_opts *o, lmr_job *job)
 {
-    job->method = !strcmp(o->method, "grid") ? LMR_METHOD_GRID
-                  : !strcmp(o->method, "cg") ? LMR_METHOD_CG
-                                             : LMR_METHOD_REGULARISED;
+    job->method = LMR_METHOD_REGULARISED;
+    if (!strcmp(o->method, "grid")) job->method = LMR_METHOD_GRID;
+    if (!strcmp(o->method, "cg")) job->method = LMR_METHOD_CG;
     job->regulariser = o->method;
     job->takes = regulariser_of(o->method).takes;
     job->joint = o->joint || job->takes & LARMOR_NEEDS_SERIES;
-    job->density = o->density, job->weighted = o->weighted;
+    job->density = o->density;
+    job->weighted = o->weighted;
     job->no_maps = o->no_maps;
-    job->iters = o->iters, job->tol = o->tol;
+    job->iters = o->iters;
+    job->tol = o->tol;
     job->effort = o->effort;
-    job->choose = o->lambda_mode, job->lambda = o->lambda;
-    job->time_weight = o->time_weight, job->llr_block = o->llr_block;
+    job->choose = o->lambda_mode;
+    job->lambda = o->lambda;
+    job->time_weight = o->time_weight;
+    job->llr_block = o->llr_block;
     job->calibration = o->calibration;
-    job->toeplitz = o->toeplitz, job->precondition = o->precondition;
+    job->toeplitz = o->toeplitz;
+    job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
     /* of a penalty far below what it changes */
     job->eps = o->eps > 0 ? o->eps : 1e-5;
@@ -107,9 +112,13 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
     if (!r->method || !r->maps_name) return LMR_NO_MEMORY();
     r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
-    o->method = r->method, o->maps_name = r->maps_name, o->only = &r->only;
+    o->method = r->method;
+    o->maps_name = r->maps_name;
+    o->only = &r->only;
     LMR_TRY(check(o));
-    r->events.listener = o->listener, r->events.user = o->user, r->events.energy = 1;
+    r->events.listener = o->listener;
+    r->events.user = o->user;
+    r->events.energy = 1;
     r->job.events = &r->events;
     tell_job(o, &r->job);
     return LARMOR_OK;

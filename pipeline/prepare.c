@@ -71,7 +71,8 @@ static larmor_status check_sets(larmor_recon *r, int64_t sets)
     if (job->precondition > 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
                         r->maps_name, (long long)sets);
-    job->sets = (int)sets, job->precondition = -1;
+    job->sets = (int)sets;
+    job->precondition = -1;
     return LARMOR_OK;
 }
 
@@ -129,7 +130,9 @@ static larmor_status plan_memory(larmor_recon *r)
     if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_report_plan(r);
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
-    job->block = plan->block, job->toeplitz = plan->toeplitz, job->precondition = plan->precondition;
+    job->block = plan->block;
+    job->toeplitz = plan->toeplitz;
+    job->precondition = plan->precondition;
     return LARMOR_OK;
 }
 

@@ -22,7 +22,8 @@ void larmor_recon_free(larmor_recon *recon)
     lmr_series_free(&recon->list);
     lmr_plan_free(&recon->plan);
     lmr_job_clear(&recon->job);
-    free(recon->method), free(recon->maps_name);
+    free(recon->method);
+    free(recon->maps_name);
     free(recon);
 }
 
@@ -203,7 +204,10 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
 done:
     larmor_array_free(own);
-    if (st) larmor_array_free(*maps), *maps = NULL;
+    if (st) {
+        larmor_array_free(*maps);
+        *maps = NULL;
+    }
     return st;
 }
 

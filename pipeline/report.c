@@ -69,10 +69,9 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
     const lmr_job *job = &r->job;
-    const char *maps = job->no_maps           ? "root sum of squares"
-                       : job->given           ? r->maps_name
-                       : job->info.coils == 1 ? "one coil, no maps"
-                                              : "maps from the data's centre (Walsh)";
+    const char *maps = job->info.coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
+    if (job->given) maps = r->maps_name;
+    if (job->no_maps) maps = "root sum of squares";
     const char *spec = larmor_device_spec(job->dev);
     char sets[32] = "", lambda[48] = "from the data";
     if (job->sets) snprintf(sets, sizeof sets, ", %d sets", job->sets);

@@ -39,7 +39,8 @@ static larmor_status image_noise(larmor_op *A, larmor_op *M, const larmor_array 
     LMR_OR(done, larmor_op_forward(M, x, y));
     st = larmor_nrm2(y, norm);
 done:
-    larmor_array_free(y), larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(x);
     return st;
 }
 
@@ -166,7 +167,8 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
     double size;
     if (st != LARMOR_ERR_NUMERIC || result->solver.iters == 0) return st;
     if (larmor_nrm2(x, &size) || !isfinite(size) || size == 0) return st;
-    result->doubtful = 1, result->status = st;
+    result->doubtful = 1;
+    result->status = st;
     snprintf(result->message, sizeof result->message, "%s", larmor_last_error());
     return LARMOR_OK;
 }
@@ -199,12 +201,17 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
-    if (st == LARMOR_STOPPED && result->solver.iters > 0) result->interrupted = 1, st = LARMOR_OK;
+    if (st == LARMOR_STOPPED && result->solver.iters > 0) {
+        result->interrupted = 1;
+        st = LARMOR_OK;
+    }
     st = forgive(st, *x, result);
 done:
     lmr_held_out_free(&p.held);
     larmor_circulant_free(p.C);
-    larmor_array_free(p.noise), larmor_array_free(p.b), larmor_op_free(p.A);
+    larmor_array_free(p.noise);
+    larmor_array_free(p.b);
+    larmor_op_free(p.A);
     return st;
 }
 
@@ -217,13 +224,16 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     larmor_recon_report first = *result;
     larmor_array *x = NULL;
     one.checkpoint = NULL;
-    one.sets = 0, one.precondition = 0;
-    one.iters = 1, one.tol = 0; /* of the run after the choice, whose image is not kept */
+    one.sets = 0;
+    one.precondition = 0;
+    one.iters = 1;
+    one.tol = 0; /* of the run after the choice, whose image is not kept */
     LMR_TRY(lmr_one_of(job->maps, 0, &one.maps));
     job->events->trial = 1;
     const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
     job->events->trial = 0;
-    larmor_array_free(x), larmor_array_free(one.maps);
+    larmor_array_free(x);
+    larmor_array_free(one.maps);
     LMR_TRY(st);
     if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
     job->chosen = one.chosen;

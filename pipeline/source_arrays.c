@@ -90,7 +90,8 @@ static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device 
     LMR_OR(done, larmor_array_create(dev, dtype, larmor_array_shape(x), copy));
     st = larmor_copy(x, *copy);
 done:
-    larmor_array_free(moved), larmor_array_free(converted);
+    larmor_array_free(moved);
+    larmor_array_free(converted);
     return st;
 }
 
@@ -145,7 +146,8 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
     void *values;
     larmor_status st = larmor_array_download(x, dtype, &values);
     if (!st) drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
-    shape.dim[0] = kept, shape.dim[1] = 1;
+    shape.dim[0] = kept;
+    shape.dim[1] = 1;
     if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, values, out);
     free(values);
     return st;
@@ -171,7 +173,8 @@ static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_
     LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
     if (density) st = take(density, LARMOR_F64, inside, kept, dev, &out->density);
 done:
-    free(inside), free(k);
+    free(inside);
+    free(k);
     return st;
 }
 
@@ -222,12 +225,16 @@ static void destroy(void *self)
     scan *s = self;
     for (int i = 0; s->image && i < s->info.groups; i++) {
         larmor_readouts *image = &s->image[i];
-        larmor_array_free(image->kspace), larmor_array_free(image->traj), larmor_array_free(image->density);
-        larmor_array_free(image->calibration), larmor_array_free(image->calibration_traj);
+        larmor_array_free(image->kspace);
+        larmor_array_free(image->traj);
+        larmor_array_free(image->density);
+        larmor_array_free(image->calibration);
+        larmor_array_free(image->calibration_traj);
         free((int *)(uintptr_t)image->step1);
     }
     larmor_array_free(s->noise);
-    free(s->image), free(s->group);
+    free(s->image);
+    free(s->group);
     free(s);
 }
 
@@ -322,8 +329,11 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
     const int *step1 = image->step1;
     const size_t bytes = sizeof *step1 * (size_t)larmor_array_shape(image->kspace).dim[1];
     int *copy = NULL;
-    larmor_array_ref(image->kspace), larmor_array_ref(image->traj), larmor_array_ref(image->density);
-    larmor_array_ref(image->calibration), larmor_array_ref(image->calibration_traj);
+    larmor_array_ref(image->kspace);
+    larmor_array_ref(image->traj);
+    larmor_array_ref(image->density);
+    larmor_array_ref(image->calibration);
+    larmor_array_ref(image->calibration_traj);
     if (step1) copy = malloc(bytes);
     if (copy) memcpy(copy, step1, bytes);
     image->step1 = copy;
@@ -332,7 +342,11 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
     for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
     for (int d = 0; d < 3; d++) {
         m->fov_mm[d] = s->encoding.recon_fov_mm[d];
-        if (!oriented) m->read_dir[d] = d == 0, m->phase_dir[d] = d == 1, m->slice_dir[d] = d == 2;
+        if (!oriented) {
+            m->read_dir[d] = d == 0;
+            m->phase_dir[d] = d == 1;
+            m->slice_dir[d] = d == 2;
+        }
     }
     return step1 && !copy ? LMR_NO_MEMORY() : LARMOR_OK;
 }
@@ -366,7 +380,8 @@ static larmor_status set_noise(larmor_array *noise, scan *s)
     if (shape.dim[1] != s->info.coils)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils", lmr_describe(noise).s,
                         s->info.coils);
-    s->info.noise = 1, s->info.noise_samples = shape.dim[0];
+    s->info.noise = 1;
+    s->info.noise_samples = shape.dim[0];
     s->noise = larmor_array_ref(noise);
     return LARMOR_OK;
 }

@@ -114,6 +114,7 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
         if (own[i].weights != frames[i].weights) larmor_array_free(own[i].weights);
         larmor_array_free(factors[i]);
     }
-    free(own), free(factors);
+    free(own);
+    free(factors);
     return st;
 }

@@ -4,9 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-# io (but its reader) and pipeline, with their tests, still chain some statements.
-find core nufft recon phantoms apps examples include io/reader tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
-    grep -vE '^tests/(io|pipeline)/' | sort | python3 -c '
+find core nufft recon phantoms apps examples include io pipeline tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
+    sort | python3 -c '
 import re, sys
 
 TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])*\x27|[A-Za-z_]\w*|

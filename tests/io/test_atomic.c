@@ -89,7 +89,8 @@ static void existing_file_needs_force(void **state)
 static void symbolic_link_is_neither_followed_nor_replaced(void **state)
 {
     (void)state;
-    put_file(in_folder("target.npy"), "old", 3), put_file(in_folder("target.hdr"), "old", 3);
+    put_file(in_folder("target.npy"), "old", 3);
+    put_file(in_folder("target.hdr"), "old", 3);
     assert_int_equal(symlink("target.npy", in_folder("link.npy")), 0);
     assert_int_equal(symlink("nowhere", in_folder("loose.npy")), 0);
     assert_int_equal(symlink("target.hdr", in_folder("pair.hdr")), 0);
@@ -114,7 +115,8 @@ static void what_is_reserved_and_not_written_is_given_back(void **state)
         assert_ok(larmor_output_reserve(out, LARMOR_C64, large, 0));
         assert_ok(fstat(out->part[0].fd, &s));
         const int packed = !strcmp(suffixes[i], ".png") || !strcmp(suffixes[i], ".nii.gz");
-        const int64_t least = packed ? 0 : 512 * 512 * 4 * (strcmp(suffixes[i], ".nii") ? 8 : 4);
+        const int64_t voxel = strcmp(suffixes[i], ".nii") ? 8 : 4;
+        const int64_t least = packed ? 0 : 512 * 512 * 4 * voxel;
         assert_true(s.st_size >= least && (!packed || !s.st_size));
         const larmor_image image = {
             .data = x, .meta = {.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}}};
@@ -165,7 +167,8 @@ static void values_that_are_not_finite_are_refused_by_every_format(void **state)
     const float spoiled[][2] = {{NAN, 0}, {0, -INFINITY}, {3e38f, 3e38f}};
     for (size_t k = 0; k < sizeof spoiled / sizeof *spoiled; k++) {
         float host[24] = {1};
-        host[10] = spoiled[k][0], host[11] = spoiled[k][1];
+        host[10] = spoiled[k][0];
+        host[11] = spoiled[k][1];
         larmor_array *x;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
         assert_ok(larmor_array_write(x, host, sizeof host));
@@ -267,13 +270,15 @@ static void finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private
 static void force_replaces_both_files_of_a_pair(void **state)
 {
     (void)state;
-    put_file(in_folder("k.cfl"), "old", 3), put_file(in_folder("k.hdr"), "old", 3);
+    put_file(in_folder("k.cfl"), "old", 3);
+    put_file(in_folder("k.hdr"), "old", 3);
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1), *y;
     assert_ok(write_image(in_folder("k.cfl"), 1, x, NULL));
     assert_int_equal(files_in_folder(), 2);
     assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(4, 3)));
-    larmor_array_free(x), larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_array_free(y);
 }
 
 static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void **state)
@@ -401,7 +406,8 @@ static void outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete
             _exit(1);
         if (files_in_folder() != 4 || !larmor_outputs_abandon() || files_in_folder() != 1) _exit(2);
         if (larmor_array_save(first, x) != LARMOR_STOPPED) _exit(3);
-        larmor_output_free(first), larmor_output_free(second);
+        larmor_output_free(first);
+        larmor_output_free(second);
         if (larmor_output_open(in_folder("third.npy"), 0, &third) != LARMOR_STOPPED) _exit(4);
         _exit(larmor_outputs_abandon() ? 0 : 5);
     }

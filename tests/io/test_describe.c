@@ -25,8 +25,10 @@ static larmor_array *numbers(void)
 {
     larmor_array *x;
     float host[24];
-    for (int i = 0; i < 12; i++)
-        host[2 * i] = i % 2 ? 0 : -(float)(i + 1), host[2 * i + 1] = i % 2 ? (float)(i + 1) : 0;
+    for (int i = 0; i < 12; i++) {
+        host[2 * i] = i % 2 ? 0 : -(float)(i + 1);
+        host[2 * i + 1] = i % 2 ? (float)(i + 1) : 0;
+    }
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, 3), &x));
     assert_ok(larmor_array_write(x, host, sizeof host));
     return x;
@@ -101,7 +103,9 @@ static void put_attributes(const char *path, const char *text)
         assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0);
         H5Dclose(set);
     }
-    H5Sclose(space), H5Tclose(type), H5Fclose(file);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(file);
 }
 
 static void notes_are_printable_lines_and_faults_end_them(void **state)

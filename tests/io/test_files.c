@@ -61,7 +61,8 @@ static void files_that_are_not_there_yet_are_compared_by_folder_and_name(void **
 static void both_files_of_a_pair_count(void **state)
 {
     (void)state;
-    put_file(in_folder("k.cfl"), "x", 1), put_file(in_folder("k.hdr"), "x", 1);
+    put_file(in_folder("k.cfl"), "x", 1);
+    put_file(in_folder("k.hdr"), "x", 1);
     put_file(in_folder("other.cfl"), "x", 1);
     assert_int_equal(link(in_folder("k.hdr"), in_folder("other.hdr")), 0);
     refused(in_folder("k.cfl"), in_folder("k.cfl"), "is also the output");

@@ -129,8 +129,10 @@ static void a_volume_without_a_matrix_is_one_by_its_trajectory(void **state)
         for (int n = 0; n < 32; n++) {
             const double up = sin(i), along = sqrt(1 - up * up);
             const double direction[3] = {along * cos(2 * i), along * sin(2 * i), .75 * up}, edge[3] = {1, 1, .75};
-            for (int d = 0; d < 3; d++) /* the first three along the axes */
-                traj_of(s, r)[3 * n + d] = (float)((n - 16) * (i > 2 ? direction[d] : d == i ? edge[d] : 0));
+            for (int d = 0; d < 3; d++) { /* the first three along the axes */
+                const double on_axis = d == i ? edge[d] : 0;
+                traj_of(s, r)[3 * n + d] = (float)((n - 16) * (i > 2 ? direction[d] : on_axis));
+            }
         }
     }
     set_header(s, "");

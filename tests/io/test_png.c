@@ -75,7 +75,10 @@ static void png_of_zeros_is_black_and_outliers_do_not_darken(void **state)
     larmor_array_free(x);
 
     for (int i = 0; i < 10000; i++) v[i] = 1;
-    v[0] = 1e30f, v[1] = 0, v[2] = 1e38f, v[3] = 0.5f;
+    v[0] = 1e30f;
+    v[1] = 0;
+    v[2] = 1e38f;
+    v[3] = 0.5f;
     x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("spike.png"), 0, x, NULL));
     p = read_png(in_folder("spike.png"));
@@ -98,7 +101,8 @@ static void png_of_one_bright_voxel_shows_it(void **state)
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
     for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], i == 7 ? 255 : 0);
-    free(p.pixel), free(v);
+    free(p.pixel);
+    free(v);
     larmor_array_free(x);
     assert_refused(larmor_image_read(in_folder("x.png"), dev, &x), LARMOR_ERR_ARG,
                    "use one of .h5, .nii, .nii.gz, .cfl, .npy");
@@ -114,7 +118,9 @@ static larmor_array *head(void)
     float v[SIDE * SIDE];
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double x = i % SIDE - SIDE / 2, y = i / SIDE - SIDE / 2, r = hypot(x, y);
-        v[i] = (float)(r < 24 ? (x < 0 ? 1 : 1.2) : r < 26 ? 10 : 0.02 * (i % 3));
+        v[i] = (float)(0.02 * (i % 3));
+        if (r < 26) v[i] = 10;
+        if (r < 24) v[i] = x < 0 ? 1.f : 1.2f;
     }
     return real_array(LARMOR_SHAPE(SIDE, SIDE), v);
 }
@@ -241,7 +247,8 @@ static void tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none(void **sta
     p = read_png(in_folder("slice.png"));
     assert_int_equal(letters_in(&p, 0, 0), 0);
     free(p.pixel);
-    larmor_array_free(volume), larmor_array_free(slice);
+    larmor_array_free(volume);
+    larmor_array_free(slice);
 }
 
 int main(void)

@@ -41,16 +41,21 @@ static void the_log_says_what_is_done(void **state)
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) assert_noted(n, lines[i]);
 
-    n.text[0] = 0, n.fraction = 0;
-    opts.method = "tv", opts.maps = s.maps, opts.maps_name = "m.cfl";
-    opts.lambda_mode = LARMOR_LAMBDA_NOISE, opts.lambda = 0.5;
+    n.text[0] = 0;
+    n.fraction = 0;
+    opts.method = "tv";
+    opts.maps = s.maps;
+    opts.maps_name = "m.cfl";
+    opts.lambda_mode = LARMOR_LAMBDA_NOISE;
+    opts.lambda = 0.5;
     result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
     assert_noted(n, ": lambda noise:0.5; m.cfl\n");
     assert_noted(n, "lambda ");
     assert_noted(n, " absolute, ");
 
-    n.text[0] = 0, n.fraction = 0;
+    n.text[0] = 0;
+    n.fraction = 0;
     opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE, .listener = take_note, .user = &n);
     result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
@@ -117,12 +122,14 @@ static void a_stop_at_a_step_gives_the_iterate(void **state)
         OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4, .iters = 50, .tol = -1,
              .precondition = -1, .listener = take_note, .user = &n);
     larmor_recon_opts three = stopped;
-    three.iters = 3, three.listener = NULL;
+    three.iters = 3;
+    three.listener = NULL;
     larmor_recon_result a = result_of(&s, &stopped), b = result_of(&s, &three);
     assert_true(a.report.interrupted && !b.report.interrupted);
     assert_int_equal(n.steps, 3);
     assert_at_most(difference(a.image[0].data, b.image[0].data), 1e-6);
-    larmor_recon_result_free(&a), larmor_recon_result_free(&b);
+    larmor_recon_result_free(&a);
+    larmor_recon_result_free(&b);
     free_scan(&s);
 }
 
@@ -188,7 +195,8 @@ static void every_answer_may_stop_a_reconstruction(void **state)
             if (st) assert_int_equal(st, LARMOR_STOPPED);
             if (!st && !interrupted) fail_msg("method %zu went on after answer %d of %d", m, n, all);
             if (st && a.count > n + 20) fail_msg("method %zu asked %d times more", m, a.count - n);
-            nothing += st != LARMOR_OK, iterates += interrupted;
+            nothing += st != LARMOR_OK;
+            iterates += interrupted;
         }
         assert_true(nothing > 0);
         if (m < 2) assert_true(iterates > 0);
@@ -205,7 +213,8 @@ static void partial_fourier_is_doubted(void **state)
     scan s = scan_of(COILS, 1, 0);
     const larmor_traj_opts lines = {.matrix = {N, N}, .partial_fourier = 0.6};
     larmor_readouts *r = &s.image[0];
-    larmor_array_free(r->traj), larmor_array_free(r->kspace);
+    larmor_array_free(r->traj);
+    larmor_array_free(r->kspace);
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "cartesian";

@@ -36,9 +36,11 @@ static double off_by(const larmor_array *image, double factor, const larmor_arra
     double difference = 0, size = 0;
     for (int64_t i = 0; i < 2 * larmor_array_count(image); i++) {
         const double d = x[i] / factor - y[i];
-        difference += d * d, size += (double)y[i] * y[i];
+        difference += d * d;
+        size += (double)y[i] * y[i];
     }
-    free(x), free(y);
+    free(x);
+    free(y);
     return sqrt(difference / size);
 }
 
@@ -121,12 +123,15 @@ static void reports_are_in_the_unit_of_the_samples(void **state)
             opts.maps = s.maps;
             larmor_recon_result b = result_of(&s, &opts);
             /* whitening by noise of 1e-14 multiplies A by 1e14, which scales what is in A^H A and in A^H b */
-            const double normal = whitened ? 1e28 : 1, weight = method ? (whitened ? 1e14 : 1e-14) : normal;
+            const double normal = whitened ? 1e28 : 1, of_penalty = whitened ? 1e14 : 1e-14;
+            const double weight = method ? of_penalty : normal;
             near(b.report.weight, weight * a.report.weight);
             near(b.report.largest, normal * a.report.largest);
             if (method) near(b.report.solver.objective, (whitened ? 1 : 1e-28) * a.report.solver.objective);
-            larmor_recon_result_free(&a), larmor_recon_result_free(&b);
-            free_scan(&plain), free_scan(&s);
+            larmor_recon_result_free(&a);
+            larmor_recon_result_free(&b);
+            free_scan(&plain);
+            free_scan(&s);
         }
 }
 
@@ -146,11 +151,14 @@ static void images_of_any_magnitude_share_a_scan(void **state)
             assert_int_equal(result.count, 1);
             /* each chooses its own weight, where the others of an ordinary scan take that of the first */
             assert_at_most(off_by(result.image[0].data, factor[i], expected.image[0].data), grid ? 1e-5 : 0.05);
-            larmor_recon_result_free(&expected), larmor_recon_result_free(&result);
+            larmor_recon_result_free(&expected);
+            larmor_recon_result_free(&result);
         }
-        larmor_recon_free(recon), larmor_recon_free(of_plain);
+        larmor_recon_free(recon);
+        larmor_recon_free(of_plain);
     }
-    free_scan(&plain), free_scan(&s);
+    free_scan(&plain);
+    free_scan(&s);
 }
 
 static void an_image_of_zeros_is_a_failure_and_the_others_go_on(void **state)
