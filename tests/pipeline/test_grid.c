@@ -96,10 +96,8 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     opts.user = &n;
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
     assert_noted(n, "the field of view is not enlarged, what is outside folds in");
-    opts.memory = 1000000; /* not even enough to look */
-    n.text[0] = 0;
+    opts.memory = 1000000; /* not even enough for one coil */
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_MEMORY, "of memory needed with one coil at a time");
-    assert_noted(n, "L:field of view: not looked beyond: ");
     free_scan(&s);
 }
 
