@@ -62,6 +62,7 @@ static larmor_status reconstruct(larmor_device *on, job *j)
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
     larmor_source_free(source);
+    larmor_raw_free(raw);
     return st;
 }
 
