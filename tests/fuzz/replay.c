@@ -208,22 +208,29 @@ static void keep(const char *target, int64_t i, uint64_t begin)
 
 /* ---- all of them ---- */
 
+static void read_seed(const char *path)
+{
+    struct stat s;
+    if (seeds == MOST_SEEDS || stat(path, &s) || !S_ISREG(s.st_mode) || !s.st_size || s.st_size > MOST_BYTES) return;
+    FILE *f = fopen(path, "rb");
+    FUZZ_CHECK(f);
+    seed[seeds] = (input){malloc((size_t)s.st_size), (size_t)s.st_size};
+    FUZZ_CHECK(seed[seeds].data && fread(seed[seeds].data, 1, seed[seeds].size, f) == seed[seeds].size);
+    fclose(f);
+    seeds++;
+}
+
 static void read_seeds(const char *folder)
 {
     struct dirent **list;
     const int n = scandir(folder, &list, NULL, alphasort);
-    for (int i = 0; i < n && seeds < MOST_SEEDS; i++) {
+    for (int i = 0; i < n; i++) {
         char path[512];
-        struct stat s;
         snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
-        if (stat(path, &s) || !S_ISREG(s.st_mode) || !s.st_size || s.st_size > MOST_BYTES) continue;
-        FILE *f = fopen(path, "rb");
-        FUZZ_CHECK(f);
-        seed[seeds] = (input){malloc((size_t)s.st_size), (size_t)s.st_size};
-        FUZZ_CHECK(seed[seeds].data && fread(seed[seeds].data, 1, seed[seeds].size, f) == seed[seeds].size);
-        fclose(f);
-        seeds++;
+        read_seed(path);
+        free(list[i]);
     }
+    if (n >= 0) free(list);
 }
 
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)
