@@ -73,7 +73,7 @@ static larmor_solve_opts solve_opts(const lmr_job *job)
                                .user = (void *)(uintptr_t)job};
 }
 
-/* At a given weight: to a tenth of the noise in the image, where nothing else is asked for. */
+/* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve_opts *o, larmor_report *report)
 {
     larmor_op *M = NULL;

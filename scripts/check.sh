@@ -7,7 +7,7 @@
 #   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
-#   --trust: damaged files, faults, kills, full disks and signals, a hundred thousand runs (docs/trust.md); the options are
+#   --trust: damaged files, faults, kills, full disks and signals, tens of thousands of runs (docs/trust.md); the options are
 #         those of tests/trust/trust.py, --short for one
 # Known to pass in Debian 12 (GCC 12, HDF5 1.10.8). Before files were read by a process of their own it also passed, with
 # scripts/demo.sh before it, in a bare Debian 12 and a bare Debian 13 (GCC 14,
