@@ -7,150 +7,10 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/density.h"
+#include "pipeline/maps.h"
 #include "pipeline/solve.h"
-
-/* ---- trajectory ---- */
-
-/* Spoke `step` of all that the counters number, for files of a radial type that store no trajectory. `all` is on the
- * host, so that what goes to the device does so once. */
-static larmor_status pick_spokes(const lmr_job *job, const larmor_array *all, const int *step,
-                                 const larmor_encoding *enc, const larmor_grid *grid, int64_t samples,
-                                 int64_t readouts, larmor_array **traj)
-{
-    double *from, *to = malloc(sizeof *to * (size_t)(2 * samples * readouts) + 1);
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(all, LARMOR_F64, &from));
-    if (!to) LMR_OR(done, LMR_NO_MEMORY());
-    for (int64_t r = 0; r < readouts; r++)
-        for (int64_t i = 0; i < 2 * samples; i++)
-            to[2 * samples * r + i] = from[2 * samples * step[r] + i] * grid->fov_mm[i % 2] / enc->fov_mm[i % 2];
-    st = larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2, samples, readouts), LARMOR_F64, to, traj);
-done:
-    free(to);
-    free(from);
-    return st;
-}
-
-static larmor_status make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
-                                     const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj)
-{
-    const int golden = !strcmp(enc->trajectory, "goldenangle"), uniform = !strcmp(enc->trajectory, "radial");
-    *traj = NULL;
-    if ((!golden && !uniform) || grid->ndim != 2 || !group->regular)
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "the file stores no trajectory, and counters alone do not define a %dD %s one. Store it in the "
-            "acquisitions.",
-            grid->ndim, enc->trajectory);
-    const larmor_shape shape = larmor_array_shape(samples->kspace);
-    int64_t spokes = 0;
-    for (int64_t r = 0; r < shape.dim[1]; r++)
-        if (samples->step1[r] >= spokes) spokes = samples->step1[r] + 1;
-    const larmor_traj_opts opts = {
-        .matrix = {enc->matrix[0], enc->matrix[1], 1}, .readouts = spokes, .samples = shape.dim[0]};
-    larmor_device *host = NULL;
-    larmor_array *all = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_device_open("cpu", &host));
-    LMR_OR(done, larmor_traj_create(host, golden ? "golden" : "radial", &opts, &all));
-    LMR_OR(done, pick_spokes(job, all, samples->step1, enc, grid, shape.dim[0], shape.dim[1], traj));
-done:
-    larmor_array_free(all);
-    larmor_device_free(host);
-    return st;
-}
-
-/* ---- density compensation and coil maps ---- */
-
-static larmor_status density(const lmr_job *job, const larmor_samples *samples, larmor_shape image, larmor_array **w)
-{
-    *w = NULL;
-    switch (job->density) {
-    case LARMOR_DENSITY_NONE:
-        return LARMOR_OK;
-    case LARMOR_DENSITY_RAMP:
-        return larmor_density_ramp(samples->traj, image, w);
-    case LARMOR_DENSITY_PIPE:
-        return larmor_density_pipe(samples->traj, image, 0, w);
-    case LARMOR_DENSITY_STORED:
-        *w = larmor_array_ref(samples->density);
-        return *w ? LARMOR_OK
-                  : LMR_FAIL(LARMOR_ERR_FORMAT, "--dcf file: the file stores no density weights. Use ramp or pipe.");
-    case LARMOR_DENSITY_AUTO:
-        break;
-    }
-    const larmor_status st = larmor_density_ramp(samples->traj, image, w);
-    return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
-}
-
-static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
-                                larmor_coils_opts *opts)
-{
-    larmor_encoding encoding;
-    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
-    *opts = (larmor_coils_opts){.calibration = job->calibration};
-    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
-    return LARMOR_OK;
-}
-
-/* Each set of maps is mixed as the coils of the samples are. */
-static larmor_status whiten_maps(lmr_job *job)
-{
-    if (!job->sets) return larmor_whiten(job->whitening, job->maps);
-    larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->sets && !st; m++) {
-        larmor_array *set;
-        st = lmr_one_of(job->maps, m, &set);
-        if (!st) st = larmor_whiten(job->whitening, set);
-        larmor_array_free(set);
-    }
-    return st;
-}
-
-/* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
-static larmor_status slice_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                                const larmor_samples *samples)
-{
-    if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
-    larmor_array_free(job->maps);
-    job->maps = NULL;
-    job->maps_report = (larmor_coils_report){0};
-    const larmor_shape shape = lmr_grid_shape(grid);
-    const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    if (job->given) {
-        larmor_shape whole = larmor_shape_append(shape, coils);
-        if (job->sets) whole = larmor_shape_append(whole, job->sets);
-        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
-        larmor_array *view;
-        LMR_TRY(larmor_array_reshape(job->given, whole, &view));
-        const larmor_status st = larmor_copy(view, job->maps);
-        larmor_array_free(view);
-        LMR_TRY(st);
-        if (job->whitening) LMR_TRY(whiten_maps(job));
-    } else if (coils == 1) {
-        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
-        LMR_TRY(larmor_fill(job->maps, 1));
-    } else {
-        larmor_coils_opts opts;
-        larmor_samples calibration;
-        LMR_TRY(coils_opts(job, group, grid, &opts));
-        LMR_TRY(lmr_enter(job->events, "coil maps"));
-        LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
-        const int own = !calibration.kspace || !calibration.traj;
-        larmor_status st = LARMOR_OK;
-        if (!own) st = lmr_scale_samples(job, calibration.kspace);
-        if (!st && !own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
-        const larmor_samples *from = own ? samples : &calibration;
-        if (!st)
-            st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
-        larmor_samples_free(&calibration);
-        LMR_TRY(st);
-    }
-    job->maps_encoding = group->encoding;
-    job->maps_slice = group->slice;
-    job->maps_from = index;
-    return LARMOR_OK;
-}
+#include "pipeline/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
 
@@ -179,7 +39,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
     *made = !samples->traj;
-    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     return LARMOR_OK;
@@ -203,12 +63,12 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_group_samples(job, index, samples, &made));
     result->outside += samples->outside;
     result->made_traj |= made;
-    if (!job->no_maps) LMR_OR(fail, slice_maps(job, index, &frame->group, &frame->grid, samples));
+    if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
-    if (weights_needed) LMR_OR(fail, density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
+    if (weights_needed) LMR_OR(fail, lmr_make_density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
     return LARMOR_OK;
 fail:
     close_frame(frame);

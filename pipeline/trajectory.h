@@ -1,0 +1,13 @@
+/* Trajectories of scans that store none. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_TRAJECTORY_H
+#define LMR_PIPELINE_TRAJECTORY_H
+
+#include "pipeline/job.h"
+
+/* The trajectory of a group's samples from its counters, for scans of a radial type.
+ *
+ * Errors  LARMOR_ERR_FORMAT where counters do not define it. */
+larmor_status lmr_make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
+                                  const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj);
+
+#endif
