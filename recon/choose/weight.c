@@ -174,11 +174,11 @@ void lmr_trial_free(lmr_trial *t)
 
 /* ---- the search ---- */
 
-/* What is not a solution is better than that, where the weight is too small: it is not judged. */
+/* What is not a solution is better than that, where the weight is too small for the noise: it is not judged. */
 static larmor_status try_weight(lmr_trial *t, double weight)
 {
     LMR_TRY(lmr_trial_solve(t, weight));
-    return t->there ? lmr_trial_judge(t, weight) : LARMOR_OK;
+    return t->there || weight >= ABOVE * (1 - NEARLY) * t->expected ? lmr_trial_judge(t, weight) : LARMOR_OK;
 }
 
 /* True as well where nothing has been judged. */
