@@ -16,6 +16,8 @@ int lmr_curve_add(lmr_curve *c, double at, double value);
 
 /* Where the parabola through the lowest point and its neighbours has its lowest; the end itself if that is an end. */
 double lmr_curve_lowest(const lmr_curve *c);
+/* The largest place, at or above the lowest, where the curve rises by no more than so much. */
+double lmr_curve_within(const lmr_curve *c, double rise);
 
 /* The number of the lowest point. */
 int lmr_curve_index(const lmr_curve *c);
@@ -35,10 +37,11 @@ typedef struct lmr_trial {
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
-    double held_noise; /* the part of the noise in the misfit of the samples held out; 0 where not known */
-    double deviation;  /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
-    double size;       /* the norm of an image, about */
-    double noise;      /* the norm of the noise in an image, about; 0 where it is not known */
+    double held_noise;  /* the part of the noise in the misfit of the samples held out; 0 where not known */
+    double deviation;   /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
+    double held_square; /* of the samples held out: the misfit of no image at all */
+    double size;        /* the norm of an image, about */
+    double noise;       /* the norm of the noise in an image, about; 0 where it is not known */
     lmr_curve curve;
     larmor_monitor monitor;
     void *user;
@@ -55,6 +58,8 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress);
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 /* Enter how far x is from the samples that are held out. */
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
+/* The largest weight that does not differ from the one of the least misfit as far as the samples held out tell. */
+double lmr_trial_largest(const lmr_trial *t);
 /* The weight of a regulariser, into t->choice. */
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 

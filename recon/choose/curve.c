@@ -35,3 +35,14 @@ double lmr_curve_lowest(const lmr_curve *c)
     if (!(bend > 0)) return c->at[i];
     return c->at[i] + 0.5 * (rise_left * right * right - rise_right * left * left) / bend;
 }
+
+double lmr_curve_within(const lmr_curve *c, double rise)
+{
+    const double lowest = lmr_curve_lowest(c);
+    int i = lmr_curve_index(c);
+    const double most = c->value[i] + rise;
+    while (i + 1 < c->count && c->value[i + 1] <= most) i++;
+    if (i + 1 == c->count) return fmax(lowest, c->at[i]);
+    const double part = (most - c->value[i]) / (c->value[i + 1] - c->value[i]);
+    return fmax(lowest, c->at[i] + part * (c->at[i + 1] - c->at[i]));
+}

@@ -56,7 +56,7 @@ static larmor_status choose(search *w, double unit, double least, double expecte
         if (t->choice.tried >= MOST_TRIED) break;
         LMR_TRY(try_weight(w, weight, NEXT));
     }
-    t->choice.weight = exp(lmr_curve_lowest(&t->curve));
+    t->choice.weight = lmr_trial_largest(t);
     return LARMOR_OK;
 }
 

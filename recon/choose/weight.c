@@ -17,7 +17,10 @@
 #define FARTHEST 9.      /* and while the misfit falls */
 #define APART 4.         /* neighbours of the best are no farther from it */
 #define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing.md */
-#define FLAT 5.          /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
+/* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which image is
+ * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
+#define NEGLIGIBLE 1e-5
+#define FLAT 5. /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
 #define TRIAL_ENOUGH 0.02   /* error of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_RELATIVE 2e-4 /* and relative to the image, at least */
 
@@ -72,6 +75,11 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", norm,
                         weight);
     return LARMOR_OK;
+}
+
+double lmr_trial_largest(const lmr_trial *t)
+{
+    return exp(lmr_curve_within(&t->curve, NEGLIGIBLE * t->held_square));
 }
 
 /* ---- what the noise says ---- */
@@ -153,6 +161,10 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
     LMR_TRY(larmor_nrm2(b, &norm));
     t->square = norm * norm;
+    LMR_TRY(larmor_axpby(1, b, 0, t->residual));
+    LMR_TRY(larmor_mul(held->factors, 0, t->residual));
+    LMR_TRY(larmor_nrm2(t->residual, &norm));
+    t->held_square = norm * norm;
     LMR_TRY(larmor_op_adjoint(held->A, b, t->rhs));
     LMR_TRY(larmor_nrm2(t->rhs, &norm));
     if (!isfinite(norm) || !isfinite(t->square))
@@ -244,7 +256,7 @@ static larmor_status choose(lmr_trial *t)
     }
     if (t->curve.at[0] <= log(first) + NEARLY) LMR_TRY(descend(t, first));
     while ((weight = between(&t->curve)) > 0 && t->choice.tried < MOST_TRIED) LMR_TRY(try_weight(t, weight));
-    t->choice.weight = ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve));
+    t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
     return LARMOR_OK;
 }
 

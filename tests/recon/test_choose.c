@@ -30,6 +30,18 @@ static void a_curve_that_falls_to_its_end_is_lowest_there(void **state)
     assert_false(lmr_curve_add(&curve, 40, 0));
 }
 
+static void a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it(void **state)
+{
+    (void)state;
+    const double value[] = {4, 1, 2, 5};
+    lmr_curve curve = {.count = 0};
+    for (int i = 0; i < 4; i++) assert_true(lmr_curve_add(&curve, i, value[i]));
+    assert_true(lmr_curve_within(&curve, 0) == lmr_curve_lowest(&curve));
+    assert_at_most(fabs(lmr_curve_within(&curve, 0.75) - 1.75), 1e-12);
+    assert_at_most(fabs(lmr_curve_within(&curve, 2.5) - 2.5), 1e-12);
+    assert_true(lmr_curve_within(&curve, 9) == 3);
+}
+
 /* ---- a small radial scan ---- */
 
 typedef struct scan {
@@ -359,6 +371,7 @@ static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lowest_point_of_a_parabola_is_exact),
+    cmocka_unit_test(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it),
     cmocka_unit_test(a_curve_that_falls_to_its_end_is_lowest_there),
     cmocka_unit_test(the_image_is_near_the_best_of_all_weights),
     cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
