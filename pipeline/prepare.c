@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/compress.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
+#include "pipeline/virtual_coils.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)
