@@ -14,8 +14,9 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
                              o->calibration, o->no_whitening, o->density,     o->weighted,      o->effort,
                              o->toeplitz,    o->precondition, o->matrix[0],   o->matrix[1],     o->matrix[2],
                              only->slice,    only->contrast,  only->phase,    only->repetition, only->set};
-    const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
-                           o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
+    const double real[] = {o->compress,      o->tol,           o->lambda,       o->time_weight,
+                           o->eps,           o->fov_mm[0],     o->fov_mm[1],    o->fov_mm[2],
+                           o->oversample[0], o->oversample[1], o->oversample[2]};
     *hash = lmr_hash(0, o->method, strlen(o->method));
     *hash = lmr_hash(*hash, whole, sizeof whole);
     *hash = lmr_hash(*hash, real, sizeof real);
@@ -26,7 +27,7 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice};
+    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice, job->coils};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
     for (int i = 0; i < job->info.groups; i++) {
         const larmor_grid *g = &job->grid[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/compress.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
 #include "pipeline/solve.h"
@@ -42,6 +43,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    LMR_OR(fail, lmr_compress(job, &samples->kspace));
     return LARMOR_OK;
 fail:
     larmor_samples_free(samples);

@@ -3,6 +3,7 @@
 #ifndef LMR_PIPELINE_JOB_H
 #define LMR_PIPELINE_JOB_H
 
+#include "larmor/compress.h"
 #include "pipeline/events.h"
 #include "pipeline/source.h"
 
@@ -41,10 +42,13 @@ typedef struct lmr_job {
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
-    larmor_array *whitening; /* [coils, coils], of noise times scale, which then stays; or NULL */
-    larmor_array *given;     /* the caller's maps, not whitened yet, or NULL */
-    larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
-    int sets;                /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
+    larmor_array *compression; /* [coils, info.coils], or NULL */
+    larmor_compression_report compressed;
+    int coils;           /* virtual ones, or info.coils: of samples and maps from here on */
+    larmor_array *given; /* the caller's maps, not whitened yet, or NULL */
+    larmor_grid *grid;   /* of every group of the scan; alike for all of an encoding */
+    int sets;            /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;

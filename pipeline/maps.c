@@ -2,6 +2,7 @@
 #include "pipeline/maps.h"
 
 #include "core/status.h"
+#include "pipeline/compress.h"
 
 static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                 larmor_coils_opts *opts)
@@ -38,7 +39,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     const larmor_shape shape = lmr_grid_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     if (job->given) {
-        larmor_shape whole = larmor_shape_append(shape, coils);
+        larmor_shape whole = larmor_shape_append(shape, job->info.coils);
         if (job->sets) whole = larmor_shape_append(whole, job->sets);
         LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
         larmor_array *view;
@@ -47,6 +48,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
         larmor_array_free(view);
         LMR_TRY(st);
         if (job->whitening) LMR_TRY(whiten_maps(job));
+        LMR_TRY(lmr_compress_sets(job, &job->maps));
     } else if (coils == 1) {
         LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
         LMR_TRY(larmor_fill(job->maps, 1));
@@ -60,6 +62,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
         larmor_status st = LARMOR_OK;
         if (!own) st = lmr_scale_samples(job, calibration.kspace);
         if (!st && !own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
+        if (!st && !own) st = lmr_compress(job, &calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
         if (!st)
             st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);

@@ -59,7 +59,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
     *bytes = (double)estimate;
     if (info->calibration) /* readouts of its own */
-        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
+        *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }
 
@@ -72,18 +72,20 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     s->problem = (larmor_problem){
-        .image = image, .samples = group->total, .coils = info->coils, .dtype = LARMOR_C64, .sets = job->sets};
+        .image = image, .samples = group->total, .coils = job->coils, .dtype = LARMOR_C64, .sets = job->sets};
     s->frames = 1;
     s->samples = (double)group->total;
-    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info->coils;
+    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = job->coils,
+                 all = info->coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
     const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
     if (!job->no_maps) s->held += maps;
-    if (job->given) s->held += maps;
+    if (job->given) s->held += maps / coils * all;
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
-    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
+    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
+    if (job->coils < info->coils) s->before = most(s->before, 8 * all * most(samples, job->given ? voxels : 0));
     return LARMOR_OK;
 }
 
@@ -94,7 +96,7 @@ static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
     const double samples = (double)group->total;
     s->frames++;
     s->samples += samples;
-    s->held += 8 * samples * (info->coils + s->problem.image.ndim + (info->density_stored != 0));
+    s->held += 8 * samples * (job->coils + s->problem.image.ndim + (info->density_stored != 0));
     if (group->total > s->problem.samples) s->problem.samples = group->total;
 }
 
@@ -253,8 +255,8 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
     int64_t available = 0, total = 0;
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
-                       .coils = job->info.coils,
-                       .block = job->info.coils,
+                       .coils = job->coils,
+                       .block = job->coils,
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};

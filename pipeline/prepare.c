@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
+#include "pipeline/virtual_coils.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)
@@ -136,6 +137,16 @@ static larmor_status plan_memory(larmor_recon *r)
     return LARMOR_OK;
 }
 
+/* Reading takes what no plan makes smaller, so that is refused before it. */
+static larmor_status compress(larmor_recon *r)
+{
+    const int coils = r->job.coils;
+    r->job.coils = 1;
+    const larmor_status st = expect_room(r);
+    r->job.coils = coils;
+    return st ? st : lmr_find_compression(r);
+}
+
 larmor_status lmr_prepare(larmor_recon *r)
 {
     const char *name = lmr_source_name(r->job.source);
@@ -144,6 +155,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (!st) st = lmr_grids_choose(r);
     if (st) return lmr_fail_in(st, name);
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
+    LMR_TRY(compress(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));

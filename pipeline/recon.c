@@ -41,6 +41,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
         r->job.source = larmor_source_ref(source);
         r->job.dev = lmr_device_ref(dev);
         r->job.info = lmr_source_describe(source);
+        r->job.coils = r->job.info.coils;
         st = lmr_prepare(r);
         if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
         if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);
@@ -72,9 +73,11 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     *plan = (larmor_recon_plan){.images = recon->list.first[series + 1] - recon->list.first[series],
                                 .grid = job->grid[first],
                                 .method = recon->method,
-                                .coils = job->info.coils,
+                                .coils = job->coils,
                                 .sets = job->sets ? job->sets : 1,
                                 .given = job->given != NULL,
+                                .compressed_from = job->compression ? job->info.coils : 0,
+                                .compressed_energy = job->compression ? job->compressed.energy : 0,
                                 .maps = !job->no_maps,
                                 .whitened = job->whitening != NULL,
                                 .weighted = job->weighted || job->method == LMR_METHOD_GRID,
@@ -173,8 +176,12 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
     larmor_array *colouring = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
-    LMR_OR(done, larmor_copy(job->maps, *maps));
+    if (job->compression) {
+        LMR_OR(done, larmor_expand_coils(job->compression, job->maps, maps));
+    } else {
+        LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
+        LMR_OR(done, larmor_copy(job->maps, *maps));
+    }
     if (!job->whitening) goto done;
     LMR_OR(done, larmor_noise_colouring(job->whitening, &colouring));
     st = larmor_whiten(colouring, *maps);

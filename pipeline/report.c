@@ -55,6 +55,18 @@ void lmr_report_whitening(larmor_recon *r)
             info->noise_bandwidth);
 }
 
+void lmr_report_compression(larmor_recon *r)
+{
+    const lmr_job *job = &r->job;
+    const char *why = r->opts.compress > 0 ? "" : "; --compress off leaves them as they are";
+    if (job->compression)
+        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s",
+                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, why);
+    else
+        lmr_log(&r->events, "coils: not compressed, all %d are needed for that part of the signal's energy",
+                job->info.coils);
+}
+
 static void report_grid(larmor_recon *r)
 {
     const larmor_grid *g = &r->job.grid[0];
@@ -69,7 +81,7 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
     const lmr_job *job = &r->job;
-    const char *maps = job->info.coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
+    const char *maps = job->coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
     if (job->given) maps = r->maps_name;
     if (job->no_maps) maps = "root sum of squares";
     const char *spec = larmor_device_spec(job->dev);

@@ -9,6 +9,7 @@ void lmr_report_source(larmor_recon *r);
 
 /* The whitening matrix was made. */
 void lmr_report_whitening(larmor_recon *r);
+void lmr_report_compression(larmor_recon *r);
 
 /* The image and the grid of the first series; the method with its parameters and where coil maps come from. */
 void lmr_report_method(larmor_recon *r);

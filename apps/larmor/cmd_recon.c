@@ -56,6 +56,11 @@ static const app_option options[] = {
            "image of each coil"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
+    OPTION(
+        APP_TEXT, compress, 0, "compress", "C",
+        "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
+        "keep; auto: above 12 coils, 0.9995; off: none",
+        .preset = "auto"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
            "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
            .preset = "auto", .choices = "auto|ramp|pipe|file|none"),

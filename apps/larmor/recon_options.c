@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -176,6 +177,17 @@ static int read_lambda(const char *text, larmor_recon_opts *opts)
     return end != number && !*end && opts->lambda >= 0 && isfinite(opts->lambda);
 }
 
+/* "auto", "off", a whole number of coils, or a part of the energy; 0 if it is none of them. */
+static int read_compress(const char *text, double *compress)
+{
+    char *end;
+    *compress = strcmp(text, "off") ? 0 : -1;
+    if (!strcmp(text, "auto") || !strcmp(text, "off")) return 1;
+    *compress = strtod(text, &end);
+    return end != text && !*end && *compress > 0 && *compress < 1e6 &&
+           (*compress < 1 || *compress == floor(*compress));
+}
+
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
@@ -207,6 +219,11 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
         opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
         opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
         opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
+    }
+    if (!read_compress(s->compress, &opts->compress)) {
+        app_error("--compress %s: auto, off, a number of virtual coils, or a part of the energy below 1 expected.",
+                  s->compress);
+        return APP_USAGE;
     }
     if (read_lambda(s->lambda, opts)) return APP_DONE;
     app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);

@@ -113,14 +113,14 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
 
 /* What holds for all images. */
 typedef struct common_notes {
-    char history[32], series[32];
-    const char *values[5];
+    char history[32], series[32], coils[64];
+    const char *values[6];
 } common_notes;
 
 static larmor_notes describe_run(const recon_run *r, common_notes *n)
 {
-    static const char *const keys[] = {"DataRole", "ImageProcessingHistory", "SeriesDescription", "LarmorVersion",
-                                       "LarmorCommand"};
+    static const char *const keys[] = {"DataRole",      "ImageProcessingHistory", "SeriesDescription",
+                                       "LarmorVersion", "LarmorCommand",          "LarmorCoils"};
     const char *method = r->s->method;
     const char *name = method;
     if (!strcmp(method, "cg")) name = "CG-SENSE";
@@ -133,7 +133,12 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     n->values[2] = n->series;
     n->values[3] = larmor_version();
     n->values[4] = app_command_line();
-    return (larmor_notes){keys, n->values, 5};
+    larmor_recon_plan plan;
+    if (larmor_recon_describe(r->recon, 0, &plan) || !plan.compressed_from) return (larmor_notes){keys, n->values, 5};
+    snprintf(n->coils, sizeof n->coils, "%d compressed to %d, energy %.6f", plan.compressed_from, plan.coils,
+             plan.compressed_energy);
+    n->values[5] = n->coils;
+    return (larmor_notes){keys, n->values, 6};
 }
 
 /* ---- images ---- */
@@ -216,7 +221,12 @@ static int save_maps(const recon_run *r)
     larmor_array_free(maps);
     if (st) return app_fail(APP_RUN, st);
     if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
-    app_log("wrote %s: the maps of %d coil%s%s", r->s->save_maps, info.coils, app_s(info.coils), left_out);
+    char expanded[64] = "";
+    larmor_recon_plan plan;
+    if (!larmor_recon_describe(r->recon, 0, &plan) && plan.compressed_from)
+        snprintf(expanded, sizeof expanded, ", expanded from %d virtual one%s", plan.coils, app_s(plan.coils));
+    app_log("wrote %s: the maps of %d coil%s%s%s", r->s->save_maps, info.coils, app_s(info.coils), expanded,
+            left_out);
     return APP_DONE;
 }
 

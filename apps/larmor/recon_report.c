@@ -98,6 +98,17 @@ static void report_image(json *j, const recon_run *r, int i)
     json_close(j, '}');
 }
 
+/* Virtual coils are in `coils`, as many as they were made from in `coils_compressed_from`. */
+static void report_coils(json *j, const recon_run *r)
+{
+    larmor_recon_plan plan;
+    if (larmor_recon_describe(r->recon, 0, &plan)) return;
+    json_integer(j, "coils", plan.coils);
+    if (!plan.compressed_from) return;
+    json_integer(j, "coils_compressed_from", plan.compressed_from);
+    json_number(j, "coils_energy", plan.compressed_energy);
+}
+
 void recon_report(const recon_run *r, double seconds)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -110,6 +121,7 @@ void recon_report(const recon_run *r, double seconds)
     json_text(&j, "method", r->s->method);
     json_text(&j, "device", larmor_device_spec(r->dev));
     json_text(&j, "trajectory", info.traj_report);
+    report_coils(&j, r);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
     json_integer(&j, "doubtful", r->doubtful.count);

@@ -151,6 +151,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;      /* 1: noise readouts are not used */
+    /* Virtual coils (larmor/compress.h): from 1 their number, below 1 the part of the signal's energy that they keep;
+     * 0: by default, above 12 coils; negative: none. */
+    double compress;
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
@@ -205,10 +208,12 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int images;
     larmor_group first; /* of its images */
     larmor_grid grid;
-    const char *method;     /* as in larmor_recon_opts; valid as long as the larmor_recon */
-    int coils, sets, given; /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
-    int maps;               /* 1: SENSE with maps, 0: root sum of squares */
-    int whitened, weighted; /* 1: by the noise readouts; by density */
+    const char *method;       /* as in larmor_recon_opts; valid as long as the larmor_recon */
+    int coils, sets, given;   /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
+    int compressed_from;      /* the coils that were compressed to so many; 0: they were not */
+    double compressed_energy; /* the part of the signal's energy that is kept; 0 without compression */
+    int maps;                 /* 1: SENSE with maps, 0: root sum of squares */
+    int whitened, weighted;   /* 1: by the noise readouts; by density */
     larmor_lambda lambda_mode;
     double lambda;
     int chooses;                /* 1: lambda will be chosen from the data */
@@ -282,7 +287,8 @@ LARMOR_API void larmor_recon_result_free(larmor_recon_result *result); /* NULL i
 LARMOR_API larmor_status larmor_recon_save(larmor_recon *recon);
 
 /* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
- * whitening, with zeros for channels that are left out.
+ * whitening, with zeros for channels that are left out. Maps of virtual coils are expanded: what they hold of the maps of
+ * the coils. As opts.maps with the same compression they give the same image.
  *
  * maps    [image..., channels] c64; the caller's to free.
  * meta    where they are: around the image; may be NULL.
