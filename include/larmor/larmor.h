@@ -6,6 +6,7 @@
 #include "larmor/checkpoint.h"
 #include "larmor/device.h"
 #include "larmor/io.h"
+#include "larmor/maps.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"
