@@ -113,9 +113,9 @@ typedef enum larmor_normalise {
  *
  * BODY divides by the magnitude of the first virtual coil, held at 1/10 of its largest value where it is less.
  *
- * maps    [image..., coils], complex, of 1 to 3 dimensions and coils, in place.
+ * maps    [image..., coils] or, with sets > 1, [image..., coils, sets]; complex, in place.
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_maps_normalise(larmor_array *maps, larmor_normalise_mode mode);
+LARMOR_API larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normalise_mode mode);
 
 #ifdef __cplusplus
 }

@@ -238,7 +238,7 @@ static void solver_free(solver *v)
 
 static larmor_nufft_opts low_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
 {
-    larmor_nufft_opts opts = {.ndim = nd, .batch = coils, .tol = 1e-4, .dtype = dtype};
+    larmor_nufft_opts opts = {.type = 2, .ndim = nd, .batch = coils, .tol = 1e-4, .dtype = dtype};
     for (int d = 0; d < nd; d++) opts.modes[d] = n[d];
     return opts;
 }
