@@ -20,6 +20,9 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     *hash = lmr_hash(0, o->method, strlen(o->method));
     *hash = lmr_hash(*hash, whole, sizeof whole);
     *hash = lmr_hash(*hash, real, sizeof real);
+    const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
+    *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
+    *hash = lmr_hash(*hash, maps, sizeof maps);
     return lmr_hash_array(o->maps, hash);
 }
 

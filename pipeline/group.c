@@ -163,6 +163,17 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
     return LARMOR_OK;
 }
 
+larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *report)
+{
+    larmor_recon_report opened = {0};
+    lmr_frame frame;
+    if (!job->whitening) job->scale = 0;
+    LMR_TRY(open_frame(job, index, &frame, &opened));
+    close_frame(&frame);
+    *report = opened.maps;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *result)
 {

@@ -21,4 +21,7 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);
  * *made is 1. */
 larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made);
 
+/* The maps of a group become the job's, without its image. report: of the maps. */
+larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *report);
+
 #endif

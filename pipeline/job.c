@@ -121,6 +121,7 @@ larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image)
 void lmr_job_clear(lmr_job *job)
 {
     larmor_array_free(job->maps);
+    larmor_array_free(job->eigenvalues);
     larmor_array_free(job->weights);
     larmor_array_free(job->given);
     larmor_array_free(job->compression);

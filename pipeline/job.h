@@ -48,12 +48,17 @@ typedef struct lmr_job {
     int coils;           /* virtual ones, or info.coils: of samples and maps from here on */
     larmor_array *given; /* the caller's maps, not whitened yet, or NULL */
     larmor_grid *grid;   /* of every group of the scan; alike for all of an encoding */
-    int sets;            /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    int sets;            /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data */
+    larmor_crop_mode crop;
+    larmor_normalise_mode normalise;
+    int keep_eigenvalues;
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice, maps_from; /* maps_from: the group */
     larmor_coils_report maps_report;          /* of maps from the data */
+    larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
     int keep_weights;                         /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;

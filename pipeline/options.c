@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/maps.h"
 
 /* Members that this version does not know must be zero, those that the caller does not know are. */
 static larmor_status copy_known(const larmor_recon_opts *given, larmor_recon_opts *opts)
@@ -55,6 +56,9 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"toeplitz", o->toeplitz, -1, 1},
         {"precondition", o->precondition, -1, 1},
         {"memory", (double)o->memory, 0, 1e300},
+        {"map_sets", o->map_sets, 0, 2},
+        {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
+        {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
@@ -73,6 +77,10 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
+    if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
+                        o->maps_method);
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
@@ -101,6 +109,9 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->toeplitz = o->toeplitz;
     job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
+    job->crop = o->crop;
+    job->normalise = o->normalise;
+    job->keep_eigenvalues = o->keep_eigenvalues;
     /* of a penalty far below what it changes */
     job->eps = o->eps > 0 ? o->eps : 1e-5;
 }
@@ -111,10 +122,12 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     LMR_TRY(copy_known(opts, o));
     r->method = strdup(o->method ? o->method : "cg");
     r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
-    if (!r->method || !r->maps_name) return LMR_NO_MEMORY();
+    r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
+    if (!r->method || !r->maps_name || !r->maps_method) return LMR_NO_MEMORY();
     r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
     o->method = r->method;
     o->maps_name = r->maps_name;
+    o->maps_method = r->maps_method;
     o->only = &r->only;
     LMR_TRY(check(o));
     r->events.listener = o->listener;

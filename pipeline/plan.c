@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/maps.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -52,11 +53,10 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     int64_t estimate;
     *bytes = 0;
     if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
-    const larmor_coils_opts opts = {.calibration = job->calibration};
     larmor_problem own = *p;
     const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (info->calibration && apart > own.samples) own.samples = apart;
-    LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
+    LMR_TRY(job->maps_method->bytes(job, &own, &estimate));
     *bytes = (double)estimate;
     if (info->calibration) /* readouts of its own */
         *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/choose_maps.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
 #include "pipeline/virtual_coils.h"
@@ -60,23 +61,6 @@ static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
     }
 }
 
-/* Several sets of maps are for the methods whose parts know what to do with them. */
-static larmor_status check_sets(larmor_recon *r, int64_t sets)
-{
-    lmr_job *job = &r->job;
-    if (sets == 1) return LARMOR_OK;
-    if (job->joint || (job->method == LMR_METHOD_REGULARISED && !(job->takes & LARMOR_TAKES_SERIES)))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.",
-                        r->maps_name, r->method);
-    if (job->precondition > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
-                        r->maps_name, (long long)sets);
-    job->sets = (int)sets;
-    job->precondition = -1;
-    return LARMOR_OK;
-}
-
 /* The given maps against the grid of the first group. */
 static larmor_status check_maps(larmor_recon *r)
 {
@@ -91,7 +75,7 @@ static larmor_status check_maps(larmor_recon *r)
                         (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
                         (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
     if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
-    return check_sets(r, got[4]);
+    return lmr_take_sets(r, r->maps_name, got[4]);
 }
 
 /* The caller's maps, on the device. */
@@ -157,6 +141,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
+    LMR_TRY(lmr_choose_maps(r));
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     LMR_TRY(lmr_grids_enlarge(r));

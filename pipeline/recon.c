@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/group.h"
+#include "pipeline/maps.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
@@ -24,6 +25,7 @@ void larmor_recon_free(larmor_recon *recon)
     lmr_job_clear(&recon->job);
     free(recon->method);
     free(recon->maps_name);
+    free(recon->maps_method);
     free(recon);
 }
 
@@ -88,7 +90,8 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .precondition = job->precondition,
                                 .block = job->block,
                                 .bytes = recon->plan.bytes[series],
-                                .limit = recon->plan.limit};
+                                .limit = recon->plan.limit,
+                                .maps_method = job->maps_method ? job->maps_method->name : ""};
     lmr_series_name(&recon->list, series, plan->name);
     return lmr_source_group(job->source, first, &plan->first);
 }
@@ -174,7 +177,7 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
-    larmor_array *colouring = NULL;
+    larmor_array *colouring = NULL, *set = NULL;
     larmor_status st;
     if (job->compression) {
         LMR_OR(done, larmor_expand_coils(job->compression, job->maps, maps));
@@ -184,7 +187,13 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     }
     if (!job->whitening) goto done;
     LMR_OR(done, larmor_noise_colouring(job->whitening, &colouring));
-    st = larmor_whiten(colouring, *maps);
+    if (!job->sets) st = larmor_whiten(colouring, *maps);
+    for (int m = 0; m < job->sets && !st; m++) {
+        st = lmr_one_of(*maps, m, &set);
+        if (!st) st = larmor_whiten(colouring, set);
+        larmor_array_free(set);
+        set = NULL;
+    }
 done:
     larmor_array_free(colouring);
     return st;
@@ -196,7 +205,7 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     larmor_status st;
     LMR_NEED(maps);
     *maps = NULL;
-    if (!recon || !recon->run || !recon->job.maps || recon->job.sets)
+    if (!recon || !recon->run || !recon->job.maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
     const larmor_grid *grid = &job->grid[recon->last_group];
@@ -205,7 +214,8 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     if (last.encoding != job->maps_encoding || last.slice != job->maps_slice)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
     LMR_OR(done, original_maps(job, &own));
-    LMR_OR(done, lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - 1, maps));
+    LMR_OR(done,
+           lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - (job->sets ? 2 : 1), maps));
     if (!meta) goto done;
     LMR_OR(done, lmr_source_meta(job->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
@@ -216,6 +226,33 @@ done:
         *maps = NULL;
     }
     return st;
+}
+
+larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report)
+{
+    if (report) *report = (larmor_coils_report){0};
+    LMR_TRY(check_series(recon, series));
+    if (recon->job.no_maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
+    const int group = recon->list.group[recon->list.first[series]];
+    larmor_coils_report judged;
+    const larmor_status st = lmr_group_maps(&recon->job, group, &judged);
+    if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
+    recon->run = 1;
+    recon->last = (larmor_recon_report){.maps = judged};
+    recon->last_group = group;
+    if (report) *report = judged;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues)
+{
+    LMR_NEED(eigenvalues);
+    *eigenvalues = NULL;
+    if (!recon || !recon->run || !recon->job.eigenvalues)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
+    *eigenvalues = larmor_array_ref(recon->job.eigenvalues);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights)

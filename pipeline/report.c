@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/maps.h"
 
 typedef long long ll;
 
@@ -81,7 +82,8 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
     const lmr_job *job = &r->job;
-    const char *maps = job->coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
+    const char *maps = job->coils == 1 ? "one coil, no maps" : "maps";
+    if (job->maps_method && job->coils > 1) maps = job->maps_method->said;
     if (job->given) maps = r->maps_name;
     if (job->no_maps) maps = "root sum of squares";
     const char *spec = larmor_device_spec(job->dev);

@@ -8,7 +8,7 @@
 struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
     larmor_counters only;   /* what opts.only points to */
-    char *method, *maps_name;
+    char *method, *maps_name, *maps_method;
     lmr_job job;
     lmr_events events;
     lmr_series list;

@@ -4,6 +4,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "map_options.h"
 #include "recon_options.h"
 #include "recon_output.h"
 #include "recon_report.h"
@@ -47,8 +48,10 @@ static const app_option options[] = {
            "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
-           .preset = "auto", .no_file = "auto|none"),
+           "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
+           "none (root sum of squares, with --method grid), or a file",
+           .preset = "auto", .no_file = RECON_MAPS_WORDS),
+    MAPS_OPTIONS(recon_settings),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
@@ -151,7 +154,7 @@ static larmor_status read_maps(const recon_run *r, larmor_array **maps)
 {
     const char *path = r->s->maps;
     *maps = NULL;
-    return strcmp(path, "auto") && strcmp(path, "none") ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
+    return recon_maps_from_file(path) ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
 }
 
 /* The scan, the device and the maps. */

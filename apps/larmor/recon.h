@@ -11,6 +11,7 @@ typedef struct recon_settings {
     app_list window, matrix, fov, oversample;
     const char *method, *maps, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *map_sets, *crop, *normalise;
     const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double tol, time_weight, eps, checkpoint_every;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "map_options.h"
+
 static int is_method(const recon_settings *s, const char *name)
 {
     return !strcmp(s->method, name);
@@ -58,7 +60,12 @@ static int has_density(const recon_settings *s)
 
 static int estimates_maps(const recon_settings *s)
 {
-    return !strcmp(s->maps, "auto");
+    return strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps);
+}
+
+static int finds_eigenvalues(const recon_settings *s)
+{
+    return !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto");
 }
 
 static int has_picture(const recon_settings *s)
@@ -92,8 +99,11 @@ static const rule rules[] = {
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", estimates_maps, "maps", "--maps auto", 0},
-    {"save-maps", estimates_maps, "maps", "--maps auto", 0},
+    {"calibration", estimates_maps, "maps", "maps from the data", 0},
+    {"save-maps", estimates_maps, "maps", "maps from the data", 0},
+    {"normalise", estimates_maps, "maps", "maps from the data", 0},
+    {"map-sets", finds_eigenvalues, "maps", "--maps espirit", 0},
+    {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
 };
@@ -213,6 +223,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
+    map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
     for (int d = 0; d < 3; d++) {

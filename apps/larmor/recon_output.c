@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map_options.h"
+
 /* ---- before the work ---- */
 
 int recon_open_outputs(recon_run *r)
@@ -36,8 +38,8 @@ int recon_reserve(recon_run *r)
     if (!images) return APP_DONE;
     const larmor_grid *grid = &plan.grid;
     const larmor_shape all = larmor_shape_append(larmor_shape_of(grid->ndim, grid->crop), images);
-    const larmor_shape maps =
-        larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), larmor_raw_describe(r->raw).channels);
+    const int64_t channels = larmor_raw_describe(r->raw).channels;
+    const larmor_shape maps = larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), channels * plan.sets);
     for (int i = 0; i < s->outputs.count; i++)
         APP_OR(done, APP_RUN, larmor_output_reserve(r->output[i], LARMOR_C64, all, s->magnitude));
     if (r->maps_output) APP_OR(done, APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
@@ -210,6 +212,13 @@ int recon_check_saved(const recon_run *r)
     return APP_DONE;
 }
 
+/* Sets of the maps that were made. */
+static int recon_sets(const recon_run *r)
+{
+    larmor_recon_plan plan;
+    return larmor_recon_describe(r->recon, 0, &plan) ? 1 : plan.sets;
+}
+
 static int save_maps(const recon_run *r)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -217,7 +226,7 @@ static int save_maps(const recon_run *r)
     larmor_image_meta meta;
     char left_out[64] = "";
     larmor_status st = larmor_recon_maps(r->recon, &maps, &meta);
-    if (!st) st = larmor_maps_save(r->maps_output, maps, &meta);
+    if (!st) st = map_save(r->maps_output, maps, recon_sets(r), &meta);
     larmor_array_free(maps);
     if (st) return app_fail(APP_RUN, st);
     if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);

@@ -7,6 +7,7 @@
 #include "larmor/compress.h"
 #include "larmor/device.h"
 #include "larmor/io.h"
+#include "larmor/maps.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"

@@ -10,6 +10,7 @@
 
 #include "larmor/checkpoint.h"
 #include "larmor/io.h"
+#include "larmor/maps.h"
 #include "larmor/recon.h"
 
 #ifdef __cplusplus
@@ -171,7 +172,20 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
     larmor_checkpoint *checkpoint; /* where the state is kept, see below; or NULL */
     double checkpoint_every;       /* seconds from one to the next, at least; default 60; negative: each step */
+
+    const char *maps_method; /* "auto" (default), or a name of larmor_maps_method_entry; without maps of the caller */
+    int map_sets;          /* 1 or 2 of maps from the data; default: 2 where the field of view folds, of "espirit" */
+    larmor_crop_mode crop; /* of the maps of "espirit"; default: SOFT for 2 sets, else NONE */
+    larmor_normalise_mode normalise; /* of maps from the data */
+    int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
 } larmor_recon_opts;
+
+typedef struct larmor_maps_method_info {
+    const char *name, *help;
+} larmor_maps_method_info;
+
+/* Method i of those that find coil maps from the data; past the last its name is NULL. */
+LARMOR_API larmor_maps_method_info larmor_maps_method_entry(int i);
 
 /* ---- reconstruction ----
  *
@@ -220,6 +234,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int toeplitz, precondition; /* as in larmor_recon_opts; -1 also where there is no memory */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
+    const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
@@ -286,15 +301,27 @@ LARMOR_API void larmor_recon_result_free(larmor_recon_result *result); /* NULL i
  * Errors  those of the checkpoint's place. */
 LARMOR_API larmor_status larmor_recon_save(larmor_recon *recon);
 
+/* Find the coil maps of a series and make no images: larmor_recon_maps then returns them, as after larmor_recon_run.
+ *
+ * report  may be NULL.
+ * Errors  those of larmor_recon_run, and LARMOR_ERR_NUMERIC where no maps are found. */
+LARMOR_API larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report);
+
 /* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
  * whitening, with zeros for channels that are left out. Maps of virtual coils are expanded: what they hold of the maps of
  * the coils. As opts.maps with the same compression they give the same image.
  *
- * maps    [image..., channels] c64; the caller's to free.
+ * maps    [image..., channels] or, with several sets, [image..., channels, sets], c64; the caller's to free.
  * meta    where they are: around the image; may be NULL.
  * Errors  LARMOR_ERR_ARG if there are none: those of series from a checkpoint are made again for the last of them alone;
  *         LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
+
+/* The eigenvalues that belong to those maps, where the method is "espirit".
+ *
+ * eigenvalues  [image..., sets] c64, real numbers from 0 to 1; the caller's to free.
+ * Errors       LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_eigenvalues was 0. */
+LARMOR_API larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues);
 
 /* The density weights [samples, readouts] of the first image of the last series that was run.
  *
