@@ -44,6 +44,7 @@ typedef struct lmr_job {
     larmor_array *whitening; /* [coils, coils], of noise times scale, which then stays; or NULL */
     larmor_array *given;     /* the caller's maps, not whitened yet, or NULL */
     larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
+    larmor_delays *delays;   /* of the gradients in each encoding, or NULL */
     int sets;                /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
 
     /* made by the first group of a slice and kept for its other groups */

@@ -2,6 +2,7 @@
 #include "pipeline/maps.h"
 
 #include "core/status.h"
+#include "pipeline/trajectory.h"
 
 static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                 larmor_coils_opts *opts)
@@ -58,7 +59,8 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
         LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
-        if (!own) st = lmr_scale_samples(job, calibration.kspace);
+        if (!own) st = lmr_delay_trajectory(job, group->encoding, grid, &calibration);
+        if (!st && !own) st = lmr_scale_samples(job, calibration.kspace);
         if (!st && !own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
         if (!st)

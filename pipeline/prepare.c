@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/delays.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
 
@@ -146,6 +147,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(expect_room(r));
+    LMR_TRY(lmr_delays_find(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     LMR_TRY(lmr_grids_enlarge(r));
     lmr_report_method(r);

@@ -4,6 +4,7 @@
 
 #include "larmor/array.h"
 #include "larmor/checkpoint.h"
+#include "larmor/delays.h"
 #include "larmor/device.h"
 #include "larmor/io.h"
 #include "larmor/nufft.h"

@@ -9,6 +9,7 @@
 #define LARMOR_PIPELINE_H
 
 #include "larmor/checkpoint.h"
+#include "larmor/delays.h"
 #include "larmor/io.h"
 #include "larmor/recon.h"
 
@@ -123,6 +124,13 @@ typedef enum larmor_lambda {
     LARMOR_LAMBDA_NOISE     /* in units of larmor_weight_of_noise */
 } larmor_lambda;
 
+/* Gradient delays, which change every trajectory before anything else is done. */
+typedef enum larmor_delays_from {
+    LARMOR_DELAYS_AUTO, /* larmor_delays_estimate, where the data leave no doubt */
+    LARMOR_DELAYS_OFF,
+    LARMOR_DELAYS_GIVEN /* by the caller */
+} larmor_delays_from;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -151,6 +159,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;      /* 1: noise readouts are not used */
+    larmor_delays_from delays;
+    double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
@@ -212,6 +222,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     larmor_lambda lambda_mode;
     double lambda;
     int chooses;                /* 1: lambda will be chosen from the data */
+    double delay[6];            /* that trajectories are corrected by, as larmor_traj_delay takes them */
     int toeplitz, precondition; /* as in larmor_recon_opts; -1 also where there is no memory */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
