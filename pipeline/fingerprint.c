@@ -14,19 +14,22 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
                              o->calibration, o->no_whitening, o->density,     o->weighted,      o->effort,
                              o->toeplitz,    o->precondition, o->matrix[0],   o->matrix[1],     o->matrix[2],
                              only->slice,    only->contrast,  only->phase,    only->repetition, only->set};
-    const double real[] = {o->compress,      o->tol,           o->lambda,       o->time_weight,
-                           o->eps,           o->fov_mm[0],     o->fov_mm[1],    o->fov_mm[2],
-                           o->oversample[0], o->oversample[1], o->oversample[2]};
+    const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
+                           o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
+    const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
+    const int64_t delays = o->delays;
     *hash = lmr_hash(0, o->method, strlen(o->method));
     *hash = lmr_hash(*hash, whole, sizeof whole);
     *hash = lmr_hash(*hash, real, sizeof real);
-    const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
+    *hash = lmr_hash(*hash, &o->compress, sizeof o->compress);
     *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
     *hash = lmr_hash(*hash, maps, sizeof maps);
+    *hash = lmr_hash(*hash, &delays, sizeof delays);
+    *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
     return lmr_hash_array(o->maps, hash);
 }
 
-/* What the memory that is free decides, beside what follows from the scan: each image's grid. */
+/* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
 static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
@@ -38,6 +41,8 @@ static uint64_t hash_plan(const larmor_recon *r)
         hash = lmr_hash(hash, g->fov_mm, sizeof g->fov_mm);
         hash = lmr_hash(hash, g->crop, sizeof g->crop);
     }
+    for (int i = 0; i < job->info.encodings && job->delays; i++)
+        hash = lmr_hash(hash, job->delays[i].delay, sizeof job->delays[i].delay);
     return hash;
 }
 

@@ -41,6 +41,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     LMR_OR(fail, lmr_compress(job, &samples->kspace));

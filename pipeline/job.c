@@ -129,5 +129,6 @@ void lmr_job_clear(lmr_job *job)
     larmor_source_free(job->source);
     larmor_device_free(job->dev);
     free(job->grid);
+    free(job->delays);
     *job = (lmr_job){.method = LMR_METHOD_CG};
 }

@@ -45,10 +45,11 @@ typedef struct lmr_job {
     larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
     larmor_array *compression; /* [coils, info.coils], or NULL */
     larmor_compression_report compressed;
-    int coils;           /* virtual ones, or info.coils: of samples and maps from here on */
-    larmor_array *given; /* the caller's maps, not whitened yet, or NULL */
-    larmor_grid *grid;   /* of every group of the scan; alike for all of an encoding */
-    int sets;            /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
+    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL */
+    larmor_grid *grid;     /* of every group of the scan; alike for all of an encoding */
+    larmor_delays *delays; /* of the gradients in each encoding, or NULL */
+    int sets;              /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
     const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data */
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;

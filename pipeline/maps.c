@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "pipeline/compress.h"
+#include "pipeline/trajectory.h"
 
 /* ---- methods ---- */
 
@@ -134,6 +135,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, own));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
+    LMR_TRY(lmr_delay_trajectory(job, group->encoding, grid, own));
     LMR_TRY(lmr_scale_samples(job, own->kspace));
     if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
     return lmr_compress(job, &own->kspace);

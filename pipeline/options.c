@@ -51,6 +51,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"calibration", (double)o->calibration, 0, 1024},
         {"compress", o->compress, -INFINITY, 1e9},
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
+        {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
         {"toeplitz", o->toeplitz, -1, 1},
@@ -70,6 +71,10 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
 static larmor_status check(const larmor_recon_opts *o)
 {
     LMR_TRY(check_numbers(o));
+    for (int e = 0; e < 6; e++)
+        if (!(fabs(o->delay[e]) <= 1000))
+            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
+                            o->delay[e]);
     if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !regulariser_of(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);

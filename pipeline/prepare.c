@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "pipeline/choose_maps.h"
+#include "pipeline/delays.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
 #include "pipeline/virtual_coils.h"
@@ -140,6 +141,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (st) return lmr_fail_in(st, name);
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
+    LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(lmr_choose_maps(r));
     LMR_TRY(expect_room(r));

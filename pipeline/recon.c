@@ -93,7 +93,9 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .limit = recon->plan.limit,
                                 .maps_method = job->maps_method ? job->maps_method->name : ""};
     lmr_series_name(&recon->list, series, plan->name);
-    return lmr_source_group(job->source, first, &plan->first);
+    LMR_TRY(lmr_source_group(job->source, first, &plan->first));
+    if (job->delays) memcpy(plan->delay, job->delays[plan->first.encoding].delay, sizeof plan->delay);
+    return LARMOR_OK;
 }
 
 /* ---- a series ---- */

@@ -68,6 +68,54 @@ void lmr_report_compression(larmor_recon *r)
                 job->info.coils);
 }
 
+/* ---- delays ---- */
+
+/* "x 1.3, y -0.7, xy 0.4" */
+typedef struct delay_text {
+    char s[160];
+} delay_text;
+
+static delay_text delays_text(const double delay[6], int ndim)
+{
+    static const char *const names[] = {"x", "y", "z", "xy", "xz", "yz"};
+    delay_text text = {""};
+    size_t used = 0;
+    for (int e = 0; e < 6; e++) {
+        if (ndim == 2 && (e == 2 || e > 3)) continue;
+        used +=
+            (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%s %.3g", used ? ", " : "", names[e], delay[e]);
+    }
+    return text;
+}
+
+static int dimensions(const larmor_recon *r, int encoding)
+{
+    larmor_encoding e;
+    return lmr_source_encoding(r->job.source, encoding, &e) ? 3 : e.ndim;
+}
+
+void lmr_report_given_delays(larmor_recon *r)
+{
+    lmr_log(&r->events, "delays: %s samples, as given", delays_text(r->opts.delay, dimensions(r, 0)).s);
+}
+
+void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status)
+{
+    lmr_events *e = &r->events;
+    if (status) {
+        lmr_log(e, "delays: not looked for: %s", larmor_last_error());
+        return;
+    }
+    const delay_text text = delays_text(found->delay, dimensions(r, encoding));
+    if (found->significant)
+        lmr_log(e, "delays: the gradients are late by %s samples; the trajectory is corrected (--delays off: not)",
+                text.s);
+    else
+        lmr_log(e, "delays: none that the data show clearly");
+}
+
+/* ---- what will be done ---- */
+
 static void report_grid(larmor_recon *r)
 {
     const larmor_grid *g = &r->job.grid[0];

@@ -11,6 +11,10 @@ void lmr_report_source(larmor_recon *r);
 void lmr_report_whitening(larmor_recon *r);
 void lmr_report_compression(larmor_recon *r);
 
+/* Delays as the caller gave them; those that were found in an encoding, or why there are none. */
+void lmr_report_given_delays(larmor_recon *r);
+void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status);
+
 /* The image and the grid of the first series; the method with its parameters and where coil maps come from. */
 void lmr_report_method(larmor_recon *r);
 

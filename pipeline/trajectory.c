@@ -1,4 +1,4 @@
-/* Trajectories of scans that store none. SPDX-License-Identifier: Apache-2.0 */
+/* Trajectories of scans that store none, and what late gradients make of those of all. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/trajectory.h"
 
 #include <stdlib.h>
@@ -52,5 +52,30 @@ larmor_status lmr_make_trajectory(const lmr_job *job, const larmor_group *group,
 done:
     larmor_array_free(all);
     larmor_device_free(host);
+    return st;
+}
+
+larmor_delays_opts lmr_delays_opts(const larmor_grid *grid)
+{
+    larmor_delays_opts opts = {{0}};
+    for (int d = 0; d < grid->ndim; d++) opts.fov[d] = grid->fov_mm[d];
+    return opts;
+}
+
+larmor_status lmr_delay_trajectory(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_samples *samples)
+{
+    const double *delay = job->delays ? job->delays[encoding].delay : NULL;
+    int late = 0;
+    for (int e = 0; e < 6 && delay; e++) late |= delay[e] != 0;
+    if (!late || !samples->traj) return LARMOR_OK;
+    const larmor_delays_opts opts = lmr_delays_opts(grid);
+    larmor_array *delayed = NULL, *alike = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_traj_delay(samples->traj, delay, opts.fov, &delayed));
+    LMR_OR(done, larmor_array_convert(delayed, larmor_array_dtype(samples->traj), &alike));
+    larmor_array_free(samples->traj);
+    samples->traj = alike;
+done:
+    larmor_array_free(delayed);
     return st;
 }

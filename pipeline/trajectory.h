@@ -10,4 +10,11 @@
 larmor_status lmr_make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
                                   const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj);
 
+/* The units of a grid's trajectories, which couplings of delays need. */
+larmor_delays_opts lmr_delays_opts(const larmor_grid *grid);
+
+/* samples->traj becomes that of the delayed gradients, if the encoding has delays. */
+larmor_status lmr_delay_trajectory(const lmr_job *job, int encoding, const larmor_grid *grid,
+                                   larmor_samples *samples);
+
 #endif

@@ -1,7 +1,6 @@
 /* Coil compression of a scan: whether, how far, and from which images. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/virtual_coils.h"
 
-
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"

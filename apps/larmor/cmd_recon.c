@@ -47,6 +47,11 @@ static const app_option options[] = {
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
+    OPTION(
+        APP_TEXT, delays, 0, "delays", "D",
+        "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
+        "the data, where they leave no doubt; off: none",
+        .preset = "auto"),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
@@ -169,6 +174,8 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     int code = enter(r, "reading");
     if (code) goto done;
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    code = recon_read_delays(s, r->raw, opts);
+    if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     code = enter(r, "opening the device");
     if (code) goto done;

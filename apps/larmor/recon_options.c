@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "map_options.h"
+#include "scan.h"
 
 static int is_method(const recon_settings *s, const char *name)
 {
@@ -196,6 +197,22 @@ static int read_compress(const char *text, double *compress)
     *compress = strtod(text, &end);
     return end != text && !*end && *compress > 0 && *compress < 1e6 &&
            (*compress < 1 || *compress == floor(*compress));
+}
+
+int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts)
+{
+    larmor_encoding encoding;
+    app_list list;
+    if (!strcmp(s->delays, "auto")) return APP_DONE;
+    opts->delays = LARMOR_DELAYS_OFF;
+    if (!strcmp(s->delays, "off")) return APP_DONE;
+    const larmor_status st = larmor_raw_encoding(raw, 0, &encoding);
+    if (st) return app_fail(APP_INPUT, st);
+    opts->delays = LARMOR_DELAYS_GIVEN;
+    if (app_read_numbers(s->delays, APP_MAX_NUMBERS, 0, &list) && scan_delays(encoding.ndim, &list, opts->delay))
+        return APP_DONE;
+    app_error("--delays \"%s\": auto, off or numbers; %s.", s->delays, scan_delays_expected(encoding.ndim));
+    return APP_USAGE;
 }
 
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)

@@ -122,6 +122,8 @@ void recon_report(const recon_run *r, double seconds)
     json_text(&j, "device", larmor_device_spec(r->dev));
     json_text(&j, "trajectory", info.traj_report);
     report_coils(&j, r);
+    larmor_recon_plan plan;
+    if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
     json_integer(&j, "doubtful", r->doubtful.count);

@@ -5,6 +5,7 @@
 #include "larmor/array.h"
 #include "larmor/checkpoint.h"
 #include "larmor/compress.h"
+#include "larmor/delays.h"
 #include "larmor/device.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"

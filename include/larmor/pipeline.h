@@ -9,6 +9,7 @@
 #define LARMOR_PIPELINE_H
 
 #include "larmor/checkpoint.h"
+#include "larmor/delays.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
 #include "larmor/recon.h"
@@ -124,6 +125,13 @@ typedef enum larmor_lambda {
     LARMOR_LAMBDA_NOISE     /* in units of larmor_weight_of_noise */
 } larmor_lambda;
 
+/* Gradient delays, which change every trajectory before anything else is done. */
+typedef enum larmor_delays_from {
+    LARMOR_DELAYS_AUTO, /* larmor_delays_estimate, where the data leave no doubt */
+    LARMOR_DELAYS_OFF,
+    LARMOR_DELAYS_GIVEN /* by the caller */
+} larmor_delays_from;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -155,6 +163,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     /* Virtual coils (larmor/compress.h): from 1 their number, below 1 the part of the signal's energy that they keep;
      * 0: by default, above 12 coils; negative: none. */
     double compress;
+    larmor_delays_from delays;
+    double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
@@ -231,6 +241,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     larmor_lambda lambda_mode;
     double lambda;
     int chooses;                /* 1: lambda will be chosen from the data */
+    double delay[6];            /* that trajectories are corrected by, as larmor_traj_delay takes them */
     int toeplitz, precondition; /* as in larmor_recon_opts; -1 also where there is no memory */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */

@@ -56,11 +56,16 @@ LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, i
 /* The trajectory of delayed gradients: each coordinate at sample i is that of sample i - delay.
  *
  * traj     [nd, samples, readouts] real.
- * delay    in samples, one of each direction (the first nd are used).
+ * delay    in samples: x, y, z, xy, xz, yz; those of directions beyond nd are not used. Of a coupling such as xy, x is
+ *          moved further by what y would be moved by such a delay, and y by what x would: along a straight readout the
+ *          shift is minus the symmetric matrix of delays times the step from one sample to the next.
+ * fov      [nd] relative lengths of the field of view, which couplings need; NULL: alike.
  * delayed  f64 of traj's shape. Between samples a cubic through four of them (fewer samples: a line), beyond the ends
  *          straight on: exact for straight, even readouts.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed);
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY.
+ * Source   Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). */
+LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6], const double *fov,
+                                           larmor_array **delayed);
 
 typedef struct larmor_coverage { /* of k-space by samples, by axis */
     double low[3], high[3];      /* the outermost coordinates, 0 included */
