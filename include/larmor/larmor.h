@@ -3,6 +3,7 @@
 #define LARMOR_LARMOR_H
 
 #include "larmor/array.h"
+#include "larmor/cartesian.h"
 #include "larmor/checkpoint.h"
 #include "larmor/device.h"
 #include "larmor/io.h"

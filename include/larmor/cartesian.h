@@ -1,0 +1,55 @@
+/* Samples on the grid: Fourier transforms by FFTs, with nothing to interpolate. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_CARTESIAN_H
+#define LARMOR_CARTESIAN_H
+
+#include "larmor/nufft.h"
+#include "larmor/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether all samples are on the grid: every coordinate a whole number to within `tol`.
+ *
+ * traj     [nd, samples, readouts] or [nd, m], f32 or f64, cycles per field of view.
+ * tol      at least 0, in the same unit; with error e a sample is off by 2 pi e r / N of a radian at voxel r.
+ * is_grid  1 or 0; 0 also where there are no samples.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_traj_is_cartesian(const larmor_array *traj, double tol, int *is_grid);
+
+/* The Fourier transform at samples on the grid: the map of larmor_op_nufft, by one FFT and the choice of its numbers.
+ *
+ * Samples may be anywhere on the grid and in any order; several may be at one place. The normal map F^H F is an FFT, a
+ * product with how often each place is sampled, and an FFT back, on the grid of the image; where all places are sampled
+ * equally often it is a product with one number.
+ *
+ * opts    as for larmor_op_nufft; of it ndim, modes, batch, dtype and tol (default 1e-5) count. sign must be that of
+ *         the forward transform, the default.
+ * traj    as for larmor_op_nufft, every coordinate within tol / 3 of a whole number, which counts modulo modes.
+ * A       [modes..., batch] to [samples, readouts, batch] (or [m, batch]); batch dimension absent if opts.batch is 0.
+ *         y(k) = sum_r x(r) exp(-2 pi i k.r / N), r centred at floor(N / 2), unscaled.
+ * Errors  LARMOR_ERR_ARG, with a coordinate that is off the grid; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for one that is
+ *         not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_op_cartesian(larmor_device *dev, const larmor_nufft_opts *opts,
+                                             const larmor_array *traj, larmor_op **A);
+
+/* N = F^H W F of larmor_op_cartesian, which holds no samples.
+ *
+ * weights  real [samples...], or NULL for 1; any sign.
+ * N        in and out [modes..., batch] (batch dimension absent if opts.batch is 0); self-adjoint to rounding.
+ * Errors   as above; LARMOR_ERR_SHAPE if traj and weights disagree. */
+LARMOR_API larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_opts *opts,
+                                                    const larmor_array *traj, const larmor_array *weights,
+                                                    larmor_op **N);
+
+/* Bytes of device memory that larmor_op_cartesian takes at most, from its making to its maps, beyond the trajectory and
+ * the arrays that it maps.
+ *
+ * points   samples; repeats: the most of them at one place. Errors: LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_cartesian_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
+                                                 int64_t points, int64_t repeats, int64_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
