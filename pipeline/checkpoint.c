@@ -100,7 +100,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
     LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_FROM_NOISE));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_NONE));
     r->status = (larmor_status)status;
     r->lambda_from = (larmor_lambda_from)from;
     LMR_TRY(lmr_archive_number(a, &r->lambda));
@@ -110,6 +110,8 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_number(a, &r->largest));
     LMR_TRY(lmr_archive_integer(a, &r->toeplitz, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->preconditioned, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->ffts, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
     LMR_TRY(findings_of(a, r));
     return lmr_archive_number(a, &r->seconds);
 }

@@ -56,6 +56,16 @@ typedef struct lmr_job {
     int weights_from; /* the group */
 } lmr_job;
 
+/* How samples lie on the grid. */
+typedef struct lmr_cartesian {
+    int on_grid;             /* 1: all of them, exactly; then: */
+    int64_t repeats;         /* the most at one place */
+    int box;                 /* 1: every place from low to high is sampled equally often */
+    int64_t low[3], high[3]; /* the outermost places */
+    double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
+                       * oversampling was removed */
+} lmr_cartesian;
+
 /* The inputs of one image, which belong to their maker. */
 typedef struct lmr_frame {
     larmor_group group;
@@ -63,6 +73,7 @@ typedef struct lmr_frame {
     larmor_grid grid;
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
+    lmr_cartesian cartesian;
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

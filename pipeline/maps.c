@@ -2,6 +2,7 @@
 #include "pipeline/maps.h"
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 
 static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                 larmor_coils_opts *opts)
@@ -53,9 +54,10 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     } else {
         larmor_coils_opts opts;
         larmor_samples calibration;
+        lmr_cartesian unused;
         LMR_TRY(coils_opts(job, group, grid, &opts));
         LMR_TRY(lmr_enter(job->events, "coil maps"));
-        LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
+        LMR_TRY(lmr_cartesian_samples(job, index, 1, &calibration, &unused));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
         if (!own) st = lmr_scale_samples(job, calibration.kspace);

@@ -49,6 +49,25 @@ LARMOR_API larmor_status larmor_op_cartesian_normal(larmor_device *dev, const la
 LARMOR_API larmor_status larmor_cartesian_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
                                                  int64_t points, int64_t repeats, int64_t *bytes);
 
+/* Readouts along x on a part of their field of view: their transform, cropped, and transformed back. So oversampling is
+ * removed before all else, with the signal from beyond the part.
+ *
+ * Of readouts that do not reach as far to one side of the centre (asymmetric echoes) the missing samples are taken for
+ * zeros, and what is made of them is not given back.
+ *
+ * kspace        [samples, readouts, coils], complex.
+ * traj          [nd, samples, readouts] real, cycles per field of view; every readout even along x, in either direction,
+ *               and on the same places.
+ * part          of traj's field of view that stays; larger than 1 where it is beyond that, as samples are nearer to
+ *               each other than 1.
+ * cropped       [fewer samples, readouts, coils]; readouts run upwards.
+ * cropped_traj  [nd, fewer samples, readouts] of traj's type: x in cycles per part, the other coordinates as they were.
+ * noise         the deviation of white noise after this over that before; may be NULL.
+ * Errors        LARMOR_ERR_ARG for readouts of another kind, or where the part is no whole number of voxels;
+ *               LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_array *traj, double part,
+                                              larmor_array **cropped, larmor_array **cropped_traj, double *noise);
+
 #ifdef __cplusplus
 }
 #endif

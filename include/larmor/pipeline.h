@@ -225,7 +225,8 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_CALLER,
     LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
     LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
-    LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_NONE        /* there is no penalty, as in images that take no solver */
 } larmor_lambda_from;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
@@ -240,6 +241,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
+    int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
+    int direct; /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
     int made_traj;                /* 1: the trajectory was made from the counters */
     int64_t outside;              /* samples beyond the grid's k-space, left out */
     int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */

@@ -168,6 +168,9 @@ typedef struct cartesian {
     larmor_array *cell, *ones;      /* [m]: where each sample is, and 1 */
     turn *turn;
     larmor_array *spectrum, *more; /* [image...]; more: where there are several turns */
+    larmor_array *traj;
+    larmor_nufft_opts opts;
+    larmor_op *normal; /* NULL until it is needed */
 } cartesian;
 
 static void destroy(void *self)
@@ -183,6 +186,8 @@ static void destroy(void *self)
     larmor_array_free(c->ones);
     larmor_array_free(c->spectrum);
     larmor_array_free(c->more);
+    larmor_array_free(c->traj);
+    larmor_op_free(c->normal);
     larmor_op_free(c->fft);
     free(c);
 }
@@ -255,38 +260,6 @@ static larmor_status make_turns(larmor_device *dev, const int64_t *cell, const d
 done:
     free(factor);
     free(work);
-    return st;
-}
-
-larmor_status lmr_op_cartesian_plain(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
-                                     larmor_op **A)
-{
-    static const larmor_op_impl impl = {"cartesian", forward, adjoint, NULL, destroy};
-    LMR_NEED(A);
-    *A = NULL;
-    design d;
-    int64_t *cell = NULL;
-    LMR_TRY(make_design(dev, opts, traj, &d));
-    cartesian *c = calloc(1, sizeof *c);
-    if (!c) return LMR_NO_MEMORY();
-    const larmor_fft_opts centred = {.centred = 1};
-    larmor_status st;
-    c->cells = d.cells;
-    c->m = d.m;
-    c->batch = d.batch;
-    LMR_OR(done, lmr_recon_kernels_of(dev, d.dtype, &c->kernels));
-    LMR_OR(done, find_cells(traj, &d, 1, &cell));
-    LMR_OR(done, make_turns(dev, cell, &d, c));
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(d.m), LARMOR_I64, cell, &c->cell));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(d.m), &c->ones));
-    LMR_OR(done, larmor_fill(c->ones, 1));
-    LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->spectrum));
-    if (c->turns > 1) LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->more));
-    LMR_OR(done, larmor_op_fft(dev, d.dtype, d.image, (1u << d.nd) - 1, &centred, &c->fft));
-    LMR_OR(done, larmor_op_create(dev, &impl, c, d.dtype, d.image, d.samples, A));
-done:
-    free(cell);
-    if (st) destroy(c);
     return st;
 }
 
@@ -378,17 +351,45 @@ done:
     return st;
 }
 
+/* Made at its first use: most users have a normal map of their own. */
+static larmor_status normal_map(void *self, const larmor_array *x, larmor_array *z)
+{
+    cartesian *c = self;
+    if (!c->normal) LMR_TRY(larmor_op_cartesian_normal(x->dev, &c->opts, c->traj, NULL, &c->normal));
+    return larmor_op_forward(c->normal, x, z);
+}
+
 larmor_status larmor_op_cartesian(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                   larmor_op **A)
 {
+    static const larmor_op_impl impl = {"cartesian", forward, adjoint, normal_map, destroy};
     LMR_NEED(A);
     *A = NULL;
-    larmor_op *F, *N = NULL;
-    LMR_TRY(lmr_op_cartesian_plain(dev, opts, traj, &F));
-    larmor_status st = larmor_op_cartesian_normal(dev, opts, traj, NULL, &N);
-    if (!st) st = larmor_op_with_normal(F, N, A);
-    larmor_op_free(N);
-    larmor_op_free(F);
+    design d;
+    int64_t *cell = NULL;
+    LMR_TRY(make_design(dev, opts, traj, &d));
+    cartesian *c = calloc(1, sizeof *c);
+    if (!c) return LMR_NO_MEMORY();
+    const larmor_fft_opts centred = {.centred = 1};
+    larmor_status st;
+    c->cells = d.cells;
+    c->m = d.m;
+    c->batch = d.batch;
+    c->traj = larmor_array_ref((larmor_array *)(uintptr_t)traj);
+    LMR_OR(done, lmr_nufft_read_options(opts, &c->opts));
+    LMR_OR(done, lmr_recon_kernels_of(dev, d.dtype, &c->kernels));
+    LMR_OR(done, find_cells(traj, &d, 1, &cell));
+    LMR_OR(done, make_turns(dev, cell, &d, c));
+    LMR_OR(done, larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(d.m), LARMOR_I64, cell, &c->cell));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(d.m), &c->ones));
+    LMR_OR(done, larmor_fill(c->ones, 1));
+    LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->spectrum));
+    if (c->turns > 1) LMR_OR(done, larmor_array_create(dev, d.dtype, d.image, &c->more));
+    LMR_OR(done, larmor_op_fft(dev, d.dtype, d.image, (1u << d.nd) - 1, &centred, &c->fft));
+    LMR_OR(done, larmor_op_create(dev, &impl, c, d.dtype, d.image, d.samples, A));
+done:
+    free(cell);
+    if (st) destroy(c);
     return st;
 }
 
@@ -398,7 +399,7 @@ larmor_status lmr_op_fourier(larmor_device *dev, const larmor_nufft_opts *opts, 
     int is_grid;
     *A = NULL;
     LMR_TRY(lmr_is_cartesian(opts, traj, &is_grid));
-    return is_grid ? lmr_op_cartesian_plain(dev, opts, traj, A) : lmr_op_nufft_forward(dev, opts, traj, A);
+    return is_grid ? larmor_op_cartesian(dev, opts, traj, A) : lmr_op_nufft_forward(dev, opts, traj, A);
 }
 
 /* ---- memory ---- */

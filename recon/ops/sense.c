@@ -88,7 +88,7 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
     larmor_op *F = NULL, *P = NULL;
     larmor_status st;
     if (by == BY_FFTS)
-        LMR_OR(done, lmr_op_cartesian_plain(maps->dev, &nufft, opts->traj, &F));
+        LMR_OR(done, larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
     else if (by == BY_PLANES)
         LMR_OR(done, larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
     else
