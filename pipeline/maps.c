@@ -1,6 +1,8 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/maps.h"
 
+#include <math.h>
+
 #include "core/status.h"
 #include "pipeline/cartesian.h"
 
@@ -10,7 +12,7 @@ static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, c
     larmor_encoding encoding;
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
     *opts = (larmor_coils_opts){.calibration = job->calibration};
-    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
+    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     return LARMOR_OK;
 }
 
