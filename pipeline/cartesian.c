@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "pipeline/gridding.h"
+#include "pipeline/partial.h"
 
 #define NEAR 1e-4  /* a coordinate this far off is on the grid */
 #define WHOLE 1e-2 /* voxels: sizes in headers are rounded */
@@ -320,7 +321,7 @@ done:
 int lmr_cartesian_is_direct(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    const int whole = !coverage->partial[0] && !coverage->partial[1] && !coverage->partial[2];
+    const int whole = !lmr_is_partial(coverage) || job->partial_fourier == LARMOR_PARTIAL_ZERO;
     return job->method == LMR_METHOD_CG && job->choose == LARMOR_LAMBDA_AUTO && !job->weighted && !job->sets &&
            c->on_grid && c->box && whole;
 }

@@ -27,6 +27,7 @@ static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
+    larmor_array_free(frame->phase);
 }
 
 larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)

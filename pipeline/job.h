@@ -32,6 +32,7 @@ typedef struct lmr_job {
     larmor_lambda choose;
     double lambda, time_weight;
     int64_t llr_block, calibration;
+    larmor_partial_fourier partial_fourier;
     int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;
@@ -73,6 +74,8 @@ typedef struct lmr_frame {
     larmor_grid grid;
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
+    larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
+    int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
     lmr_cartesian cartesian;
 } lmr_frame;
 

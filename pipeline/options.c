@@ -54,6 +54,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"toeplitz", o->toeplitz, -1, 1},
         {"precondition", o->precondition, -1, 1},
         {"memory", (double)o->memory, 0, 1e300},
+        {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
@@ -72,6 +73,10 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
+    if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.", o->method);
+    if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
@@ -100,6 +105,7 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->toeplitz = o->toeplitz;
     job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
+    job->partial_fourier = o->partial_fourier;
     /* of a penalty far below what it changes */
     job->eps = o->eps > 0 ? o->eps : 1e-5;
 }

@@ -206,6 +206,20 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
                 plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
 }
 
+static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const double off = 100 * now->off_phase;
+    if (now->partial_fourier == LARMOR_PARTIAL_HOMODYNE)
+        lmr_log(&r->events, "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
+                name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_POCS)
+        lmr_log(&r->events,
+                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && r->opts.partial_fourier == LARMOR_PARTIAL_AUTO &&
+        now->off_phase < 1)
+        lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
+}
+
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
                        const larmor_recon_report *before)
 {
@@ -221,6 +235,7 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
     if (r->job.method == LMR_METHOD_GRID) return;
+    report_partial(r, name, now);
     if (now->direct) {
         lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0", name);
         return;

@@ -11,6 +11,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/gridding.h"
+#include "pipeline/partial.h"
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
@@ -251,6 +252,7 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
     LMR_TRY(noise_level(job, &frames[0], &noise));
     if (count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage)) {
         result->direct = 1;
+        if (lmr_is_partial(&result->coverage)) result->partial_fourier = LARMOR_PARTIAL_ZERO;
         result->lambda_from = LARMOR_LAMBDA_NONE;
         result->noise = noise;
         return lmr_cartesian_solve(job, frames, x);
@@ -262,7 +264,9 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         job->chosen = before->chosen;
     else if (by_first_set)
         LMR_TRY(choose_by_first_set(job, frames, noise, result));
+    LMR_TRY(lmr_partial_begin(job, frames, count, noise, result));
     LMR_TRY(iterate(job, frames, count, noise, x, result));
+    LMR_TRY(lmr_partial_end(job, frames, count, *x, result));
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;
 }

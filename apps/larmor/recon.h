@@ -9,7 +9,7 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *partial_fourier, *device;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double tol, time_weight, eps, checkpoint_every;

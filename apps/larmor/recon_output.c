@@ -64,7 +64,13 @@ const char *recon_origin(const larmor_recon_report *report)
     return names[report->lambda_from];
 }
 
-enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+const char *recon_partial(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"none", "homodyne", "pocs", "zero"};
+    return names[report->partial_fourier];
+}
+
+enum { MOST_NOTES = 12, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
@@ -101,6 +107,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
         snprintf(n->noise, sizeof n->noise, "%g", result->noise);
         add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
+        add_note(n, "LarmorPartialFourier", recon_partial(result));
         add_note(n, "LarmorResidual", n->residual);
     }
     snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],

@@ -55,6 +55,7 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_number(j, "residual", result->solver.residual);
         json_flag(j, "toeplitz", result->toeplitz);
         json_flag(j, "direct", result->direct);
+        json_text(j, "partial_fourier", recon_partial(result));
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);

@@ -4,6 +4,7 @@
 
 #include "larmor/nufft.h"
 #include "larmor/op.h"
+#include "larmor/solve.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +68,44 @@ LARMOR_API larmor_status larmor_cartesian_memory(const larmor_device *dev, const
  *               LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_array *traj, double part,
                                               larmor_array **cropped, larmor_array **cropped_traj, double *noise);
+
+/* ---- partial Fourier: k-space that reaches further to one side of its centre than to the other ---- */
+
+/* The phase of an image's centre of k-space, at low resolution: of what Hann's window leaves.
+ *
+ * x      complex [image...], 1 to 3 dimensions.
+ * reach  cycles per field of view to which the window goes along each axis, those that both sides hold; 0: no window.
+ * phase  complex numbers of magnitude 1, of x's shape and type; 1 where the centre is 0.
+ * Errors LARMOR_ERR_SHAPE; LARMOR_ERR_ARG; LARMOR_ERR_MEMORY.
+ * Source Noll, Nishimura and Macovski, IEEE Trans. Med. Imaging 10, 154 (1991). */
+LARMOR_API larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase);
+
+/* How much of x's centre of k-space, within reach, is at right angles to a phase: the norm of that, and of all of the
+ * centre. Where it is more than noise the phase is not that of the image. Errors: as above. */
+LARMOR_API larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], const larmor_array *phase,
+                                          double *off, double *all);
+
+/* Images of a given phase: P x = phase .* Re x, and P^H y = Re(conj(phase) .* y). It is linear over the real numbers, and
+ * so are products with it: |A P x - b|^2 is minimised by larmor_cg and the other solvers from a real start, such as
+ * zeros, and their x stays real. With A of a Cartesian scan this is homodyne reconstruction as least squares.
+ *
+ * phase   complex [image...] of magnitude 1; kept, not copied.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_op_phase(larmor_array *phase, larmor_op **P);
+
+/* Projections in turn: onto the images of a given phase, and from there to the nearest image that explains the data. The
+ * last is the second, so that what was measured stays as it is.
+ *
+ * A, b    as for larmor_cg; A may be undersampled, in which case the second step is a few conjugate gradient steps.
+ * phase   as for larmor_op_phase, of A's type.
+ * x       in: an image, such as larmor_cg makes; out: the last one.
+ * opts    max_iter, default 30; tol, of the relative change, default 1e-3; lambda, of the second step; monitor. NULL: all
+ *         defaults.
+ * report  may be NULL; the residual is the relative change.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY; LARMOR_STOPPED, and x is the current iterate.
+ * Source  Haacke, Lindskog and Lin, J. Magn. Reson. 92, 126 (1991). */
+LARMOR_API larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *phase, larmor_array *x,
+                                     const larmor_solve_opts *opts, larmor_report *report);
 
 #ifdef __cplusplus
 }

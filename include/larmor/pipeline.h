@@ -123,6 +123,14 @@ typedef enum larmor_lambda {
     LARMOR_LAMBDA_NOISE     /* in units of larmor_weight_of_noise */
 } larmor_lambda;
 
+/* What is done where k-space on a grid reaches further to one side of its centre than to the other. */
+typedef enum larmor_partial_fourier {
+    LARMOR_PARTIAL_AUTO,     /* chosen from the data: the next two where the phase is smooth, else the last */
+    LARMOR_PARTIAL_HOMODYNE, /* the image has the phase of its centre, at low resolution */
+    LARMOR_PARTIAL_POCS,     /* what was not sampled is that of such an image, and what was measured stays; of "cg" */
+    LARMOR_PARTIAL_ZERO      /* nothing is filled in */
+} larmor_partial_fourier;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -168,6 +176,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
     larmor_checkpoint *checkpoint; /* where the state is kept, see below; or NULL */
     double checkpoint_every;       /* seconds from one to the next, at least; default 60; negative: each step */
+
+    larmor_partial_fourier partial_fourier;
 } larmor_recon_opts;
 
 /* ---- reconstruction ----
@@ -248,6 +258,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */
     larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage;     /* of the first image */
+    larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
+    double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
     double seconds;               /* from the samples to the images */
 } larmor_recon_report;
 
