@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/compress.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
@@ -27,9 +28,10 @@ static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
+    larmor_array_free(frame->phase);
 }
 
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made)
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
     const larmor_grid *grid = &job->grid[index];
     larmor_group group;
@@ -38,7 +40,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     *samples = (larmor_samples){0};
     LMR_OR(fail, lmr_source_group(job->source, index, &group));
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
-    LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
+    LMR_OR(fail, lmr_cartesian_samples(job, index, 0, samples, cartesian));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
     LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
@@ -49,6 +51,14 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
 fail:
     larmor_samples_free(samples);
     return st;
+}
+
+/* Places of a grid have no density to be found: each counts once. */
+static larmor_status weights_of(const lmr_job *job, lmr_frame *frame)
+{
+    if (frame->cartesian.on_grid && job->density == LARMOR_DENSITY_AUTO)
+        return lmr_cartesian_density(&frame->samples, &frame->grid, &frame->weights);
+    return lmr_make_density(job, &frame->samples, lmr_grid_shape(&frame->grid), &frame->weights);
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */
@@ -63,15 +73,16 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_source_group(job->source, index, &frame->group));
     LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->grid[index];
-    LMR_TRY(lmr_group_samples(job, index, samples, &made));
+    LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     result->outside += samples->outside;
     result->made_traj |= made;
+    result->ffts = frame->cartesian.on_grid;
     if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
-    if (weights_needed) LMR_OR(fail, lmr_make_density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
+    if (weights_needed) LMR_OR(fail, weights_of(job, frame));
     return LARMOR_OK;
 fail:
     close_frame(frame);

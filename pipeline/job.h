@@ -33,6 +33,7 @@ typedef struct lmr_job {
     larmor_lambda choose;
     double lambda, time_weight;
     int64_t llr_block, calibration;
+    larmor_partial_fourier partial_fourier;
     int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;
@@ -66,6 +67,16 @@ typedef struct lmr_job {
     int weights_from; /* the group */
 } lmr_job;
 
+/* How samples lie on the grid. */
+typedef struct lmr_cartesian {
+    int on_grid;             /* 1: all of them, exactly; then: */
+    int64_t repeats;         /* the most at one place */
+    int box;                 /* 1: every place from low to high is sampled equally often */
+    int64_t low[3], high[3]; /* the outermost places */
+    double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
+                       * oversampling was removed */
+} lmr_cartesian;
+
 /* The inputs of one image, which belong to their maker. */
 typedef struct lmr_frame {
     larmor_group group;
@@ -73,6 +84,9 @@ typedef struct lmr_frame {
     larmor_grid grid;
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
+    larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
+    int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
+    lmr_cartesian cartesian;
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

@@ -1,10 +1,12 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/maps.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/compress.h"
 #include "pipeline/trajectory.h"
 
@@ -128,11 +130,12 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
                                 const larmor_samples *samples, lmr_maps_task *task, larmor_samples *own)
 {
     larmor_encoding encoding;
+    lmr_cartesian unused;
     *own = (larmor_samples){0};
     *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid)};
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
-    for (int d = 0; d < grid->ndim; d++) task->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
-    LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, own));
+    for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
+    LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
     LMR_TRY(lmr_delay_trajectory(job, group->encoding, grid, own));

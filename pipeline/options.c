@@ -60,6 +60,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"map_sets", o->map_sets, 0, 2},
         {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
         {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
+        {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
@@ -86,6 +87,10 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);
+    if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.", o->method);
+    if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
@@ -117,6 +122,7 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->crop = o->crop;
     job->normalise = o->normalise;
     job->keep_eigenvalues = o->keep_eigenvalues;
+    job->partial_fourier = o->partial_fourier;
     /* of a penalty far below what it changes */
     job->eps = o->eps > 0 ? o->eps : 1e-5;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/maps.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
@@ -71,11 +72,17 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     double calibration, density;
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
-    s->problem = (larmor_problem){
-        .image = image, .samples = group->total, .coils = job->coils, .dtype = LARMOR_C64, .sets = job->sets};
+    int64_t repeats, left;
+    LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
+    s->problem = (larmor_problem){.image = image,
+                                  .samples = left,
+                                  .coils = job->coils,
+                                  .dtype = LARMOR_C64,
+                                  .sets = job->sets,
+                                  .repeats = repeats};
     s->frames = 1;
-    s->samples = (double)group->total;
-    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = job->coils,
+    s->samples = (double)left;
+    const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
                  all = info->coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
     const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
@@ -84,20 +91,25 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
+    if (left < group->total) /* as they were acquired, and the transforms of one coil */
+        s->before = most(s->before, (8 * all + 80) * (double)group->total);
     if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
     if (job->coils < info->coils) s->before = most(s->before, 8 * all * most(samples, job->given ? voxels : 0));
     return LARMOR_OK;
 }
 
 /* Another frame of the same series: its samples, beside the maps that are shared. */
-static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
+static larmor_status add_frame(const lmr_job *job, int index, sizes *s)
 {
     const larmor_raw_info *info = &job->info;
-    const double samples = (double)group->total;
+    int64_t repeats, left;
+    LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
     s->frames++;
-    s->samples += samples;
-    s->held += 8 * samples * (job->coils + s->problem.image.ndim + (info->density_stored != 0));
-    if (group->total > s->problem.samples) s->problem.samples = group->total;
+    s->samples += (double)left;
+    s->held += 8 * (double)left * (job->coils + s->problem.image.ndim + (info->density_stored != 0));
+    if (left > s->problem.samples) s->problem.samples = left;
+    if (repeats > s->problem.repeats && s->problem.repeats) s->problem.repeats = repeats;
+    return LARMOR_OK;
 }
 
 /* The vectors of the method's solver or of its start, and the result. */
@@ -211,8 +223,7 @@ static larmor_status measure_series(const lmr_job *job, const lmr_series *list, 
     LMR_TRY(lmr_source_group(job->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
     for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
-        LMR_TRY(lmr_source_group(job->source, group[i], &g));
-        add_frame(job, &g, size);
+        LMR_TRY(add_frame(job, group[i], size));
     }
     return LARMOR_OK;
 }

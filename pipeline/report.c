@@ -246,6 +246,12 @@ static void report_doubts(larmor_recon *r, const char *name, const larmor_recon_
     }
 }
 
+static const char *way_of(const larmor_recon_report *report)
+{
+    if (report->ffts) return "FFTs";
+    return report->toeplitz ? "Toeplitz" : "NUFFTs";
+}
+
 static void report_solver(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
     const larmor_report *s = &now->solver;
@@ -256,10 +262,24 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
         lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
     if (r->job.method == LMR_METHOD_CG)
         lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters),
-                now->toeplitz ? "Toeplitz" : "NUFFTs", s->residual, s->seconds);
+                way_of(now), s->residual, s->seconds);
     else
         lmr_log(e, "%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", name, s->iters,
                 plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
+}
+
+static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const double off = 100 * now->off_phase;
+    if (now->partial_fourier == LARMOR_PARTIAL_HOMODYNE)
+        lmr_log(&r->events, "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
+                name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_POCS)
+        lmr_log(&r->events,
+                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && r->opts.partial_fourier == LARMOR_PARTIAL_AUTO &&
+        now->off_phase < 1)
+        lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
 }
 
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
@@ -277,6 +297,11 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
     if (r->job.method == LMR_METHOD_GRID) return;
+    report_partial(r, name, now);
+    if (now->direct) {
+        lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0", name);
+        return;
+    }
     report_noise(r, name, now, before);
     report_solver(r, name, now);
 }

@@ -62,6 +62,10 @@ static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
+    OPTION(APP_TEXT, partial_fourier, 0, "partial-fourier", "P",
+           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, what "
+           "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
+           .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
     OPTION(

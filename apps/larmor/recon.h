@@ -10,6 +10,7 @@ typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
     const char *method, *maps, *delays, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *partial_fourier;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
     const char *plan, *lambda, *save_maps, *save_density, *checkpoint;

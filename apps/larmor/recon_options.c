@@ -26,6 +26,11 @@ static int has_toeplitz(const recon_settings *s)
     return iterates(s) || !strcmp(s->toeplitz, "off");
 }
 
+static int has_partial(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->partial_fourier, "zero");
+}
+
 static int has_precond(const recon_settings *s)
 {
     return iterates(s) || !strcmp(s->precond, "none");
@@ -95,6 +100,7 @@ static const rule rules[] = {
     {"tol", iterates, "method", METHODS, 0},
     {"lambda", iterates, "method", METHODS, 0},
     {"toeplitz", has_toeplitz, "method", METHODS, 0},
+    {"partial-fourier", has_partial, "method", METHODS, 0},
     {"precond", has_precond, "method", METHODS, 0},
     {"joint", has_frames, "method", METHODS, LARMOR_TAKES_SERIES},
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
@@ -220,6 +226,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
                                                                                            "none", NULL};
+    static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};
     static const int choices[] = {0, 1, -1};
     *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
     *opts = (larmor_recon_opts){.size = sizeof *opts,
@@ -237,6 +244,8 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .keep_density = s->save_density != NULL,
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
+                                .partial_fourier =
+                                    (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};

@@ -62,11 +62,17 @@ int recon_open_checkpoint(recon_run *r)
 
 const char *recon_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {"user", "data", "scan", "noise"};
+    static const char *const names[] = {"user", "data", "scan", "noise", "none"};
     return names[report->lambda_from];
 }
 
-enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+const char *recon_partial(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"none", "homodyne", "pocs", "zero"};
+    return names[report->partial_fourier];
+}
+
+enum { MOST_NOTES = 12, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
@@ -103,6 +109,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
         snprintf(n->noise, sizeof n->noise, "%g", result->noise);
         add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
+        add_note(n, "LarmorPartialFourier", recon_partial(result));
         add_note(n, "LarmorResidual", n->residual);
     }
     snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],

@@ -49,10 +49,13 @@ int recon_judge(const recon_run *r)
 /* What is known of the solver, at the top of the report for the last image, and in `results` for each. */
 static void report_solver(json *j, const recon_run *r, const larmor_recon_report *result, int interrupted)
 {
+    json_text(j, "fourier", result->ffts ? "fft" : "nufft");
     if (strcmp(r->s->method, "grid") != 0) {
         json_integer(j, "iterations", result->solver.iters);
         json_number(j, "residual", result->solver.residual);
         json_flag(j, "toeplitz", result->toeplitz);
+        json_flag(j, "direct", result->direct);
+        json_text(j, "partial_fourier", recon_partial(result));
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);

@@ -3,6 +3,7 @@
 #define LARMOR_LARMOR_H
 
 #include "larmor/array.h"
+#include "larmor/cartesian.h"
 #include "larmor/checkpoint.h"
 #include "larmor/compress.h"
 #include "larmor/delays.h"

@@ -132,6 +132,14 @@ typedef enum larmor_delays_from {
     LARMOR_DELAYS_GIVEN /* by the caller */
 } larmor_delays_from;
 
+/* What is done where k-space on a grid reaches further to one side of its centre than to the other. */
+typedef enum larmor_partial_fourier {
+    LARMOR_PARTIAL_AUTO,     /* chosen from the data: the next two where the phase is smooth, else the last */
+    LARMOR_PARTIAL_HOMODYNE, /* the image has the phase of its centre, at low resolution */
+    LARMOR_PARTIAL_POCS,     /* what was not sampled is that of such an image, and what was measured stays; of "cg" */
+    LARMOR_PARTIAL_ZERO      /* nothing is filled in */
+} larmor_partial_fourier;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -188,6 +196,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_crop_mode crop; /* of the maps of "espirit"; default: SOFT for 2 sets, else NONE */
     larmor_normalise_mode normalise; /* of maps from the data */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
+    larmor_partial_fourier partial_fourier;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -256,7 +265,8 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_CALLER,
     LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
     LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
-    LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_NONE        /* there is no penalty, as in images that take no solver */
 } larmor_lambda_from;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
@@ -271,11 +281,15 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
+    int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
+    int direct; /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
     int made_traj;                /* 1: the trajectory was made from the counters */
     int64_t outside;              /* samples beyond the grid's k-space, left out */
     int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */
     larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage;     /* of the first image */
+    larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
+    double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
     double seconds;               /* from the samples to the images */
 } larmor_recon_report;
 

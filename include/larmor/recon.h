@@ -224,7 +224,9 @@ typedef struct larmor_sense_opts { /* zero means default */
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
  * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
- * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again.
+ * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples are on the
+ * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
+ * says.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
@@ -246,6 +248,9 @@ LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
 
+/* 1 if A is an operator of larmor_op_sense that is made of FFTs, as all samples are on the grid, else 0. */
+LARMOR_API int larmor_sense_uses_ffts(const larmor_op *A);
+
 /* ---- memory ---- */
 
 typedef struct larmor_problem { /* the sizes of a reconstruction */
@@ -254,6 +259,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
     int weighted;           /* 1: larmor_op_sense gets weights */
     int64_t sets;           /* of maps, as larmor_op_sense takes them; 0 for maps without that dimension */
+    int64_t repeats;        /* all samples are on the grid, and so many at one place at most; 0: they are not */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before

@@ -5,6 +5,7 @@
 #include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/ops/cartesian.h"
 
 /* ---- ramp ---- */
 
@@ -88,14 +89,14 @@ done:
 enum { DEFAULT_ITERS = 15 };
 
 typedef struct gridder {
-    larmor_nufft *plan;
+    larmor_op *F; /* from the doubled grid to the samples */
     const lmr_recon_kernels *kernels;
     larmor_array *window, *image, *samples;
 } gridder;
 
 static void gridder_free(gridder *g)
 {
-    larmor_nufft_free(g->plan);
+    larmor_op_free(g->F);
     larmor_array_free(g->window);
     larmor_array_free(g->image);
     larmor_array_free(g->samples);
@@ -123,8 +124,7 @@ static larmor_status gridder_create(const larmor_array *traj, int64_t m, larmor_
     LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
     LMR_OR(done, g->kernels->pick(dev->ctx, image.ndim, m, NULL, 2, traj->data, points->data)); /* field doubled */
-    LMR_OR(done, larmor_nufft_create(dev, &opts, &g->plan));
-    LMR_OR(done, larmor_nufft_set_points(g->plan, points, NULL));
+    LMR_OR(done, lmr_op_fourier(dev, &opts, points, &g->F));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->image));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(m), &g->samples));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->window));
@@ -138,9 +138,9 @@ done:
  */
 static larmor_status pipe_step(gridder *g, larmor_array *w)
 {
-    LMR_TRY(larmor_nufft_execute_adjoint(g->plan, g->samples, g->image));
+    LMR_TRY(larmor_op_adjoint(g->F, g->samples, g->image));
     LMR_TRY(larmor_mul(g->window, 0, g->image));
-    LMR_TRY(larmor_nufft_execute(g->plan, g->image, g->samples));
+    LMR_TRY(larmor_op_forward(g->F, g->image, g->samples));
     return g->kernels->balance(w->dev->ctx, larmor_array_count(w), w->data, g->samples->data);
 }
 
@@ -172,7 +172,13 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     const larmor_nufft_opts opts = gridder_nufft(p->image);
     double total = 2 * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes)); /* image and window */
-    LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    if (p->repeats) {
+        double of_grid;
+        LMR_TRY(lmr_cartesian_bytes(dev, &opts, p->samples, p->repeats, &of_grid));
+        total += of_grid;
+    } else {
+        LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    }
     total += (8.0 * opts.ndim + 8 + 8) * (double)p->samples; /* points, samples, weights */
     return lmr_bytes_store(total, bytes);
 }
