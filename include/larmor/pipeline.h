@@ -183,6 +183,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
+/* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left: all begins
+ * anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is returned. */
+
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
  * opts->oversample is set or the method is "grid".
@@ -246,6 +249,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage;     /* of the first image */
     double seconds;               /* from the samples to the images */
+    char device[32];              /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
