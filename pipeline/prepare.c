@@ -135,6 +135,8 @@ static larmor_status compress(larmor_recon *r)
 larmor_status lmr_prepare(larmor_recon *r)
 {
     const char *name = lmr_source_name(r->job.source);
+    if (r->opts.maps && larmor_device_may_be_left(r->job.dev, LARMOR_ERR_BACKEND))
+        r->maps = larmor_array_ref(r->opts.maps);
     lmr_report_source(r);
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);

@@ -10,23 +10,43 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
 
+void lmr_recon_clear(larmor_recon *r)
+{
+    lmr_keep_close(r);
+    lmr_series_free(&r->list);
+    lmr_plan_free(&r->plan);
+    lmr_job_clear(&r->job);
+    larmor_array_free(r->maps);
+    free(r->method);
+    free(r->maps_name);
+    free(r->maps_method);
+    *r = (larmor_recon){.method = NULL};
+}
+
 void larmor_recon_free(larmor_recon *recon)
 {
     if (!recon) return;
-    lmr_keep_close(recon);
-    lmr_series_free(&recon->list);
-    lmr_plan_free(&recon->plan);
-    lmr_job_clear(&recon->job);
-    free(recon->method);
-    free(recon->maps_name);
-    free(recon->maps_method);
+    lmr_recon_clear(recon);
     free(recon);
+}
+
+larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
+{
+    int maps_from, weights_from;
+    r->job.source = larmor_source_ref(source);
+    r->job.dev = lmr_device_ref(dev);
+    r->job.info = lmr_source_describe(source);
+    r->job.coils = r->job.info.coils;
+    LMR_TRY(lmr_prepare(r));
+    LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
+    return lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
@@ -36,17 +56,11 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
-    int maps_from, weights_from;
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_options_read(opts, r);
     if (!st) {
-        r->job.source = larmor_source_ref(source);
-        r->job.dev = lmr_device_ref(dev);
-        r->job.info = lmr_source_describe(source);
-        r->job.coils = r->job.info.coils;
-        st = lmr_prepare(r);
-        if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
-        if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);
+        st = lmr_recon_begin(r, source, dev);
+        if (st) st = lmr_leave_gpu(r, st);
     }
     if (st)
         larmor_recon_free(r);
@@ -128,16 +142,27 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 }
 
 /* Say how it went, and remember it. */
-static void finish(larmor_recon *r, int series, const larmor_recon_report *report)
+static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
+    snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);
     lmr_report_series(r, name, report, r->run ? &before : NULL);
     r->run = 1;
+    larmor_array_free(r->maps); /* were for a beginning anew */
+    r->maps = NULL;
     r->last = *report;
     r->last_group = r->list.group[r->list.first[series]];
+}
+
+/* Solve a series that no checkpoint has; *kept is 1 and nothing is done if one has it. */
+static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_result *result, int *kept)
+{
+    lmr_begin_series(&r->events, series + 1, r->list.series);
+    *kept = lmr_keep_begin(r, series, result);
+    return *kept ? LARMOR_OK : solve(r, series, result);
 }
 
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
@@ -146,13 +171,19 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
     *result = (larmor_recon_result){.count = 0};
     LMR_TRY(check_series(recon, series));
     const double began = lmr_seconds();
-    lmr_begin_series(&recon->events, series + 1, recon->list.series);
-    if (lmr_keep_begin(recon, series, result)) {
+    int kept;
+    larmor_status st = begin_and_solve(recon, series, result, &kept);
+    if (st && st != LARMOR_ERR_NUMERIC) {
+        const larmor_status failed = st;
+        larmor_recon_result_free(result);
+        st = lmr_leave_gpu(recon, failed);
+        if (!st) st = begin_and_solve(recon, series, result, &kept);
+    }
+    if (!st && kept) {
         recon->events.kept++;
         finish(recon, series, &result->report);
         return LARMOR_OK;
     }
-    larmor_status st = solve(recon, series, result);
     larmor_recon_report *report = &result->report;
     if (st == LARMOR_ERR_NUMERIC) {
         larmor_recon_result_free(result);

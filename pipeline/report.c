@@ -48,6 +48,11 @@ void lmr_report_source(larmor_recon *r)
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
 }
 
+void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
+{
+    lmr_warn(&r->events, "%s failed before anything was computed, the processor takes over: %s", gpu, why);
+}
+
 void lmr_report_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->job.info;

@@ -7,6 +7,9 @@
 /* The scan: readouts, trajectory, and what its source warns of; and the device, if it was chosen by itself. */
 void lmr_report_source(larmor_recon *r);
 
+/* The GPU is left for the processor, and why. */
+void lmr_report_left(larmor_recon *r, const char *gpu, const char *why);
+
 /* The whitening matrix was made. */
 void lmr_report_whitening(larmor_recon *r);
 void lmr_report_compression(larmor_recon *r);

@@ -159,11 +159,18 @@ static int enter(recon_run *r, const char *stage)
 
 /* ---- before the first image ---- */
 
+/* Into the processor's memory, which outlives a GPU that fails. */
 static larmor_status read_maps(const recon_run *r, larmor_array **maps)
 {
     const char *path = r->s->maps;
+    larmor_device *host;
     *maps = NULL;
-    return recon_maps_from_file(path) ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
+    if (!recon_maps_from_file(path)) return LARMOR_OK;
+    const larmor_status st = larmor_device_open("cpu:1", &host);
+    if (st) return st;
+    const larmor_status read = larmor_image_read(path, host, maps);
+    larmor_device_free(host);
+    return read;
 }
 
 /* The scan, the device and the maps. */
@@ -184,7 +191,6 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
-    app_may_leave(r->dev);
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
 done:
@@ -215,7 +221,6 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 static void keep(recon_run *r, int series, larmor_recon_result *result)
 {
     r->last = result->report;
-    if (result->count) app_has_computed();
     if (r->last.interrupted) r->interrupted = 1;
     if (r->last.status) recon_note(r, series);
     for (int i = 0; i < result->count; i++) {

@@ -122,7 +122,7 @@ void recon_report(const recon_run *r, double seconds)
     for (int i = 0; i < r->s->outputs.count; i++) json_text(&j, NULL, r->s->outputs.text[i]);
     json_close(&j, ']');
     json_text(&j, "method", r->s->method);
-    json_text(&j, "device", larmor_device_spec(r->dev));
+    json_text(&j, "device", r->last.device);
     json_text(&j, "trajectory", info.traj_report);
     report_coils(&j, r);
     larmor_recon_plan plan;

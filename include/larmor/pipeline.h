@@ -219,6 +219,9 @@ LARMOR_API larmor_maps_method_info larmor_maps_method_entry(int i);
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
+/* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left: all begins
+ * anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is returned. */
+
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
  * opts->oversample is set or the method is "grid".
@@ -291,6 +294,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
     double seconds;               /* from the samples to the images */
+    char device[32];              /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
