@@ -39,7 +39,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
     *made = !samples->traj;
-    if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (*made) LMR_OR(fail, lmr_make_trajectory(job->dev, &group, &encoding, grid, samples, &samples->traj));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     return LARMOR_OK;
@@ -68,7 +68,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
-    if (weights_needed) LMR_OR(fail, lmr_make_density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
+    if (weights_needed) LMR_OR(fail, lmr_make_density(job, index, samples, &frame->weights));
     return LARMOR_OK;
 fail:
     close_frame(frame);

@@ -48,7 +48,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"time_weight", o->time_weight, -INFINITY, 1e300},
         {"llr_block", (double)o->llr_block, 0, 4096},
         {"calibration", (double)o->calibration, 0, 1024},
-        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
+        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"eps", o->eps, 0, 0.1},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
         {"toeplitz", o->toeplitz, -1, 1},

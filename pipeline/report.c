@@ -67,7 +67,7 @@ static void report_grid(larmor_recon *r)
 
 void lmr_report_method(larmor_recon *r)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
     const char *maps = job->info.coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
     if (job->given) maps = r->maps_name;

@@ -2,7 +2,7 @@
 #include "commands.h"
 
 static const app_command *const commands[] = {
-    &cmd_recon,   &cmd_phantom, &cmd_traj,  &cmd_info,    &cmd_compare,
+    &cmd_recon,   &cmd_phantom, &cmd_traj,  &cmd_dcf,     &cmd_info, &cmd_compare,
     &cmd_convert, &cmd_devices, &cmd_nufft, &cmd_version, NULL,
 };
 

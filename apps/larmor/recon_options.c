@@ -178,7 +178,7 @@ static int read_lambda(const char *text, larmor_recon_opts *opts)
 
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral", NULL};
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
                                                                                            "none", NULL};
     static const int choices[] = {0, 1, -1};
