@@ -42,7 +42,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_cartesian_samples(job, index, 0, samples, cartesian));
     *made = !samples->traj;
-    if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
+    if (*made) LMR_OR(fail, lmr_make_trajectory(job->dev, &group, &encoding, grid, samples, &samples->traj));
     LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
@@ -54,11 +54,11 @@ fail:
 }
 
 /* Places of a grid have no density to be found: each counts once. */
-static larmor_status weights_of(const lmr_job *job, lmr_frame *frame)
+static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
     if (frame->cartesian.on_grid && job->density == LARMOR_DENSITY_AUTO)
         return lmr_cartesian_density(&frame->samples, &frame->grid, &frame->weights);
-    return lmr_make_density(job, &frame->samples, lmr_grid_shape(&frame->grid), &frame->weights);
+    return lmr_make_density(job, index, &frame->samples, &frame->weights);
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */
@@ -82,7 +82,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
-    if (weights_needed) LMR_OR(fail, weights_of(job, frame));
+    if (weights_needed) LMR_OR(fail, weights_of(job, index, frame));
     return LARMOR_OK;
 fail:
     close_frame(frame);

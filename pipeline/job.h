@@ -62,6 +62,7 @@ typedef struct lmr_job {
     larmor_coils_report maps_report;          /* of maps from the data */
     larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
+    larmor_density density_taken;             /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
     int keep_weights;                         /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
     int weights_from; /* the group */

@@ -50,7 +50,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"llr_block", (double)o->llr_block, 0, 4096},
         {"calibration", (double)o->calibration, 0, 1024},
         {"compress", o->compress, -INFINITY, 1e9},
-        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
+        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},

@@ -25,12 +25,11 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-/* Straight spokes get the ramp's weights, which take next to nothing. */
-static int ramp_will_do(const lmr_job *job, const larmor_encoding *enc)
+/* Weights from the geometry, which take next to nothing on the device. */
+static int geometry_will_do(const lmr_job *job, const larmor_encoding *enc)
 {
-    return job->density == LARMOR_DENSITY_RAMP ||
-           (job->density == LARMOR_DENSITY_AUTO &&
-            (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle")));
+    if (job->density != LARMOR_DENSITY_AUTO) return job->density != LARMOR_DENSITY_PIPE;
+    return enc->ndim == 3 && (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle"));
 }
 
 static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *enc, const larmor_problem *p,
@@ -42,7 +41,7 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *en
         job->density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
-    if (ramp_will_do(job, enc)) return LARMOR_OK;
+    if (geometry_will_do(job, enc)) return LARMOR_OK;
     LMR_TRY(larmor_density_memory(job->dev, p, &pipe));
     *bytes = most(*bytes, (double)pipe);
     return LARMOR_OK;

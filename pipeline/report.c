@@ -133,7 +133,7 @@ static void report_grid(larmor_recon *r)
 
 void lmr_report_method(larmor_recon *r)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
     const char *maps = job->coils == 1 ? "one coil, no maps" : "maps";
     if (job->maps_method && job->coils > 1) maps = job->maps_method->said;

@@ -74,8 +74,9 @@ static const app_option options[] = {
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
-           "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
-           .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
+           "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
+           "larmor dcf --help says what the others are",
+           .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",

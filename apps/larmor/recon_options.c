@@ -223,7 +223,7 @@ int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_rec
 
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral", NULL};
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
                                                                                            "none", NULL};
     static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};

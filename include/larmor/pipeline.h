@@ -84,6 +84,16 @@ typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero mea
  *         arrays that do not fit together; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
 
+/* The samples of a group with their trajectory, also where that is made from the counters, as reconstructions take them
+ * before whitening.
+ *
+ * opts    of the grid; may be NULL.
+ * grid    gets the grid in whose field of view the trajectory counts cycles.
+ * out     to be freed by larmor_samples_free.
+ * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_FORMAT without a trajectory; those of the source. */
+LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,
+                                               larmor_device *dev, larmor_grid *grid, larmor_samples *out);
+
 /* ---- events ---- */
 
 typedef enum larmor_event_kind {
@@ -112,11 +122,13 @@ typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* Where weights of samples come from. */
 typedef enum larmor_density {
-    LARMOR_DENSITY_AUTO, /* RAMP for straight readouts, else PIPE */
+    LARMOR_DENSITY_AUTO, /* RAMP or PIPE, as larmor_density_auto has it for the first image of the scan */
     LARMOR_DENSITY_RAMP,
     LARMOR_DENSITY_PIPE,
     LARMOR_DENSITY_STORED, /* in the source */
-    LARMOR_DENSITY_NONE
+    LARMOR_DENSITY_NONE,
+    LARMOR_DENSITY_VORONOI,
+    LARMOR_DENSITY_SPIRAL
 } larmor_density;
 
 typedef enum larmor_lambda {

@@ -96,12 +96,28 @@ LARMOR_API larmor_traj_info larmor_traj_entry(int i);
  * ramp    analytic, for straight readouts through (or starting from) the centre, uniform in angle: |k|^(nd-1).
  *         LARMOR_ERR_ARG if the readouts are not such lines.
  * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
+ * voronoi areas of the samples' Voronoi cells, for any 2D trajectory; of a 3D one whose samples lie in partitions along
+ *         z, times the length along z. Samples within 0.001/FOV share a cell. Cells at the rim end outwards where they
+ *         end inwards. LARMOR_ERR_ARG for other 3D trajectories and for samples on a line.
+ * spiral  analytic, for 2D arms that are rotated copies of each other, outwards, inwards or both: r dr/dt.
+ *         LARMOR_ERR_ARG if the readouts are not such arms.
  * image   shape of the image, [nx, ny(, nz)].
  * w       [samples, readouts], real of traj's dtype.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite.
- * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999). */
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY.
+ * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999); Rasche et al., IEEE Trans. Med. Imaging 18, 385 (1999);
+ *         Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997). */
 LARMOR_API larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w);
 LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters,
+                                             larmor_array **w);
+LARMOR_API larmor_status larmor_density_voronoi(const larmor_array *traj, larmor_shape image, larmor_array **w);
+LARMOR_API larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w);
+
+/* ramp for straight readouts, else pipe; in 2D pipe also for straight readouts where its point spread function promises
+ * less than 3/4 of the ramp's error, for bodies that fill most of the field of view.
+ *
+ * taken   gets the name, which is not to be freed.
+ * Errors  as above. */
+LARMOR_API larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, const char **taken,
                                              larmor_array **w);
 
 /* ---- noise and coils ---- */
