@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 
@@ -37,10 +38,11 @@ static larmor_status find_folded(larmor_recon *r, int index, double *folded)
     lmr_job *job = &r->job;
     larmor_group group;
     larmor_samples samples;
+    lmr_cartesian unused;
     int made;
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
-    LMR_TRY(lmr_group_samples(job, index, &samples, &made));
+    LMR_TRY(lmr_group_samples(job, index, &samples, &made, &unused));
     const larmor_status st = lmr_maps_folded(job, index, &group, &job->grid[index], &samples, folded);
     larmor_samples_free(&samples);
     return st;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
 #include "pipeline/trajectory.h"
@@ -36,9 +37,10 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     const larmor_grid *grid = &r->job.grid[group];
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_samples samples;
+    lmr_cartesian unused;
     int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
+    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made, &unused));
     const larmor_status st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, found);
     larmor_samples_free(&samples);
     return st;

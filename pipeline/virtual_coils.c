@@ -2,6 +2,7 @@
 #include "pipeline/virtual_coils.h"
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
 
@@ -35,9 +36,10 @@ static larmor_status look_at(lmr_job *job, int group, larmor_array *R, larmor_co
     larmor_samples samples;
     double noise = 0;
     int64_t count = 0;
+    lmr_cartesian unused;
     int made;
     if (!job->whitening) job->scale = 0;
-    LMR_TRY(lmr_group_samples(job, group, &samples, &made));
+    LMR_TRY(lmr_group_samples(job, group, &samples, &made, &unused));
     const double unscaled = 1 / (job->scale * job->scale);
     larmor_status st = noise_of(job, &samples, &noise);
     if (!st) st = larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, R, &count);

@@ -126,7 +126,7 @@ static void sense_takes_ffts_where_all_samples_are_on_the_grid(void **state)
             larmor_op_free(A);
         }
     larmor_array *delayed;
-    assert_ok(larmor_traj_delay(traj, (double[]){1e-3, 0, 0}, &delayed));
+    assert_ok(larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = delayed}, &A));
     assert_int_equal(larmor_sense_uses_ffts(A), 0);
     larmor_op_free(A);
