@@ -354,3 +354,41 @@ larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *o
     *out = raw->group[group];
     return LARMOR_OK;
 }
+
+larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out)
+{
+    LMR_NEED(raw);
+    LMR_NEED(out);
+    if (i < 0 || i >= raw->info.acquisitions)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld", (long long)i,
+                        (long long)raw->info.acquisitions);
+    const lmr_mrd_head *h = &raw->head[i];
+    const int used = raw->readout[i].use != 0;
+    *out = (larmor_acquisition){.flags = h->flags,
+                                .samples = h->samples,
+                                .coils = h->channels,
+                                .traj_dims = h->traj_dims,
+                                .discard_pre = h->discard_pre,
+                                .discard_post = h->discard_post,
+                                .center_sample = h->center_sample,
+                                .encoding = h->encoding,
+                                .dwell_us = (double)h->dwell_us,
+                                .step1 = h->counter[LMR_STEP1],
+                                .step2 = h->counter[LMR_STEP2],
+                                .average = h->counter[LMR_AVERAGE],
+                                .slice = h->counter[LMR_SLICE],
+                                .contrast = h->counter[LMR_CONTRAST],
+                                .phase = h->counter[LMR_PHASE],
+                                .repetition = h->counter[LMR_REPETITION],
+                                .set = h->counter[LMR_SET],
+                                .segment = h->counter[LMR_SEGMENT],
+                                .data = used ? raw->data + raw->readout[i].data : NULL,
+                                .traj = used && h->traj_dims ? raw->traj + raw->readout[i].traj : NULL};
+    for (int d = 0; d < 3; d++) {
+        out->position_mm[d] = (double)h->position[d];
+        out->read_dir[d] = (double)h->read_dir[d];
+        out->phase_dir[d] = (double)h->phase_dir[d];
+        out->slice_dir[d] = (double)h->slice_dir[d];
+    }
+    return LARMOR_OK;
+}

@@ -330,6 +330,12 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     const float *traj; /* [traj_dims, samples] */
 } larmor_acquisition;
 
+/* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by their
+ * flags, else they are valid as long as raw.
+ *
+ * Errors  LARMOR_ERR_ARG for a readout that is not there. */
+LARMOR_API larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out);
+
 typedef struct larmor_raw_writer larmor_raw_writer;
 
 /* Write a new ISMRMRD file through an output: create, append each readout, finish (flush, sync, verify, rename).
