@@ -105,7 +105,7 @@ static void clip(hvl_t *list)
 {
     const float most = .01f;
     float *x = list->p;
-    for (size_t i = 0; i < list->len; i++) x[i] = x[i] > most ? most : x[i] < -most ? -most : x[i];
+    for (size_t i = 0; i < list->len; i++) x[i] = fminf(fmaxf(x[i], -most), most);
 }
 
 /* Let three floats of a head be others. */
