@@ -70,6 +70,7 @@ static int is_possible(const lmr_mrd_encoding *e)
         good &= space->fov_mm[d] >= 0 && space->fov_mm[d] <= 1e9;
         good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
     }
+    good &= space->angle_deg >= 0 && space->angle_deg < 360;
     for (int c = 0; c < LMR_COUNTERS; c++)
         for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
     return good;

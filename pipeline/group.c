@@ -31,6 +31,16 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->phase);
 }
 
+/* The trajectory from the counters; the first time it is said which. */
+static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
+                                     const larmor_grid *grid, larmor_samples *samples)
+{
+    const int known = job->spokes.decided;
+    LMR_TRY(lmr_make_trajectory(job->dev, group, encoding, grid, samples, &job->spokes, &samples->traj));
+    if (!known) lmr_log(job->events, "trajectory: %s", job->spokes.said);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
     const larmor_grid *grid = &job->grid[index];
@@ -42,7 +52,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_cartesian_samples(job, index, 0, samples, cartesian));
     *made = !samples->traj;
-    if (*made) LMR_OR(fail, lmr_make_trajectory(job->dev, &group, &encoding, grid, samples, &samples->traj));
+    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
     LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));

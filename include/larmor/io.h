@@ -49,6 +49,7 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     double fov_mm[3], recon_fov_mm[3];
     char trajectory[16]; /* "cartesian", "epi", "radial", "goldenangle", "spiral", "other" */
     int ndim;            /* 2 or 3: of the image that is reconstructed */
+    double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
 } larmor_encoding;
 
 typedef struct larmor_raw_info {
