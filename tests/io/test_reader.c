@@ -247,7 +247,18 @@ static void lies_about_images_are_refused(void **state)
                                        "huge room",
                                        "short geometry",
                                        "elements past the end",
-                                       "elements before the file"};
+                                       "elements before the file",
+                                       "piece past the end",
+                                       "piece before the file",
+                                       "piece at 2^63",
+                                       "piece of 2^63 bytes",
+                                       "piece too short",
+                                       "piece without elements",
+                                       "pieces of too many",
+                                       "pieces of the same",
+                                       "pieces of other types",
+                                       "pieces without the last",
+                                       "piece's checksum past the end"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) image_refused(lies[i]);
     larmor_image_info info;
     assert_ok(larmor_image_describe(file_for("honest", "x.nii"), dev, &info));
@@ -255,6 +266,59 @@ static void lies_about_images_are_refused(void **state)
     assert_int_equal(strlen(info.type), sizeof info.type - 1);
     assert_int_equal(strspn(info.inside, "?"), sizeof info.inside - 1);
     assert_int_equal(strspn(info.notes, "y"), sizeof info.notes - 1);
+}
+
+/* ---- files that it composes ---- */
+
+/* An .h5 of that name, which was there before, of an image of 2 x 2. */
+static larmor_status compose(const char *way, char *target, size_t room)
+{
+    static const float values[4] = {1, 2, 3, 4};
+    larmor_array *x;
+    larmor_output *out;
+    snprintf(target, room, "%s/%s.h5", folder, way);
+    put_file(target, "older", 5);
+    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 2), LARMOR_F32, values, &x));
+    const larmor_image image = {.data = x};
+    assert_ok(larmor_output_open(target, 1, &out));
+    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
+    larmor_output_free(out);
+    larmor_array_free(x);
+    return st;
+}
+
+static void a_composer_that_dies_or_lies_leaves_what_was_there(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *way, *text;
+        larmor_status status;
+    } ends[] = {{"dies", "ended by signal 11 (SIGSEGV), as HDF5 does where it gets no memory", LARMOR_ERR_MEMORY},
+                {"fails", "HDF5 could not; nothing written.", LARMOR_ERR_IO},
+                {"ends before", "the process that composes it failed", LARMOR_ERR_IO},
+                {"begins before", "the process that composes it failed", LARMOR_ERR_IO},
+                {"lacks elements", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has more", "the process that composes it failed", LARMOR_ERR_IO},
+                {"is too short", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has 2^62 pieces", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has no size", "the process that composes it failed", LARMOR_ERR_IO}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char target[256];
+        size_t bytes;
+        const int before = open_descriptors();
+        const larmor_status st = compose(ends[i].way, target, sizeof target);
+        if (st != ends[i].status) print_error("%s\n", ends[i].way);
+        assert_int_equal(st, ends[i].status);
+        assert_memory_equal(larmor_last_error(), target, strlen(target));
+        assert_non_null(strstr(larmor_last_error(), ends[i].text));
+        unsigned char *now = get_file(target, &bytes);
+        assert_int_equal(bytes, 5);
+        assert_memory_equal(now, "older", 5);
+        free(now);
+        assert_int_equal(files_in_folder(), (int)i + 1);
+        assert_int_equal(open_descriptors(), before);
+        assert_no_child();
+    }
 }
 
 /* ---- where it is, and where it runs ---- */
@@ -463,6 +527,7 @@ int main(void)
         WITH_FAKE(lies_about_a_scan_are_refused),
         WITH_FAKE(a_text_without_end_is_cut_and_made_printable),
         WITH_FAKE(lies_about_images_are_refused),
+        WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there),
         WITH_FAKE(a_reader_is_alone_with_its_file),
         WITH_REAL(a_reader_that_is_not_there_is_named),
         WITH_REAL(files_are_read_whatever_the_program_does_with_its_children),
