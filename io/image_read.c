@@ -96,8 +96,6 @@ static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larm
 
 /* ---- pieces: elements that are in an HDF5 file as they are, with checksums or without ---- */
 
-enum { LARGEST_STEP = 1 << 24 }; /* bytes of a piece without a checksum that are read at a time */
-
 /* Pieces must have all elements in their order, and lie in the file. */
 static larmor_status check_pieces(const input *in, const lmr_reader_array *a, const lmr_reader_piece *piece,
                                   int64_t count)
@@ -139,16 +137,11 @@ static larmor_status read_piece(const input *in, const lmr_reader_array *a, cons
 {
     const size_t bytes = (size_t)p->count * larmor_dtype_size((larmor_dtype)a->stored);
     float *to = host + 2 * p->first;
-    LMR_TRY(lmr_go_on());
     if (a->checksums) {
         LMR_TRY(take_checked(in, p, memory));
         memcpy(to, memory, bytes);
     }
-    for (size_t from = 0; from < bytes && !a->checksums; from += LARGEST_STEP) {
-        const size_t left = bytes - from, now = left < LARGEST_STEP ? left : LARGEST_STEP;
-        LMR_TRY(lmr_go_on());
-        LMR_TRY(lmr_source_read(&in->source, p->at + (int64_t)from, (char *)to + from, now));
-    }
+    if (!a->checksums) LMR_TRY(lmr_source_read(&in->source, p->at, to, bytes));
     if (a->stored == LARMOR_F32) widen(to, p->count, to);
     return LARMOR_OK;
 }
@@ -259,10 +252,7 @@ static larmor_status check_elements(input *in)
     LMR_TRY(check_pieces(in, &a, piece, count));
     unsigned char *memory = lmr_new(largest(piece, count) + LMR_CHECKSUM_BYTES, 1);
     larmor_status st = memory ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
-        st = lmr_go_on();
-        if (!st) st = take_checked(in, &piece[i], memory);
-    }
+    for (int64_t i = 0; i < count && !st; i++) st = take_checked(in, &piece[i], memory);
     free(memory);
     return st;
 }

@@ -35,6 +35,7 @@
 #define LEAST_SECONDS 20
 #define BYTES_PER_SECOND (INT64_C(4) << 20) /* that are parsed at least: a tenth of what an old processor does */
 #define LEAST_PATIENCE 60
+#define BETWEEN_ASKING 100 /* milliseconds; whether the caller wants to stop */
 #define BYTES_PER_SECOND_OF_PATIENCE (INT64_C(1) << 20)
 
 struct lmr_reader {
@@ -382,8 +383,9 @@ static larmor_status wait_for_answer(lmr_reader *r)
     const int64_t end = milliseconds() + r->patience * 1000;
     struct pollfd one = {.fd = r->socket, .events = POLLIN};
     while (1) {
+        LMR_TRY(lmr_go_on());
         const int64_t left = end - milliseconds();
-        const int ready = poll(&one, 1, left > 0 ? (int)(left < 60000 ? left : 60000) : 0);
+        const int ready = poll(&one, 1, left > 0 ? (int)(left < BETWEEN_ASKING ? left : BETWEEN_ASKING) : 0);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return named(r, LMR_FAIL(LARMOR_ERR_IO, "its reader cannot be heard (%s).", strerror(errno)));
