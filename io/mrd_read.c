@@ -219,12 +219,14 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
 {
     pieces *data = calloc(1, sizeof *data), *traj = calloc(1, sizeof *traj);
     int64_t i = -1;
-    int good = 1;
+    int good = 1, stopped = 0;
     if (data && traj) data->source = traj->source = source;
     while (data && traj && good && ++i < raw->info.acquisitions) {
         const lmr_mrd_head *h = &raw->head[i];
         const lmr_mrd_readout *r = &raw->readout[i];
         if (!r->use) continue;
+        stopped = lmr_stop_asked();
+        if (stopped) break;
         good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
                read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
     }
@@ -232,6 +234,7 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
     free(data);
     free(traj);
     if (!created) return LMR_NO_MEMORY();
+    if (stopped) return lmr_stopped();
     if (good) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "damaged HDF5 structure (acquisition %lld: heap cannot be read). Copy it again.", (long long)i);

@@ -10,6 +10,9 @@ extern "C" {
 
 /* ---- reading ISMRMRD raw data ---- */
 
+/* Scans with larger samples are refused: nothing measures them, and sums of their squares pass single precision. */
+#define LARMOR_LARGEST_SAMPLE 1e18
+
 typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable */
 
 typedef struct larmor_raw_opts { /* zero means default */
@@ -31,7 +34,8 @@ typedef struct larmor_raw_opts { /* zero means default */
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
  *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the
  *         file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is missing
- *         or of another version. */
+ *         or of another version. LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do all calls that
+ *         read files. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
