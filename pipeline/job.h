@@ -95,7 +95,8 @@ typedef struct lmr_frame {
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
     larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
-    int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
+    int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
+    double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
 } lmr_frame;
 
