@@ -204,10 +204,10 @@ done:
     return st;
 }
 
-double lmr_windows_bytes(const larmor_device *dev, const lmr_windows *w)
+double lmr_windows_bytes(const lmr_windows *w)
 {
-    const int on_gpu = !dev->be->threads(dev->ctx); /* whose eigenvalue solver works in a copy */
     const double places = (double)lmr_windows_places(w), rows = places * (double)w->coils;
-    const double matrix = 8 * rows * rows * (on_gpu ? 3 : 1), block = 8 * rows * places;
-    return matrix + block + 4 * rows + 16 * (double)(w->coils * w->coils * lmr_windows_lags(w));
+    const double copies = 4; /* the eigenvalue solvers' own, and their work */
+    const double matrix = 8 * rows * rows * copies + 64 * rows, block = 16 * rows * places;
+    return matrix + block + 32 * (double)(w->coils * w->coils * lmr_windows_lags(w));
 }

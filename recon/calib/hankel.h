@@ -26,6 +26,6 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
                                 int64_t *signal);
 
 /* Bytes that it takes on the device, the lags among them. */
-double lmr_windows_bytes(const larmor_device *dev, const lmr_windows *w);
+double lmr_windows_bytes(const lmr_windows *w);
 
 #endif
