@@ -1,6 +1,7 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/maps.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,16 +59,22 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* Of a region that is smaller than this along an axis maps are doubted. */
+/* Of a region that is smaller along an axis maps are doubted. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
+
+static int64_t least_side(const larmor_array *region)
+{
+    const larmor_shape shape = larmor_array_shape(region);
+    int64_t least = shape.dim[0];
+    for (int d = 1; d + 1 < shape.ndim; d++)
+        if (shape.dim[d] < least) least = shape.dim[d];
+    return least;
+}
 
 static void judge_region(const larmor_array *region, larmor_coils_report *report)
 {
-    const larmor_shape shape = larmor_array_shape(region);
-    int64_t least = USUAL_SIDE;
-    for (int d = 0; d + 1 < shape.ndim; d++)
-        if (shape.dim[d] < least) least = shape.dim[d];
-    report->sampled = (double)least / USUAL_SIDE;
+    const int64_t least = least_side(region);
+    report->sampled = fmin(1, (double)least / USUAL_SIDE);
     report->dominance = 1;
     report->doubt = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
@@ -137,35 +144,53 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     return job->whitening ? larmor_whiten(job->whitening, own->kspace) : LARMOR_OK;
 }
 
-enum { FOLDED_SIDE = 32 }; /* voxels that tell whether the object folds */
+/* Voxels along an axis, mixtures of coils and sides of windows that tell quickly whether the object folds. */
+enum { FOLDED_SIDE = 32, FOLDED_COILS = 8, FOLDED_KERNEL = 5, FOLDED_KERNEL_3D = 4 };
 
-larmor_status lmr_maps_folded(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples, double *folded)
+/* Low resolution, few mixtures of coils and small windows tell it quickly. */
+static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, const larmor_region_report *found,
+                                 double *folded)
 {
-    const larmor_espirit_opts usual = {.sets = 1};
-    larmor_espirit_opts opts = usual;
+    larmor_espirit_opts opts = {.sets = 1, .coils = FOLDED_COILS};
+    larmor_espirit_report r;
+    larmor_array *maps;
+    larmor_shape small = t->image;
+    memcpy(opts.fov, found->fov, sizeof opts.fov);
+    for (int d = 0; d < small.ndim; d++) {
+        if (small.dim[d] > FOLDED_SIDE) small.dim[d] = FOLDED_SIDE;
+        opts.kernel[d] = small.ndim > 2 ? FOLDED_KERNEL_3D : FOLDED_KERNEL;
+    }
+    const larmor_status st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    *folded = r.folded;
+    larmor_array_free(maps);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                            const larmor_samples *samples, lmr_maps_sight *sight)
+{
     larmor_region_report found;
-    larmor_espirit_report r = {.folded = 0};
-    larmor_array *region = NULL, *maps = NULL;
+    larmor_array *region = NULL, *ramp = NULL;
     larmor_samples own;
     lmr_maps_task task;
-    larmor_status st;
-    *folded = 0;
-    LMR_OR(done, begin_task(job, index, group, grid, samples, &task, &own));
-    const larmor_region_opts region_of = region_opts(job, task.encoded);
-    LMR_OR(done, larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                           &found));
-    memcpy(opts.fov, found.fov, sizeof opts.fov);
-    larmor_shape small = task.image;
-    for (int d = 0; d < small.ndim; d++)
-        if (small.dim[d] > FOLDED_SIDE) small.dim[d] = FOLDED_SIDE;
-    st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
-done:
-    larmor_array_free(maps);
+    *sight = (lmr_maps_sight){.side = 0};
+    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    if (!st) {
+        sight->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+        larmor_array_free(ramp);
+        const larmor_region_opts region_of = region_opts(job, task.encoded);
+        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                       &found);
+        if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
+    }
+    if (!st && region) {
+        sight->side = least_side(region);
+        sight->cartesian = found.cartesian;
+        st = find_folded(&task, region, &found, &sight->folded);
+    }
     larmor_array_free(region);
     larmor_samples_free(&own);
-    if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
-    *folded = r.folded;
     return st;
 }
 

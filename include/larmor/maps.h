@@ -58,7 +58,9 @@ typedef struct larmor_espirit_opts { /* zero means default */
                               default 0.001 */
     double cropped_below; /* threshold of the eigenvalues of the maps, which are between 0 and 1; default 0.8 */
     larmor_crop_mode crop;
-    int sets; /* of maps: 1 (default) or 2 */
+    int64_t
+        coils; /* at most so many mixtures of coils are used; default: as many as the windows' problem has room for */
+    int sets;  /* of maps: 1 (default) or 2 */
     double
         fov[3]; /* field of view of the region's grid as part of the image's, as in larmor_region_report; default 1 */
 } larmor_espirit_opts;
