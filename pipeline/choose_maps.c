@@ -81,8 +81,8 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
     return LARMOR_OK;
 }
 
-/* By what was measured over simulated scans (docs/maps.md): ESPIRiT for 2D readouts that are neither spokes nor lines, and
- * for lines where the object folds; else Walsh's method, which is as good and quicker. */
+/* By what was measured over simulated scans (docs/maps.md): ESPIRiT in 2D where lines are missing or the object folds, and
+ * for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -94,10 +94,13 @@ static larmor_status choose_by_data(larmor_recon *r)
     if (spokes) return LARMOR_OK;
     LMR_TRY(look(r, &sight));
     if (sight.side < least_side) return LARMOR_OK;
-    if (sight.cartesian ? !folds(&sight) || !can_take_two(r) : sight.straight) return LARMOR_OK;
+    const int two = folds(&sight) && can_take_two(r);
+    const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight;
+    if (!wanted) return LARMOR_OK;
     job->maps_method = lmr_maps_method_of("espirit");
-    if (sight.cartesian) return take_folded(r, &sight);
-    lmr_log(&r->events, "coil maps: by ESPIRiT, as readouts are neither spokes nor lines");
+    if (two) return take_folded(r, &sight);
+    lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
+            sight.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
     return LARMOR_OK;
 }
 

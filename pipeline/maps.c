@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -40,8 +41,7 @@ static larmor_region_opts region_opts(const lmr_job *job, const double *encoded)
 
 static larmor_espirit_opts espirit_opts(const lmr_job *job)
 {
-    const larmor_crop_mode usual = job->sets ? LARMOR_CROP_SOFT : LARMOR_CROP_NONE;
-    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop ? job->crop : usual};
+    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop};
 }
 
 static void report_espirit(lmr_job *job, const larmor_region_report *region, const larmor_array *data,
@@ -89,6 +89,8 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     larmor_array *region;
     LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
     memcpy(opts.fov, found.fov, sizeof opts.fov);
+    /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
+    if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
     const larmor_status st =
         larmor_espirit(region, t->image, &opts, maps, job->keep_eigenvalues ? &job->eigenvalues : NULL, &r);
     if (!st) report_espirit(job, &found, region, &r);
@@ -167,6 +169,30 @@ static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, c
     return LARMOR_OK;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */
+static larmor_status find_gaps(const larmor_array *traj, const double encoded[3], int *gaps)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
+    double *k, *at = malloc((size_t)(lines + 1) * sizeof *at);
+    larmor_status st = at ? larmor_array_download(traj, LARMOR_F64, &k) : LMR_NO_MEMORY();
+    *gaps = 0;
+    for (int64_t d = 1; d < nd && !st; d++) {
+        for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
+        qsort(at, (size_t)lines, sizeof *at, ascending);
+        for (int64_t i = 1; i < lines; i++) *gaps |= at[i] - at[i - 1] > 1.5;
+    }
+    if (!st) free(k);
+    free(at);
+    return st;
+}
+
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples, lmr_maps_sight *sight)
 {
@@ -177,11 +203,13 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     *sight = (lmr_maps_sight){.side = 0};
     larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
     if (!st) {
+        st = find_gaps(samples->traj, task.encoded, &sight->gaps);
         sight->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
         larmor_array_free(ramp);
         const larmor_region_opts region_of = region_opts(job, task.encoded);
-        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                       &found);
+        if (!st)
+            st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                           &found);
         if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     }
     if (!st && region) {

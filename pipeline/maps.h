@@ -39,6 +39,7 @@ typedef struct lmr_maps_sight {
     int64_t side;  /* of the calibration region along its shortest axis; 0: there is none */
     int cartesian; /* 1: its samples lie on a grid */
     int straight;  /* 1: readouts are spokes, or lines through the centre */
+    int gaps;      /* 1: of a grid, the image's own lines lack some between them */
     double folded; /* the part of the object where two sets of maps have a signal, as low resolution shows it */
 } lmr_maps_sight;
 
