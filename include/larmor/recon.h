@@ -253,7 +253,7 @@ typedef struct larmor_sense_opts { /* zero means default */
  * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
  * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples are on the
  * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
- * says.
+ * says; the operator's name is then "sense-cartesian".
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
@@ -274,9 +274,6 @@ LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_
 
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
-
-/* 1 if A is an operator of larmor_op_sense that is made of FFTs, as all samples are on the grid, else 0. */
-LARMOR_API int larmor_sense_uses_ffts(const larmor_op *A);
 
 /* ---- memory ---- */
 

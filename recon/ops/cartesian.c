@@ -428,16 +428,3 @@ larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_
     *making = *held + (16 + (double)larmor_dtype_size(d.dtype)) * (double)d.cells;
     return LARMOR_OK;
 }
-
-larmor_status larmor_cartesian_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                      int64_t repeats, int64_t *bytes)
-{
-    double plain, making, held;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    if (!dev || !opts || points < 0 || repeats < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: a device, options, points and repeats are needed");
-    LMR_TRY(lmr_cartesian_bytes(dev, opts, points, repeats, &plain));
-    LMR_TRY(lmr_cartesian_normal_bytes(dev, opts, &making, &held));
-    return lmr_bytes_store(plain + fmax(making, held), bytes);
-}

@@ -166,11 +166,6 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
-int larmor_sense_uses_ffts(const larmor_op *A)
-{
-    return A && larmor_op_name(A) == by_ffts;
-}
-
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
  * of_nufft: what these take of the time of the NUFFT's. */
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
