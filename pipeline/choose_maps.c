@@ -138,7 +138,7 @@ static larmor_status choose_sets(larmor_recon *r)
     const larmor_recon_opts *o = &r->opts;
     lmr_maps_sight sight;
     if (o->map_sets > r->job.maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit finds two.", o->map_sets,
+        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit and nlinv find two.", o->map_sets,
                         r->job.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
     if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;

@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/compress.h"
 #include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
@@ -213,7 +214,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     larmor_array *colouring = NULL, *set = NULL;
     larmor_status st;
     if (job->compression) {
-        LMR_OR(done, larmor_expand_coils(job->compression, job->maps, maps));
+        LMR_OR(done, lmr_expand_maps(job, job->maps, maps));
     } else {
         LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
         LMR_OR(done, larmor_copy(job->maps, *maps));

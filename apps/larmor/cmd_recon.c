@@ -53,7 +53,7 @@ static const app_option options[] = {
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
+           "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS),
     MAPS_OPTIONS(recon_settings),

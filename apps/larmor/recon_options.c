@@ -74,6 +74,16 @@ static int finds_eigenvalues(const recon_settings *s)
     return !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto");
 }
 
+static int finds_sets(const recon_settings *s)
+{
+    return finds_eigenvalues(s) || !strcmp(s->maps, "nlinv");
+}
+
+static int looks_at_centre(const recon_settings *s)
+{
+    return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
+}
+
 static int has_picture(const recon_settings *s)
 {
     int pictures = 0;
@@ -106,10 +116,10 @@ static const rule rules[] = {
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", estimates_maps, "maps", "--maps auto, walsh and espirit", 0},
-    {"save-maps", estimates_maps, "maps", "--maps auto, walsh and espirit", 0},
-    {"normalise", estimates_maps, "maps", "--maps auto, walsh and espirit", 0},
-    {"map-sets", finds_eigenvalues, "maps", "--maps espirit", 0},
+    {"calibration", looks_at_centre, "maps", "maps from the data, by walsh or espirit", 0},
+    {"save-maps", estimates_maps, "maps", "maps from the data", 0},
+    {"normalise", estimates_maps, "maps", "maps from the data", 0},
+    {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
@@ -244,8 +254,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .keep_density = s->save_density != NULL,
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
-                                .partial_fourier =
-                                    (larmor_partial_fourier)index_of(s->partial_fourier, partial),
+                                .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};

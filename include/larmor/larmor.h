@@ -11,6 +11,7 @@
 #include "larmor/device.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
+#include "larmor/nlinv.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"

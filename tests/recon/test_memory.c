@@ -6,6 +6,7 @@
 
 #include "core/device.h"
 #include "larmor/maps.h"
+#include "larmor/nlinv.h"
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 #include "tests/recon/support.h"
@@ -343,6 +344,27 @@ static void maps_of_many_channels_take_no_more_than_estimated(void **state)
     free_scan(&s);
 }
 
+static void nonlinear_inversion_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 2 * CASES; c++) {
+        scan s = scan_case(c / 2);
+        const larmor_nlinv_opts opts = {
+            .steps = 1, .inner = 1, .weights = c % 2 ? s.weights : NULL, .sets = 1 + c % 2};
+        larmor_array *x, *maps;
+        int64_t estimate;
+        assert_ok(larmor_nlinv_memory(dev, &s.problem, &opts, &estimate));
+        begin();
+        assert_ok(larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, &x, &maps, NULL));
+        const int64_t result = (int64_t)(larmor_array_bytes(x) + larmor_array_bytes(maps));
+        expect_estimate(cases[c / 2].name, estimate + result, 0, 3);
+        larmor_array_free(maps);
+        larmor_array_free(x);
+        free_scan(&s);
+    }
+}
+
 static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(void **state)
 {
     (void)state;
@@ -675,6 +697,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(espirit_takes_no_more_than_estimated),
     cmocka_unit_test(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte),
     cmocka_unit_test(maps_of_many_channels_take_no_more_than_estimated),
+    cmocka_unit_test(nonlinear_inversion_takes_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
     cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
