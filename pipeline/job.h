@@ -55,6 +55,7 @@ typedef struct lmr_job {
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;
     int keep_eigenvalues;
+    struct lmr_field *field; /* of pipeline/off_resonance.h, or NULL */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
@@ -88,6 +89,7 @@ typedef struct lmr_frame {
     larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
     int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
     lmr_cartesian cartesian;
+    larmor_segments *segments; /* of off-resonance, or NULL */
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

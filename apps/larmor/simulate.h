@@ -11,7 +11,8 @@ typedef struct simulation_settings {
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance;
-    app_list maps_matrix, drift, gradient, delays;
+    app_list maps_matrix, drift, gradient, delays, echo_times;
+    double readout_start;
     int oblique, same_angles, force;
 } simulation_settings;
 

@@ -34,7 +34,13 @@ typedef enum element {
     LIMITS,
     LIMIT,
     BOUND,
-    TRAJECTORY
+    TRAJECTORY,
+    SEQUENCE,
+    ECHO_TIME,
+    USER,
+    PARAMETER,
+    PARAMETER_NAME,
+    PARAMETER_VALUE
 } element;
 
 static const struct rule {
@@ -48,6 +54,12 @@ static const struct rule {
     {SYSTEM, "receiverChannels", CHANNELS, 0},
     {SYSTEM, "relativeReceiverNoiseBandwidth", BANDWIDTH, 0},
     {ROOT, "encoding", ENCODING, 0},
+    {ROOT, "sequenceParameters", SEQUENCE, 0},
+    {SEQUENCE, "TE", ECHO_TIME, 0},
+    {ROOT, "userParameters", USER, 0},
+    {USER, "userParameterDouble", PARAMETER, 0},
+    {PARAMETER, "name", PARAMETER_NAME, 0},
+    {PARAMETER, "value", PARAMETER_VALUE, 0},
     {ENCODING, "encodedSpace", SPACE, 0},
     {ENCODING, "reconSpace", SPACE, 1},
     {ENCODING, "trajectory", TRAJECTORY, 0},
@@ -90,6 +102,7 @@ typedef struct parser {
     level level[MAX_DEPTH + 1];
     char text[MAX_TEXT + 1]; /* of the leaf that is open */
     int length, overlong;
+    int is_readout_start; /* 1: the parameter that is open is that of the readout's start */
     int seen_trajectory, seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
 } parser;
 
@@ -197,6 +210,22 @@ static void system_leaf(parser *p, element is)
     p->out->noise_bandwidth = ratio;
 }
 
+/* Values that only some reconstructions need: what is no number is left out. A parameter's name comes before its value. */
+static void sequence_leaf(parser *p, element is)
+{
+    lmr_mrd_header *h = p->out;
+    double value;
+    if (is == PARAMETER_NAME) {
+        p->is_readout_start = !p->overlong && !strcmp(p->text, "ReadoutStart_ms");
+        return;
+    }
+    if (!number(p, &value)) return;
+    if (is == ECHO_TIME && h->echoes < LARMOR_MAX_ECHOES) h->echo_ms[h->echoes++] = value;
+    if (is != PARAMETER_VALUE || !p->is_readout_start) return;
+    h->has_readout_start = 1;
+    h->readout_start_ms = value;
+}
+
 /* ---- encodings ---- */
 
 static void begin_encoding(parser *p)
@@ -239,6 +268,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
         }
     if (p->depth == 1 && l->is != ROOT) REFUSE(p, "header: root is <%s>, <ismrmrdHeader> expected.", l->name);
     if (l->is == ENCODING) begin_encoding(p);
+    if (l->is == PARAMETER) p->is_readout_start = 0;
     lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
     if (l->is == LIMITS) e->has_limits = 1;
     if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
@@ -273,6 +303,7 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == BOUND) bound(p, e);
     if (is == TRAJECTORY) trajectory(p, e);
     if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
+    if (is == ECHO_TIME || is == PARAMETER_NAME || is == PARAMETER_VALUE) sequence_leaf(p, is);
     p->depth--;
 }
 
