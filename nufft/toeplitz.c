@@ -11,11 +11,13 @@
 #include "nufft/options.h"
 #include "nufft/tune/race.h"
 
-typedef struct toeplitz {
+struct lmr_toeplitz {
     larmor_device *dev;
     const lmr_conv *conv;
     void *plan;
-} toeplitz;
+    larmor_dtype dtype;
+    larmor_shape shape;
+};
 
 /* Sizes, and how the point spread function is made. */
 typedef struct design {
@@ -95,31 +97,43 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
     return LARMOR_OK;
 }
 
-/* lags <- sum_j w_j exp(sign 2 pi i k_j . r / N), r from -N to N - 1. */
-static larmor_status make_lags(const design *d, const larmor_array *traj, const larmor_array *weights,
-                               larmor_array **lags)
+/* A point spread function for each of several weights: lags_k = sum_j w_kj exp(sign 2 pi i k_j . r / N), r from -N to
+ * N - 1. */
+typedef struct spread {
+    larmor_nufft *plan;
+    larmor_array *points, *base; /* base: the weights that all share */
+    larmor_array *values, *lags; /* values: base times the weights of one of several */
+} spread;
+
+static void close_spread(spread *s)
 {
-    larmor_array *room = NULL, *points = NULL, *values = NULL;
-    larmor_nufft *plan = NULL;
+    larmor_nufft_free(s->plan);
+    larmor_array_free(s->points);
+    larmor_array_free(s->base);
+    larmor_array_free(s->values);
+    larmor_array_free(s->lags);
+}
+
+static larmor_status open_spread(const design *d, const larmor_array *traj, const larmor_array *weights, int several,
+                                 spread *s)
+{
+    larmor_array *room = NULL;
     larmor_device *dev = traj->dev;
     const int64_t m = larmor_array_count(traj) / d->psf.ndim;
     larmor_status st;
     LMR_OR(done, double_points(traj, &room));
-    LMR_OR(done, larmor_array_slice(room, 0, m, &points));
-    LMR_OR(done, larmor_nufft_create(dev, &d->psf, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &values));
+    LMR_OR(done, larmor_array_slice(room, 0, m, &s->points));
+    LMR_OR(done, larmor_nufft_create(dev, &d->psf, &s->plan));
+    LMR_OR(done, larmor_nufft_set_points(s->plan, s->points, NULL));
+    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &s->base));
     if (weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, m, weights->dtype, weights->data, d->psf.dtype, values->data));
+        LMR_OR(done, dev->be->convert(dev->ctx, m, weights->dtype, weights->data, d->psf.dtype, s->base->data));
     else
-        LMR_OR(done, larmor_fill(values, 1));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), lags));
-    LMR_OR(done, larmor_nufft_execute(plan, values, *lags));
+        LMR_OR(done, larmor_fill(s->base, 1));
+    if (several) LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &s->values));
+    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), &s->lags));
 done:
-    larmor_array_free(values);
-    larmor_array_free(points);
     larmor_array_free(room);
-    larmor_nufft_free(plan);
     return st;
 }
 
@@ -155,19 +169,38 @@ done:
 
 /* ---- the operator ---- */
 
+larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(lmr_go_on());
+    return t->conv->exec(t->dev->ctx, t->plan, k, x->data, y->data);
+}
+
+larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t)
+{
+    return t->dtype;
+}
+
+larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t)
+{
+    return t->shape;
+}
+
+void lmr_toeplitz_free(lmr_toeplitz *t)
+{
+    if (!t) return;
+    t->conv->destroy(t->dev->ctx, t->plan);
+    larmor_device_free(t->dev);
+    free(t);
+}
+
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
-    const toeplitz *t = self;
-    LMR_TRY(lmr_go_on());
-    return t->conv->exec(t->dev->ctx, t->plan, x->data, y->data);
+    return lmr_toeplitz_apply(self, 0, x, y);
 }
 
 static void destroy(void *self)
 {
-    toeplitz *t = self;
-    t->conv->destroy(t->dev->ctx, t->plan);
-    larmor_device_free(t->dev);
-    free(t);
+    lmr_toeplitz_free(self);
 }
 
 static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
@@ -185,6 +218,76 @@ static larmor_status expect_inputs(const design *d, const larmor_array *traj, co
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
 }
 
+static larmor_status plan_convolutions(const design *d, lmr_toeplitz *t, int kernels)
+{
+    const int64_t batch = d->opts.batch ? d->opts.batch : 1;
+    return t->conv->plan(t->dev->ctx, d->opts.ndim, d->wrap.cells, d->opts.modes, batch, kernels, &t->plan);
+}
+
+/* The points and their plan are gone when the transform begins. */
+static larmor_status make_one(const design *d, lmr_toeplitz *t, spread *s)
+{
+    larmor_array *cells = NULL, *lags;
+    LMR_TRY(larmor_nufft_execute(s->plan, s->base, s->lags));
+    lags = larmor_array_ref(s->lags);
+    close_spread(s);
+    *s = (spread){NULL};
+    larmor_status st = transform_lags(d, lags, &cells);
+    if (!st) st = plan_convolutions(d, t, 1);
+    if (!st) st = t->conv->set(t->dev->ctx, t->plan, 0, 1 / (double)d->cells, cells->data);
+    larmor_array_free(cells);
+    larmor_array_free(lags);
+    return st;
+}
+
+static larmor_status make_several(const design *d, lmr_toeplitz *t, spread *s, const lmr_toeplitz_weights *several)
+{
+    LMR_TRY(plan_convolutions(d, t, several->count));
+    for (int k = 0; k < several->count; k++) {
+        larmor_array *cells = NULL;
+        LMR_TRY(several->weigh(several->user, k, s->base, s->values));
+        LMR_TRY(larmor_nufft_execute(s->plan, s->values, s->lags));
+        larmor_status st = transform_lags(d, s->lags, &cells);
+        if (!st) st = t->conv->set(t->dev->ctx, t->plan, k, 1 / (double)d->cells, cells->data);
+        larmor_array_free(cells);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status make_kernels(const design *d, lmr_toeplitz *t, const larmor_array *traj,
+                                  const larmor_array *weights, const lmr_toeplitz_weights *several)
+{
+    spread s = {NULL};
+    larmor_status st = open_spread(d, traj, weights, several != NULL, &s);
+    if (!st) st = several ? make_several(d, t, &s, several) : make_one(d, t, &s);
+    close_spread(&s);
+    return st;
+}
+
+larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                  const larmor_array *weights, const lmr_toeplitz_weights *several,
+                                  lmr_toeplitz **out)
+{
+    design d;
+    *out = NULL;
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(expect_inputs(&d, traj, weights));
+    lmr_toeplitz *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    t->dev = lmr_device_ref(dev);
+    t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
+    t->dtype = d.opts.dtype;
+    t->shape = larmor_shape_of(d.opts.ndim, d.opts.modes);
+    if (d.opts.batch) t->shape = larmor_shape_append(t->shape, d.opts.batch);
+    const larmor_status st = make_kernels(&d, t, traj, weights, several);
+    if (st)
+        lmr_toeplitz_free(t);
+    else
+        *out = t;
+    return st;
+}
+
 larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  const larmor_array *weights, larmor_op **N)
 {
@@ -193,27 +296,10 @@ larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *op
     *N = NULL;
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
-    design d;
-    larmor_array *lags = NULL, *cells = NULL;
-    LMR_TRY(make_design(opts, &d));
-    LMR_TRY(expect_inputs(&d, traj, weights));
-    toeplitz *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
-    t->dev = lmr_device_ref(dev);
-    t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
-    larmor_status st;
-    LMR_OR(done, make_lags(&d, traj, weights, &lags));
-    LMR_OR(done, transform_lags(&d, lags, &cells));
-    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
-    LMR_OR(done, t->conv->plan(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch, &t->plan));
-    LMR_OR(done, t->conv->set(dev->ctx, t->plan, 1 / (double)d.cells, cells->data));
-    larmor_shape shape = larmor_shape_of(d.opts.ndim, d.opts.modes);
-    if (d.opts.batch) shape = larmor_shape_append(shape, d.opts.batch);
-    LMR_OR(done, larmor_op_create(dev, &impl, t, d.opts.dtype, shape, shape, N));
-done:
-    larmor_array_free(cells);
-    larmor_array_free(lags);
-    if (st) destroy(t);
+    lmr_toeplitz *t;
+    LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, &t));
+    const larmor_status st = larmor_op_create(dev, &impl, t, t->dtype, t->shape, t->shape, N);
+    if (st) lmr_toeplitz_free(t);
     return st;
 }
 
@@ -282,7 +368,7 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
 
 /* ---- memory ---- */
 
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int kernels,
                                  double *making, double *held)
 {
     design d;
@@ -296,8 +382,13 @@ larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_op
     const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
     const double ones = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
     const int64_t batch = d.opts.batch ? d.opts.batch : 1;
-    *held =
-        dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch);
+    *held = dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes,
+                                                              batch, kernels);
+    if (kernels > 1) {
+        const double open = (double)plan + values + size * (double)points + lags;
+        *making = open + *held + cells + fmax(work + ones, converted);
+        return LARMOR_OK;
+    }
     const double first = (double)plan + values + lags, second = lags + cells + work + converted + ones;
     const double third = lags + own * (double)d.cells + *held;
     *making = fmax(first, fmax(second, third));

@@ -14,6 +14,7 @@
 #include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
+#include "pipeline/off_resonance.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
@@ -23,11 +24,14 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_keep_close(r);
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
+    lmr_field_free(r->job.field);
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
+    larmor_array_free(r->b0);
     free(r->method);
     free(r->maps_name);
     free(r->maps_method);
+    free(r->b0_name);
     *r = (larmor_recon){.method = NULL};
 }
 

@@ -134,6 +134,21 @@ larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor
     return st;
 }
 
+larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                               larmor_array **times)
+{
+    *times = NULL;
+    if (!s->impl.times)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
+    LMR_TRY(s->impl.times(s->self, group, grid, dev, times));
+    const larmor_status st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
+    if (st) {
+        larmor_array_free(*times);
+        *times = NULL;
+    }
+    return st;
+}
+
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
@@ -177,6 +192,12 @@ static larmor_status samples_of_raw(void *self, int group, const larmor_grid *gr
     return larmor_raw_samples(self, group, grid, calibration, dev, out);
 }
 
+static larmor_status times_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                                  larmor_array **times)
+{
+    return larmor_raw_times(self, group, grid, dev, times);
+}
+
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)
 {
     return larmor_raw_image_meta(self, group, meta);
@@ -209,6 +230,7 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .encoding = encoding_of_raw,
                                             .group = group_of_raw,
                                             .samples = samples_of_raw,
+                                            .times = times_of_raw,
                                             .meta = meta_of_raw,
                                             .noise = noise_of_raw,
                                             .keep_coils = keep_coils_of_raw,

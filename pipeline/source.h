@@ -21,6 +21,10 @@ larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor
 larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
                                  int64_t coils, larmor_device *dev, larmor_samples *out);
 
+/* When the samples of a group were taken, in s; checked. LARMOR_ERR_UNSUPPORTED where the source does not know. */
+larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                               larmor_array **times);
+
 /* *noise is NULL if there is none. */
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise);
 

@@ -13,8 +13,9 @@ typedef struct recon_settings {
     const char *partial_fourier;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
-    const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
-    double tol, time_weight, eps, checkpoint_every;
+    const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
+    double tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
+    int64_t segments;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 
@@ -34,6 +35,7 @@ typedef struct recon_run {
     larmor_source *source;
     larmor_device *dev;
     larmor_recon *recon;
+    larmor_image_meta b0_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */
     int images, done;            /* of the list, which is made last; those that were computed */

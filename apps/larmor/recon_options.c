@@ -169,6 +169,16 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
     }
+    static const char *const of_b0[] = {"b0-error", "segments", "readout-start"};
+    for (size_t i = 0; !s->b0 && i < sizeof of_b0 / sizeof *of_b0; i++)
+        if (app_differs(command, s, of_b0[i])) {
+            app_error("--%s: has no effect without --b0.", of_b0[i]);
+            return APP_USAGE;
+        }
+    if (!strcmp(s->maps, "none") && s->b0) {
+        app_error("--maps none: --b0 needs coil maps; use --maps auto or a file.");
+        return APP_USAGE;
+    }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
@@ -247,6 +257,9 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),
                                 .maps_name = s->maps,
+                                .b0_name = s->b0,
+                                .b0_error = s->b0 ? s->b0_error : 0,
+                                .segments = (int)s->segments,
                                 .calibration = s->calibration,
                                 .no_whitening = !strcmp(s->whiten, "off"),
                                 .density = (larmor_density)index_of(s->dcf, densities),
@@ -261,6 +274,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
+    if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
     for (int d = 0; d < 3; d++) {
         opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
         opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;

@@ -29,12 +29,12 @@ typedef struct workspace {
 
 typedef struct conv {
     int ndim, threads;
-    int64_t dim[3], keep[3], batch;
+    int64_t dim[3], keep[3], batch, spectra;
     int64_t rest[3], cells[3]; /* products of keep and of dim over the axes that follow */
     int64_t pitch, longest;    /* between lines; of the grid's rows, see row_of */
     int apart;                 /* 1: as many arrays at a time as there are threads */
     void *plan[3][2];
-    real *spectrum; /* the last axis fastest */
+    real *spectrum; /* of all, one after the other; the last axis fastest */
     char *memory;
     number *grid; /* of the first axis, where the threads share one */
     workspace *workspace;
@@ -120,7 +120,7 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
 }
 
 /* One array by all threads. */
-static void filter_by_all(const conv *c, const number *x, number *y)
+static void filter_by_all(const conv *c, const real *spectrum, const number *x, number *y)
 {
 #pragma omp parallel num_threads(c->threads)
     {
@@ -130,17 +130,23 @@ static void filter_by_all(const conv *c, const number *x, number *y)
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < c->dim[0]; i++) {
             number *row = c->grid + i * row_of(c, 0);
-            filter(c, 1, w, c->spectrum + i * c->cells[0], row, row);
+            filter(c, 1, w, spectrum + i * c->cells[0], row, row);
         }
 #pragma omp for schedule(static)
         for (int64_t r = 0; r < c->rest[0]; r += GROUP) grid_to_lines(c, 0, w, r, c->grid, y);
     }
 }
 
-static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
+static real *spectrum_of(const conv *c, int which)
+{
+    return c->spectrum + which * c->dim[0] * c->cells[0];
+}
+
+static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     (void)ctx;
     const conv *c = plan;
+    const real *spectrum = spectrum_of(c, which);
     const int64_t each = c->keep[0] * c->rest[0], apart = c->apart ? c->batch / c->threads * c->threads : 0;
     const number *x = x_;
     number *y = y_;
@@ -148,31 +154,32 @@ static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
         LMR_TRY(lmr_go_on());
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
         for (int64_t i = first; i < first + c->threads; i++)
-            filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, x + i * each, y + i * each);
+            filter(c, 0, c->workspace + omp_get_thread_num(), spectrum, x + i * each, y + i * each);
     }
     for (int64_t i = apart; i < c->batch; i++) {
         LMR_TRY(lmr_go_on());
         if (c->ndim == 1)
-            filter(c, 0, c->workspace, c->spectrum, x + i * each, y + i * each);
+            filter(c, 0, c->workspace, spectrum, x + i * each, y + i * each);
         else
-            filter_by_all(c, x + i * each, y + i * each);
+            filter_by_all(c, spectrum, x + i * each, y + i * each);
     }
     return LARMOR_OK;
 }
 
 /* ---- the spectrum ---- */
 
-static larmor_status set(void *ctx, void *plan, double scale, const void *cells)
+static larmor_status set(void *ctx, void *plan, int which, double scale, const void *cells)
 {
     (void)ctx;
     const conv *c = plan;
+    real *spectrum = spectrum_of(c, which);
     const number *from = cells;
     const int64_t n0 = c->dim[0], n1 = c->dim[1], n2 = c->dim[2];
 #pragma omp parallel for num_threads(c->threads) schedule(static)
     for (int64_t i = 0; i < n0; i++)
         for (int64_t j = 0; j < n1; j++)
             for (int64_t k = 0; k < n2; k++)
-                c->spectrum[(i * n1 + j) * n2 + k] = (real)scale * from[(k * n1 + j) * n0 + i].re;
+                spectrum[(i * n1 + j) * n2 + k] = (real)scale * from[(k * n1 + j) * n0 + i].re;
     return LARMOR_OK;
 }
 
@@ -190,9 +197,10 @@ static void destroy(void *ctx, void *plan)
     free(c);
 }
 
-static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
+                     int64_t spectra)
 {
-    conv c = {.ndim = ndim, .threads = cpu->threads, .batch = batch};
+    conv c = {.ndim = ndim, .threads = cpu->threads, .batch = batch, .spectra = spectra};
     for (int a = 0; a < 3; a++) {
         c.dim[a] = a < ndim ? dim[a] : 1;
         c.keep[a] = a < ndim ? keep[a] : 1;
@@ -218,7 +226,7 @@ static void *piece(const conv *c, size_t *used, int64_t count, size_t size)
 static size_t lay_out(conv *c)
 {
     size_t used = 0;
-    c->spectrum = piece(c, &used, c->dim[0] * c->cells[0], sizeof(real));
+    c->spectrum = piece(c, &used, c->spectra * c->dim[0] * c->cells[0], sizeof(real));
     const int64_t grid = c->ndim > 1 ? c->dim[0] * row_of(c, 0) : 0,
                   plane = c->ndim > 2 ? c->dim[1] * row_of(c, 1) : 0;
     const int shared = !c->apart || c->batch % c->threads;
@@ -233,11 +241,13 @@ static size_t lay_out(conv *c)
     return used;
 }
 
-static larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+static larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
 {
     int64_t total = (int64_t)sizeof(number);
-    if (ndim < 1 || ndim > 3 || batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld", ndim, (long long)batch);
+    if (ndim < 1 || ndim > 3 || batch < 0 || spectra < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %lld spectra", ndim, (long long)batch,
+                        (long long)spectra);
+    if (!lmr_mul(total, spectra, &total)) return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     for (int a = 0; a < ndim; a++) {
         if (keep[a] < 1 || keep[a] > dim[a])
             return LMR_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
@@ -248,20 +258,21 @@ static larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3]
     return LARMOR_OK;
 }
 
-static double bytes(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+static double bytes(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
 {
-    if (check(ndim, dim, keep, batch)) return 0x1p60;
-    conv c = shape_of(ctx, ndim, dim, keep, batch);
+    if (check(ndim, dim, keep, batch, spectra)) return 0x1p60;
+    conv c = shape_of(ctx, ndim, dim, keep, batch, spectra);
     return (double)lay_out(&c) + (double)c.threads * (double)sizeof(workspace) + 0x1p12;
 }
 
-static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, void **out)
+static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
+                          int64_t spectra, void **out)
 {
     *out = NULL;
-    LMR_TRY(check(ndim, dim, keep, batch));
+    LMR_TRY(check(ndim, dim, keep, batch, spectra));
     conv *c = malloc(sizeof *c);
     if (!c) return LMR_NO_MEMORY();
-    *c = shape_of(ctx, ndim, dim, keep, batch);
+    *c = shape_of(ctx, ndim, dim, keep, batch, spectra);
     larmor_status st = LARMOR_OK;
     c->workspace = calloc((size_t)c->threads, sizeof *c->workspace);
     c->memory = c->workspace ? aligned_alloc(64, lay_out(c)) : NULL;

@@ -100,10 +100,11 @@ template <typename T> larmor_status transform(conv<T> *v, int64_t count, int sig
     return v->columns && sign < 0 ? fft<T>()->exec(c, v->columns, sign, v->grid.get()) : LARMOR_OK;
 }
 
-template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
+template <typename T> larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
+    const T *spectrum = v->spectrum.get() + which * v->cells;
     auto *x = static_cast<const cx<T> *>(x_);
     auto *y = static_cast<cx<T> *>(y_);
     const dim3 block(ACROSS, DOWN);
@@ -113,8 +114,7 @@ template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, 
             <<<launch_over(v->s.dim, now), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, -1));
-        filter_kernel<T>
-            <<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, now, v->spectrum.get(), v->grid.get());
+        filter_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, now, spectrum, v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, 1));
         crop_kernel<T>
@@ -124,21 +124,22 @@ template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, 
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status set(void *ctx, void *plan, double scale, const void *cells)
+template <typename T> larmor_status set(void *ctx, void *plan, int which, double scale, const void *cells)
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
     real_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, (T)scale, static_cast<const cx<T> *>(cells),
-                                                                v->spectrum.get());
+                                                                v->spectrum.get() + which * v->cells);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
 {
-    int64_t total = 1;
-    if (ndim < 1 || ndim > 3 || batch < 0)
-        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld", ndim, (long long)batch);
+    int64_t total = spectra;
+    if (ndim < 1 || ndim > 3 || batch < 0 || spectra < 1)
+        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %lld spectra", ndim, (long long)batch,
+                             (long long)spectra);
     for (int d = 0; d < ndim; d++) {
         if (keep[d] < 1 || keep[d] > dim[d])
             return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
@@ -163,12 +164,12 @@ template <typename T> void measure(conv<T> *v, int ndim, const int64_t dim[3], c
     v->at_once = std::max<int64_t>(1, std::min({most, batch, (int64_t)MOST_AT_ONCE}));
 }
 
-template <typename T>
-larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, void **out)
+template <typename T> larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3],
+                                         int64_t batch, int64_t spectra, void **out)
 {
     *out = nullptr;
     LMR_CUDA_ENTER(c, ctx);
-    LMR_TRY(check(ndim, dim, keep, batch));
+    LMR_TRY(check(ndim, dim, keep, batch, spectra));
     std::unique_ptr<conv<T>> v(new (std::nothrow) conv<T>);
     if (!v) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     v->c = c;
@@ -180,7 +181,7 @@ larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep
         LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, v->at_once, &v->planes));
         if (batch % v->at_once) LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, batch % v->at_once, &v->last));
     }
-    LMR_TRY(v->spectrum.allocate(c, v->cells));
+    LMR_TRY(v->spectrum.allocate(c, v->cells * spectra));
     LMR_TRY(v->grid.allocate(c, v->cells * v->at_once));
     *out = v.release();
     return LARMOR_OK;
@@ -193,13 +194,14 @@ template <typename T> void destroy(void *ctx, void *plan)
 }
 
 /* cuFFT works beside the grids: for a whole pass, for the last one, or for planes and columns. */
-template <typename T> double bytes(void *, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+template <typename T>
+double bytes(void *, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
 {
-    if (check(ndim, dim, keep, batch)) return 0x1p60;
+    if (check(ndim, dim, keep, batch, spectra)) return 0x1p60;
     conv<T> v;
     measure(&v, ndim, dim, keep, batch);
     const double grids = (double)v.at_once * (ndim > 2 ? 3 : 2) + (double)(batch % v.at_once);
-    return (double)v.cells * (double)sizeof(T) * (1 + 2 * grids) + 0x1p20;
+    return (double)v.cells * (double)sizeof(T) * ((double)spectra + 2 * grids) + 0x1p20;
 }
 
 template <typename T> constexpr lmr_conv table = {plan<T>, set<T>, exec<T>, destroy<T>, bytes<T>};

@@ -9,6 +9,7 @@
 #include "larmor/compress.h"
 #include "larmor/delays.h"
 #include "larmor/device.h"
+#include "larmor/fieldmap.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"

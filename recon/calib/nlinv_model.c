@@ -402,7 +402,7 @@ larmor_status lmr_nlinv_bytes(const larmor_device *dev, const larmor_problem *p,
     const double fine = (double)larmor_shape_count(n.fine) * (double)n.block;
     const double unknowns = (double)n.sets * (voxels + coils * (double)n.modes);
     double making, held, gridding = size * (double)p->samples * coils;
-    LMR_TRY(lmr_toeplitz_bytes(dev, &nufft, p->samples, &making, &held));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &nufft, p->samples, 1, &making, &held));
     nufft.type = 1;
     LMR_TRY(lmr_bytes_add_nufft(dev, &nufft, p->samples, &gridding));
     double model = held + dev->be->fft[lmr_precision(p->dtype)]->bytes(dev->ctx, n.fine.ndim, n.fine.dim, n.block);

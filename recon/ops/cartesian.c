@@ -277,7 +277,7 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
     const normal *n = self;
     LMR_TRY(lmr_go_on());
     if (!n->plan) return larmor_axpby(n->factor, x, 0, y);
-    return n->conv->exec(n->dev->ctx, n->plan, x->data, y->data);
+    return n->conv->exec(n->dev->ctx, n->plan, 0, x->data, y->data);
 }
 
 static void normal_destroy(void *self)
@@ -340,8 +340,8 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
         n->factor = sum[0] * (double)d.cells;
     } else {
         LMR_OR(done, larmor_array_upload(dev, d.dtype, LARMOR_SHAPE(d.cells), LARMOR_F64, sum, &cells));
-        LMR_OR(done, n->conv->plan(dev->ctx, d.nd, d.n, d.n, d.batch, &n->plan));
-        LMR_OR(done, n->conv->set(dev->ctx, n->plan, 1, cells->data));
+        LMR_OR(done, n->conv->plan(dev->ctx, d.nd, d.n, d.n, d.batch, 1, &n->plan));
+        LMR_OR(done, n->conv->set(dev->ctx, n->plan, 0, 1, cells->data));
     }
     LMR_OR(done, larmor_op_create(dev, &impl, n, d.dtype, d.image, d.image, N));
 done:
@@ -424,7 +424,7 @@ larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_
 {
     design d;
     LMR_TRY(make_sizes(opts, &d));
-    *held = dev->be->conv[lmr_precision(d.dtype)]->bytes(dev->ctx, d.nd, d.n, d.n, d.batch);
+    *held = dev->be->conv[lmr_precision(d.dtype)]->bytes(dev->ctx, d.nd, d.n, d.n, d.batch, 1);
     *making = *held + (16 + (double)larmor_dtype_size(d.dtype)) * (double)d.cells;
     return LARMOR_OK;
 }

@@ -271,7 +271,7 @@ static void fft_refuses_impossible_dimensions(void **state)
         assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 4, (int64_t[]){2, 2, 2}, 1, &plan), LARMOR_ERR_ARG);
         assert_null(plan);
         assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 1, (int64_t[]){2, 0, 0}, -1, &plan), LARMOR_ERR_ARG);
-        assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 3, (int64_t[]){1 << 30, 1 << 30, 1 << 30}, 1, &plan),
+        assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 3, (int64_t[]){1 << 30, 1 << 30, 1 << 30}, 1, 1, &plan),
                          LARMOR_ERR_SHAPE);
     }
 }
@@ -327,13 +327,18 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
             void *ds = upload(p, s, cells), *dx = upload(p, x, kept * batch), *dy = upload(p, y, kept * batch), *plan;
             for (int64_t b = 0; b < batch; b++) naive_conv(ndim, dim, keep, s, x + b * kept, y + b * kept);
             const lmr_conv *conv = dev->be->conv[p];
-            assert_ok(conv->plan(dev->ctx, ndim, dim, keep, batch, &plan));
-            assert_ok(conv->set(dev->ctx, plan, 0.25, ds));
-            assert_ok(conv->exec(dev->ctx, plan, dx, dy));
+            const int64_t spectra = 1 + 2 * (c % 2);
+            const int which = c % 2; /* of one, or the middle one of three */
+            const double bytes = conv->bytes(dev->ctx, ndim, dim, keep, batch, spectra);
+            assert_ok(conv->plan(dev->ctx, ndim, dim, keep, batch, spectra, &plan));
+            assert_ok(conv->set(dev->ctx, plan, which, 0.25, ds));
+            for (int other = 0; other < spectra; other++)
+                if (other != which) assert_ok(conv->set(dev->ctx, plan, other, 3.5 + other, ds));
+            assert_ok(conv->exec(dev->ctx, plan, which, dx, dy));
             assert_close(p, dy, y, kept * batch, 40);
-            assert_ok(conv->exec(dev->ctx, plan, dx, dx)); /* in place */
+            assert_ok(conv->exec(dev->ctx, plan, which, dx, dx)); /* in place */
             assert_close(p, dx, y, kept * batch, 40);
-            assert_true(conv->bytes(dev->ctx, ndim, dim, keep, batch) >= (double)cells * (p == LMR_F64 ? 8 : 4));
+            assert_true(bytes >= (double)(cells * spectra) * (p == LMR_F64 ? 8 : 4));
             conv->destroy(dev->ctx, plan);
             release(ds);
             release(dx);
@@ -352,13 +357,13 @@ static void convolution_refuses_impossible_dimensions(void **state)
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         const lmr_conv *conv = dev->be->conv[p];
         void *plan = &plan;
-        assert_int_equal(conv->plan(dev->ctx, 0, large, large, 1, &plan), LARMOR_ERR_ARG);
+        assert_int_equal(conv->plan(dev->ctx, 0, large, large, 1, 1, &plan), LARMOR_ERR_ARG);
         assert_null(plan);
-        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){5, 0, 0}, 1, &plan),
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){5, 0, 0}, 1, 1, &plan),
                          LARMOR_ERR_ARG);
-        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){0, 0, 0}, 1, &plan),
+        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){0, 0, 0}, 1, 1, &plan),
                          LARMOR_ERR_ARG);
-        assert_int_equal(conv->plan(dev->ctx, 3, large, large, 1, &plan), LARMOR_ERR_SHAPE);
+        assert_int_equal(conv->plan(dev->ctx, 3, large, large, 1, 1, &plan), LARMOR_ERR_SHAPE);
     }
 }
 

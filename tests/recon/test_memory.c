@@ -210,6 +210,40 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
     }
 }
 
+static void off_resonance_in_sense_is_in_the_estimate(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 8; c++) {
+        scan s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
+        double *map = malloc(4096 * sizeof *map), t[400];
+        for (int i = 0; i < 4096; i++) map[i] = 0.05 * i;
+        for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
+        larmor_array *field = real_array(LARMOR_SHAPE(64, 64), map), *times = real_array(LARMOR_SHAPE(400), t);
+        larmor_segments *segments;
+        assert_ok(larmor_segments_create(field, times, NULL, &segments));
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
+        larmor_array *x = zeros(s.problem.dtype, s.problem.image), *z = zeros(s.problem.dtype, s.problem.image);
+        larmor_op *A;
+        int64_t estimate;
+        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
+        begin();
+        assert_ok(larmor_op_sense(s.maps, &opts, &A));
+        assert_ok(larmor_op_adjoint(A, s.kspace, x));
+        assert_ok(larmor_op_normal(A, x, z));
+        expect_estimate("off-resonance in SENSE", estimate, SMALL, 2.5);
+        larmor_op_free(A);
+        larmor_segments_free(segments);
+        larmor_array_free(z);
+        larmor_array_free(x);
+        larmor_array_free(times);
+        larmor_array_free(field);
+        free(map);
+        free_scan(&s);
+    }
+}
+
 static void several_sets_of_maps_are_in_the_estimate(void **state)
 {
     (void)state;
@@ -706,6 +740,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(primal_dual_splitting_takes_no_more_than_estimated),
     cmocka_unit_test(the_kspace_preconditioner_takes_no_more_than_estimated),
     cmocka_unit_test(off_resonance_takes_no_more_than_estimated),
+    cmocka_unit_test(off_resonance_in_sense_is_in_the_estimate),
     cmocka_unit_test(a_stack_of_planes_takes_no_more_than_estimated),
     cmocka_unit_test(the_choice_of_the_weight_takes_no_more_than_estimated),
     cmocka_unit_test(impossible_sizes_are_refused),
