@@ -257,8 +257,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .keep_density = s->save_density != NULL,
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
-                                .partial_fourier =
-                                    (larmor_partial_fourier)index_of(s->partial_fourier, partial),
+                                .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
