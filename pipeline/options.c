@@ -94,7 +94,8 @@ static larmor_status check(const larmor_recon_opts *o)
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);
     if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.", o->method);
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.",
+                        o->method);
     if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
         return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))

@@ -146,8 +146,7 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
         both[m * nd + i] = -k[i];
     }
     for (int64_t j = 0; j < m; j++) half[j] = half[m + j] = w ? w[j] / 2 : 0.5;
-    LMR_OR(done,
-           larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
+    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
     LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
     larmor_array_free(*traj);
     larmor_array_free(*weights);

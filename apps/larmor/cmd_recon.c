@@ -77,7 +77,8 @@ static const app_option options[] = {
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
     OPTION(APP_TEXT, partial_fourier, 0, "partial-fourier", "P",
-           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, what "
+           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, "
+           "what "
            "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
            .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
@@ -87,10 +88,11 @@ static const app_option options[] = {
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
-    OPTION(APP_TEXT, dcf, 0, "dcf", "D",
-           "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
-           "larmor dcf --help says what the others are",
-           .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
+    OPTION(
+        APP_TEXT, dcf, 0, "dcf", "D",
+        "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
+        "larmor dcf --help says what the others are",
+        .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
