@@ -41,7 +41,7 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid)
 {
     const larmor_problem p = {
-        .image = lmr_grid_shape(grid), .samples = group->total, .coils = r->job.info.coils, .dtype = LARMOR_C64};
+        .image = lmr_grid_shape(grid), .samples = group->total, .coils = r->job.coils, .dtype = LARMOR_C64};
     const double samples = 8 * (double)group->total * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
     LMR_TRY(lmr_maps_method_of("espirit")->bytes(&r->job, &p, &bytes));
