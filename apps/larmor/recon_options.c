@@ -116,7 +116,7 @@ static const rule rules[] = {
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", looks_at_centre, "maps", "maps from the data, by walsh or espirit", 0},
+    {"calibration", looks_at_centre, "maps", "maps from the data", 0},
     {"save-maps", estimates_maps, "maps", "maps from the data", 0},
     {"normalise", estimates_maps, "maps", "maps from the data", 0},
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
