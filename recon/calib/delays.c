@@ -31,15 +31,18 @@ static const double least_gain = 0.02, least_sure = 5, least_shift = 0.005, most
 /* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
 static const double spread_of_delay = 4, spread_of_coupling = 2;
 
+/* With fewer intersections other starts are tried, too. */
+enum { enough_pairs = 30 };
+
 typedef struct fit {
     const lmr_spokes *s;
-    int block, blocks;    /* the first of those that are summed */
+    int blocks;           /* that are summed: the first ones */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
     int64_t room;                      /* doubles of a block */
     double *work;                      /* [blocks, room] */
-    double value[64], by[64][NUMBERS]; /* of each block */
-    larmor_status status[64];
+    double value[LMR_MOST_BLOCKS], by[LMR_MOST_BLOCKS][NUMBERS]; /* of each block */
+    larmor_status status[LMR_MOST_BLOCKS];
 } fit;
 
 static int64_t samples_of(const lmr_spokes *s, int block)
@@ -68,7 +71,7 @@ static void evaluate_block(void *self, int64_t i)
 {
     fit *f = self;
     const lmr_spokes *s = f->s;
-    const int block = f->block + (int)i, nd = s->nd;
+    const int block = (int)i, nd = s->nd;
     const int64_t m = samples_of(s, block), columns = 2 * s->coils;
     double *place = f->work + f->room * i, *slope = place + nd * m, *by_place = slope + LMR_DELAYS * nd * m;
     double *work = by_place + nd * m;
@@ -133,15 +136,18 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
 
 /* ---- the search ---- */
 
-/* The delays of nd dimensions, if they are to change, then size and noise. */
-static void set_free(fit *f, int delays)
+enum { DELAYS = 1, OTHERS = 2 };
+
+/* What changes: the delays of nd dimensions, size and noise. */
+static void set_free(fit *f, int which)
 {
     f->n = 0;
-    for (int e = 0; e < LMR_DELAYS && delays; e++) {
+    for (int e = 0; e < LMR_DELAYS && which & DELAYS; e++) {
         int a, b;
         lmr_delay_axes(e, &a, &b);
         if (b < f->s->nd) f->free[f->n++] = e;
     }
+    if (!(which & OTHERS)) return;
     f->free[f->n++] = SIZE;
     f->free[f->n++] = NOISE;
 }
@@ -169,13 +175,14 @@ static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
     return evaluate(f, x, value, gradient);
 }
 
-/* The likeliest of: no delays, those of the intersections, and the same along all axes. */
+/* The likeliest of: no delays, those of the intersections, and, where spokes hardly intersect because they begin in the
+ * centre, the same along all axes. */
 static larmor_status choose_start(fit *f, const double none[NUMBERS], double all[NUMBERS])
 {
     double trial[NUMBERS], least = INFINITY, value;
-    int pairs;
+    int pairs = 0;
     memcpy(all, none, sizeof trial);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < (pairs < enough_pairs ? 6 : 2); i++) {
         memcpy(trial, none, sizeof trial);
         if (i == 0) LMR_TRY(lmr_intersections(f->s, trial, &pairs));
         for (int d = 0; d < f->s->nd && i > 1; d++) trial[d] = (i % 2 ? -1 : 1) * (i < 4 ? 1 : 2);
@@ -210,22 +217,23 @@ static int invert(int n, square_matrix a)
     return 1;
 }
 
-/* Second derivatives at `all`, by differences of the gradient. */
+/* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
 static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix h)
 {
     const double apart = 1e-3;
-    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], back[LMR_MINIMISE_MOST];
+    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
     memcpy(f->all, all, sizeof f->all);
     for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
+    LMR_TRY(evaluate(f, x, &value, here));
+    double by[LMR_MOST_BLOCKS][NUMBERS];
+    memcpy(by, f->by, sizeof by);
     for (int i = 0; i < f->n; i++) {
-        const double here = x[i];
-        x[i] = here + apart;
+        x[i] += apart;
         LMR_TRY(evaluate(f, x, &value, there));
-        x[i] = here - apart;
-        LMR_TRY(evaluate(f, x, &value, back));
-        x[i] = here;
-        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - back[j]) / (2 * apart);
+        x[i] -= apart;
+        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / apart;
     }
+    memcpy(f->by, by, sizeof by);
     for (int i = 0; i < f->n; i++)
         for (int j = 0; j < i; j++) h[i][j] = h[j][i] = (h[i][j] + h[j][i]) / 2;
     return LARMOR_OK;
@@ -235,7 +243,6 @@ static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix 
 static void find_deviations(const fit *f, square_matrix inverse, double deviation[LMR_DELAYS])
 {
     for (int i = 0; i < f->n; i++) {
-        if (f->free[i] >= LMR_DELAYS) continue;
         double between = 0;
         for (int b = 0; b < f->blocks; b++) {
             double moved = 0;
@@ -247,14 +254,13 @@ static void find_deviations(const fit *f, square_matrix inverse, double deviatio
     }
 }
 
-static larmor_status refine(fit *f, double all[NUMBERS], double deviation[LMR_DELAYS], double *value)
+/* How sure the delays of these blocks are. */
+static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
 {
     square_matrix inverse = {{0}};
-    f->blocks = f->s->blocks;
-    LMR_TRY(descend(f, all, 1e-4, 60, value));
+    set_free(f, DELAYS);
     LMR_TRY(curvature(f, all, inverse));
     if (!invert(f->n, inverse)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
-    LMR_TRY(value_at(f, all, value));
     find_deviations(f, inverse, deviation);
     return LARMOR_OK;
 }
@@ -297,22 +303,25 @@ static larmor_status find(fit *f, larmor_delays *found)
     double none[NUMBERS] = {0}, all[NUMBERS], before, value;
     none[SIZE] = log(typical_size);
     none[NOISE] = log(1e-2);
-    f->block = 0;
     f->blocks = 1;
-    set_free(f, 0);
+    set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    found->before = unexplained(none);
     LMR_TRY(choose_start(f, none, all));
-    set_free(f, 1);
+    set_free(f, DELAYS | OTHERS);
     LMR_TRY(descend(f, all, 1e-3, 60, &value));
-    LMR_TRY(refine(f, all, found->deviation, &value));
-    found->after = unexplained(all);
+    const int clear = farthest_shift(f->s, all) > least_shift / 2;
+    if (clear) {
+        f->blocks = f->s->blocks;
+        LMR_TRY(descend(f, all, 1e-4, 60, &value));
+    }
+    LMR_TRY(judge(f, all, found->deviation));
+    set_free(f, OTHERS);
+    if (clear) LMR_TRY(descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
-    found->shift = farthest_shift(f->s, found->delay);
-    set_free(f, 0);
-    LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    found->shift = farthest_shift(f->s, all);
     found->before = unexplained(none);
-    found->significant = is_significant(f, found, before - value);
+    found->after = unexplained(all);
+    found->significant = clear && is_significant(f, found, before - value);
     return LARMOR_OK;
 }
 

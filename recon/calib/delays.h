@@ -5,6 +5,8 @@
 #include "larmor/delays.h"
 #include "recon/traj/delay.h"
 
+enum { LMR_MOST_BLOCKS = 4 };
+
 /* The part of a readout that is near the centre. */
 typedef struct lmr_spoke {
     int64_t readout, first, count; /* samples first, first + stride, ... */

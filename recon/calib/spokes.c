@@ -15,7 +15,7 @@ static const double farthest_2d = 3, farthest_3d = 2.5;
 /* The spacing that samples need: an object of the field of view has independent ones at 1. */
 static const double spacing = 0.4;
 
-enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 300, MOST_BLOCKS = 4, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
+enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 240, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
 {
@@ -95,7 +95,7 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         free(tried);
         return LMR_NO_MEMORY();
     }
-    const int64_t enough = MOST_BLOCKS * samples;
+    const int64_t enough = LMR_MOST_BLOCKS * samples;
     for (int64_t i = 0; i < 2 * s->readouts && s->total < enough; i++) {
         const int64_t readout = i < s->readouts ? spread(i, s->readouts) : i - s->readouts;
         lmr_spoke *spoke = &s->spoke[s->count];
@@ -133,6 +133,7 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
 {
     const int64_t blocks = (s->total + samples / 2) / samples;
     s->blocks = (int)(blocks < 1 ? 1 : blocks);
+    if (s->blocks > LMR_MOST_BLOCKS) s->blocks = LMR_MOST_BLOCKS;
     s->begin = lmr_new(s->blocks + 1, sizeof *s->begin);
     if (!s->begin) return LMR_NO_MEMORY();
     for (int b = 0; b <= s->blocks; b++) s->begin[b] = b * s->count / s->blocks;
