@@ -52,6 +52,11 @@ static const app_option options[] = {
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
+    OPTION(APP_READ_FILE, girf, 0, "girf", "FILE",
+           "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
+           ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
+    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next",
+           .low = 1e-6, .high = 1e9),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
@@ -194,6 +199,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+    if (s->girf) APP_OR(done, APP_INPUT, larmor_image_read(s->girf, r->dev, &opts->girf));
 done:
     return code;
 }
@@ -212,6 +218,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     if (!code) code = recon_check_saved(r);
     if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
+    larmor_array_free(opts->girf);
     app_progress_end(&r->progress);
     return code;
 }

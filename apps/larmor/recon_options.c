@@ -159,6 +159,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
     }
+    if (!s->girf != !(s->girf_spacing > 0)) {
+        app_error("--girf and --girf-spacing: give both or neither.");
+        return APP_USAGE;
+    }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
@@ -238,6 +242,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .no_maps = !strcmp(s->maps, "none"),
                                 .maps_name = s->maps,
                                 .calibration = s->calibration,
+                                .girf_spacing_hz = s->girf_spacing,
                                 .no_whitening = !strcmp(s->whiten, "off"),
                                 .density = (larmor_density)index_of(s->dcf, densities),
                                 .weighted = s->weighted,

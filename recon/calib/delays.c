@@ -39,8 +39,8 @@ typedef struct fit {
     int blocks;           /* that are summed: the first ones */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
-    int64_t room;                      /* doubles of a block */
-    double *work;                      /* [blocks, room] */
+    int64_t room;                                                /* doubles of a block */
+    double *work;                                                /* [blocks, room] */
     double value[LMR_MOST_BLOCKS], by[LMR_MOST_BLOCKS][NUMBERS]; /* of each block */
     larmor_status status[LMR_MOST_BLOCKS];
 } fit;
