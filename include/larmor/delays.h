@@ -17,7 +17,7 @@ typedef struct larmor_delays {
     double
         deviation[6]; /* standard deviation of each, from the data; that of a delay that data do not show is large */
     double shift;     /* the farthest that a readout is shifted, in cycles per field of view */
-    double before, after; /* what neighbouring samples cannot explain of each other, relative to the signal as
+    double before, after; /* what neighbouring samples cannot explain of each other, relative to all of them as
                              amplitudes: with the given trajectory and with the delays */
     int significant;      /* 1: the data leave no doubt that there are delays */
     int64_t readouts;     /* that were used */

@@ -25,14 +25,26 @@ static const double typical_size = 0.3, spread_of_size = 0.3;
 static const double least_noise = 1e-9;
 
 /* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
- * the shift of a readout in cycles per field of view; and what may remain unexplained. */
-static const double least_gain = 0.02, least_sure = 5, least_shift = 0.005, most_unexplained = 0.5;
+ * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
+ * readouts remain, as part of what it was. */
+static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
+
+/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts itself. */
+static const double farthest = 3.5;
 
 /* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
 static const double spread_of_delay = 4, spread_of_coupling = 2;
 
-/* With fewer intersections other starts are tried, too. */
-enum { enough_pairs = 30 };
+/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they are in
+ * cycles per field of view. */
+static const double doubtful = 0.1, apart = 0.9;
+enum { STARTS = 4 };
+
+/* How much less another end must leave unexplained to be preferred to that of the intersections. */
+static const double clearly_less = 1.5;
+
+/* The part of the intersections that must agree with what is found. */
+static const double least_agreeing = 0.5;
 
 typedef struct fit {
     const lmr_spokes *s;
@@ -95,6 +107,22 @@ static void evaluate_block(void *self, int64_t i)
             for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
 }
 
+/* The farthest shift of a spoke that was used. */
+static double farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double most = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        const lmr_spoke *p = &s->spoke[i];
+        const double *k = s->k + s->nd * s->samples * p->readout;
+        const int64_t middle = p->first + s->stride * (p->count / 2);
+        double place[3], square = 0;
+        lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
+        for (int d = 0; d < s->nd; d++) square += pow(place[d] - k[s->nd * middle + d], 2);
+        most = fmax(most, sqrt(square));
+    }
+    return most;
+}
+
 /* What is known of a number before the data are seen, as a mean and a spread. */
 static void expected(int number, double *mean, double *spread)
 {
@@ -111,8 +139,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     fit *f = self;
     LMR_TRY(lmr_go_on());
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    for (int e = 0; e < LMR_DELAYS; e++)
-        if (!(fabs(f->all[e]) < 20)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    if (!(farthest_shift(f->s, f->all) < farthest)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
     if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
     LMR_TRY(lmr_parallel(8, f->blocks, evaluate_block, f));
@@ -175,24 +202,90 @@ static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
     return evaluate(f, x, value, gradient);
 }
 
-/* The likeliest of: no delays, those of the intersections, and, where spokes hardly intersect because they begin in the
- * centre, the same along all axes. */
-static larmor_status choose_start(fit *f, const double none[NUMBERS], double all[NUMBERS])
+static double unexplained(const double all[NUMBERS])
 {
-    double trial[NUMBERS], least = INFINITY, value;
-    int pairs = 0;
-    memcpy(all, none, sizeof trial);
-    for (int i = 0; i < (pairs < enough_pairs ? 6 : 2); i++) {
-        memcpy(trial, none, sizeof trial);
-        if (i == 0) LMR_TRY(lmr_intersections(f->s, trial, &pairs));
-        for (int d = 0; d < f->s->nd && i > 1; d++) trial[d] = (i % 2 ? -1 : 1) * (i < 4 ? 1 : 2);
-        const larmor_status st = value_at(f, trial, &value);
-        if (st && st != LARMOR_ERR_NUMERIC) return st;
-        if (st || !(value < least)) continue;
-        least = value;
-        memcpy(all, trial, sizeof trial);
+    const double noise = least_noise + exp(all[NOISE]);
+    return sqrt(noise / (1 + noise));
+}
+
+typedef struct start {
+    double all[NUMBERS], value;
+} start;
+
+/* Into its place, the likeliest first; the last one is lost. */
+static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
+{
+    start new = {.value = INFINITY};
+    memcpy(new.all, all, sizeof new.all);
+    const larmor_status st = value_at(f, all, &new.value);
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    for (int i = 0; i < STARTS; i++) {
+        if (!(new.value < kept[i].value)) continue;
+        const start less = kept[i];
+        kept[i] = new;
+        new = less;
     }
     return LARMOR_OK;
+}
+
+static void clear_starts(start kept[STARTS])
+{
+    for (int i = 0; i < STARTS; i++) kept[i].value = INFINITY;
+}
+
+/* Delays of the axes on a coarse grid. */
+static larmor_status try_grid(fit *f, const double none[NUMBERS], start kept[STARTS])
+{
+    const lmr_spokes *s = f->s;
+    double trial[NUMBERS], square = 0;
+    int places = 1;
+    for (int d = 0; d < s->nd; d++) square += s->spoke[0].step[d] * s->spoke[0].step[d];
+    for (int d = 0; d < s->nd; d++) places *= 5;
+    for (int i = 0; i < places; i++) {
+        memcpy(trial, none, sizeof trial);
+        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] = (rest % 5 - 2) * apart / sqrt(square);
+        LMR_TRY(try_start(f, trial, kept));
+    }
+    return LARMOR_OK;
+}
+
+/* From one start after the other, until the samples agree; all becomes the likeliest end, if it is below *least. */
+static larmor_status descend_from(fit *f, start kept[STARTS], double all[NUMBERS], double *least)
+{
+    for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
+        double value;
+        if (isfinite(*least) && unexplained(all) < doubtful) break;
+        LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
+        if (!(value < *least)) continue;
+        *least = value;
+        memcpy(all, kept[i].all, sizeof kept[i].all);
+    }
+    return LARMOR_OK;
+}
+
+/* The likeliest delays by the first block: from no delays and from the intersections; from elsewhere
+ * where samples contradict each other then. */
+static larmor_status find_first(fit *f, const double none[NUMBERS], double all[NUMBERS])
+{
+    start kept[STARTS];
+    double trial[NUMBERS], least = INFINITY;
+    clear_starts(kept);
+    set_free(f, DELAYS | OTHERS);
+    memcpy(trial, none, sizeof trial);
+    LMR_TRY(lmr_intersections(f->s, trial));
+    LMR_TRY(try_start(f, none, kept));
+    LMR_TRY(try_start(f, trial, kept));
+    LMR_TRY(descend_from(f, kept, all, &least));
+    const int agree = isfinite(least) && unexplained(all) < doubtful;
+    const int from_centre = 2 * f->s->through <= f->s->count && farthest_shift(f->s, all) > least_shift;
+    if (agree && !from_centre) return LARMOR_OK;
+    clear_starts(kept);
+    LMR_TRY(try_grid(f, none, kept));
+    memcpy(trial, all, sizeof trial);
+    double other = agree ? INFINITY : least;
+    LMR_TRY(descend_from(f, kept, trial, &other));
+    if (!agree || unexplained(trial) < unexplained(all) / clearly_less) memcpy(all, trial, sizeof trial);
+    return isfinite(other) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
 }
 
 /* ---- from one block to all ---- */
@@ -220,7 +313,7 @@ static int invert(int n, square_matrix a)
 /* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
 static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix h)
 {
-    const double apart = 1e-3;
+    const double change = 1e-3;
     double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
     memcpy(f->all, all, sizeof f->all);
     for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
@@ -228,10 +321,10 @@ static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix 
     double by[LMR_MOST_BLOCKS][NUMBERS];
     memcpy(by, f->by, sizeof by);
     for (int i = 0; i < f->n; i++) {
-        x[i] += apart;
+        x[i] += change;
         LMR_TRY(evaluate(f, x, &value, there));
-        x[i] -= apart;
-        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / apart;
+        x[i] -= change;
+        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / change;
     }
     memcpy(f->by, by, sizeof by);
     for (int i = 0; i < f->n; i++)
@@ -265,20 +358,28 @@ static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[L
     return LARMOR_OK;
 }
 
-/* The farthest shift of a spoke that was used. */
-static double farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS])
+/* How near samples of the first block are to those of other readouts: the mean of the largest correlation. */
+static double nearness(fit *f, const double all[NUMBERS])
 {
-    double farthest = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        const lmr_spoke *p = &s->spoke[i];
-        const double *k = s->k + s->nd * s->samples * p->readout;
-        const int64_t middle = p->first + s->stride * (p->count / 2);
-        double place[3], square = 0;
-        lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
-        for (int d = 0; d < s->nd; d++) square += pow(place[d] - k[s->nd * middle + d], 2);
-        farthest = fmax(farthest, sqrt(square));
-    }
-    return farthest;
+    const lmr_spokes *s = f->s;
+    const int nd = s->nd;
+    const int64_t m = samples_of(s, 0);
+    const double rate = 2 * M_PI * M_PI * typical_size * typical_size;
+    double *place = f->work, sum = 0;
+    memcpy(f->all, all, sizeof f->all);
+    place_samples(f, 0, place, place + nd * m);
+    for (int64_t p = s->begin[0]; p < s->begin[1]; p++)
+        for (int64_t i = s->spoke[p].at; i < s->spoke[p].at + s->spoke[p].count; i++) {
+            double nearest = INFINITY;
+            for (int64_t j = 0; j < m; j++) {
+                double square = 0;
+                if (j >= s->spoke[p].at && j < s->spoke[p].at + s->spoke[p].count) continue;
+                for (int d = 0; d < nd; d++) square += pow(place[nd * i + d] - place[nd * j + d], 2);
+                nearest = fmin(nearest, square);
+            }
+            sum += exp(-rate * nearest);
+        }
+    return sum / (double)m;
 }
 
 /* Whether there are delays without doubt: they explain clearly more of the samples, and are known well beside their
@@ -293,22 +394,17 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
            found->after < most_unexplained;
 }
 
-static double unexplained(const double all[NUMBERS])
-{
-    return sqrt(least_noise + exp(all[NOISE]));
-}
-
 static larmor_status find(fit *f, larmor_delays *found)
 {
-    double none[NUMBERS] = {0}, all[NUMBERS], before, value;
+    double none[NUMBERS] = {0}, all[NUMBERS] = {0}, before, value = 0;
+    double agreeing;
     none[SIZE] = log(typical_size);
     none[NOISE] = log(1e-2);
     f->blocks = 1;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    LMR_TRY(choose_start(f, none, all));
+    LMR_TRY(find_first(f, none, all));
     set_free(f, DELAYS | OTHERS);
-    LMR_TRY(descend(f, all, 1e-3, 60, &value));
     const int clear = farthest_shift(f->s, all) > least_shift / 2;
     if (clear) {
         f->blocks = f->s->blocks;
@@ -321,7 +417,12 @@ static larmor_status find(fit *f, larmor_delays *found)
     found->shift = farthest_shift(f->s, all);
     found->before = unexplained(none);
     found->after = unexplained(all);
-    found->significant = clear && is_significant(f, found, before - value);
+    /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
+    const int certain = 2 * f->s->through > f->s->count && found->after < doubtful;
+    LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
+    found->significant = clear && (certain || agreeing > least_agreeing) &&
+                         is_significant(f, found, before - value) &&
+                         nearness(f, all) > least_near * nearness(f, none);
     return LARMOR_OK;
 }
 
