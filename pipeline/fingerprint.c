@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/status.h"
 #include "pipeline/archive.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/off_resonance.h"
@@ -29,6 +30,8 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     *hash = lmr_hash(*hash, &delays, sizeof delays);
     *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
     LMR_TRY(lmr_field_hash(o, hash));
+    *hash = lmr_hash(*hash, &o->girf_spacing_hz, sizeof o->girf_spacing_hz);
+    LMR_TRY(lmr_hash_array(o->girf, hash));
     return lmr_hash_array(o->maps, hash);
 }
 

@@ -52,6 +52,11 @@ static const app_option options[] = {
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
+    OPTION(APP_READ_FILE, girf, 0, "girf", "FILE",
+           "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
+           ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
+    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next",
+           .low = 1e-6, .high = 1e9),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
@@ -177,17 +182,22 @@ static int enter(recon_run *r, const char *stage)
 /* ---- before the first image ---- */
 
 /* Into the processor's memory, which outlives a GPU that fails. */
-static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+/* On the processor: what a GPU that fails holds is lost. */
+static larmor_status read_to_host(const char *path, larmor_array **array)
 {
-    const char *path = r->s->maps;
     larmor_device *host;
-    *maps = NULL;
-    if (!recon_maps_from_file(path)) return LARMOR_OK;
+    *array = NULL;
     const larmor_status st = larmor_device_open("cpu:1", &host);
     if (st) return st;
-    const larmor_status read = larmor_image_read(path, host, maps);
+    const larmor_status read = larmor_image_read(path, host, array);
     larmor_device_free(host);
     return read;
+}
+
+static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+{
+    *maps = NULL;
+    return recon_maps_from_file(r->s->maps) ? read_to_host(r->s->maps, maps) : LARMOR_OK;
 }
 
 /* From all echoes, whichever of them are wanted. */
@@ -240,6 +250,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+    if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));
     const larmor_status st = read_b0(r, opts);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
 done:
@@ -261,6 +272,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
     larmor_array_free(opts->b0);
+    larmor_array_free(opts->girf);
     app_progress_end(&r->progress);
     return code;
 }

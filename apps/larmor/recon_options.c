@@ -169,6 +169,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
     }
+    if (!s->girf != !(s->girf_spacing > 0)) {
+        app_error("--girf and --girf-spacing: give both or neither.");
+        return APP_USAGE;
+    }
     static const char *const of_b0[] = {"b0-error", "segments", "readout-start"};
     for (size_t i = 0; !s->b0 && i < sizeof of_b0 / sizeof *of_b0; i++)
         if (app_differs(command, s, of_b0[i])) {
@@ -261,6 +265,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .b0_error = s->b0 ? s->b0_error : 0,
                                 .segments = (int)s->segments,
                                 .calibration = s->calibration,
+                                .girf_spacing_hz = s->girf_spacing,
                                 .no_whitening = !strcmp(s->whiten, "off"),
                                 .density = (larmor_density)index_of(s->dcf, densities),
                                 .weighted = s->weighted,

@@ -200,6 +200,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double compress;
     larmor_delays_from delays;
     double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
+    larmor_array *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
+                           any delays; or NULL */
+    double girf_spacing_hz;
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
