@@ -41,8 +41,9 @@ static larmor_status make_auto(lmr_job *job, int index, const larmor_samples *sa
                                larmor_array **w)
 {
     if (job->density_taken == LARMOR_DENSITY_AUTO) {
-        if (!index) return decide(job, samples, image, w);
-        LMR_TRY(decide_by_first_group(job));
+        const larmor_status st = index ? decide_by_first_group(job) : LARMOR_ERR_NUMERIC;
+        if (st && st != LARMOR_ERR_NUMERIC) return st;
+        if (st) return decide(job, samples, image, w); /* of samples that are spoilt nothing can be told */
     }
     if (job->density_taken == LARMOR_DENSITY_RAMP) {
         const larmor_status st = larmor_density_ramp(samples->traj, image, w);

@@ -58,7 +58,7 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
         used += (size_t)snprintf(side + used, sizeof side - used, "%s%lld", d ? "x" : "", (long long)shape.dim[d]);
     lmr_log(job->events,
             "coil maps: ESPIRiT, calibration region %s %s; windows of %lld, %lld of %lld eigenvectors; "
-            "signal in %.0f %% of the field of view, two sets in %.1f %% of that",
+            "signal in %.0f %% of the image, two sets in %.1f %% of that",
             side, region->cartesian ? "as sampled" : "solved for", (long long)r->kernel[0], (long long)r->signal,
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }

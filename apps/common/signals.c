@@ -118,10 +118,11 @@ static void exited(void)
     if (!ending) lack_memory(": out of host memory or threads: a library has ended the program.\n");
 }
 
+/* The result that is kept is finished and written first. */
 static int is_stopped(void *user)
 {
     (void)user;
-    return app_stopped();
+    return !waits_for_result() && app_stopped();
 }
 
 void app_ignore_signals_of_writes(void)

@@ -35,8 +35,8 @@ for method in cg tv wavelet; do
     [ "$(number lambda_from)" = '"data"' ] || fail "$last: an image alone chooses for itself"
     lambda=$(number lambda_absolute)
     expect 0 recon scan.h5 -o rep.h5 --maps maps.cfl --method $method --slice 1 --json --force -q
-    near "$method: weights of the first and the last image" 1.5 "$(number lambda_absolute)" "$lambda"
-    near "$method: weights of the last and the first image" 1.5 "$lambda" "$(number lambda_absolute)"
+    near "$method: weights of the first and the last image" 2 "$(number lambda_absolute)" "$lambda"
+    near "$method: weights of the last and the first image" 2 "$lambda" "$(number lambda_absolute)"
     shared=$(error_of shared.h5 truth.h5)
     for slice in 0 1; do
         for repetition in 0 1 2; do

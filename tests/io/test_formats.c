@@ -124,7 +124,7 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 5), &x));
     assert_ok(larmor_output_open(in_folder("two.cfl"), 0, &out));
     assert_refused(larmor_maps_save(out, x, NULL), LARMOR_ERR_SHAPE,
-                   "expected [nx, ny, coils] or [nx, ny, nz, coils]");
+                   "expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]");
     larmor_output_free(out);
     larmor_array_free(x);
     larmor_array_free(flat);
@@ -148,7 +148,7 @@ static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
         assert_ok(larmor_image_read_meta(in_folder("maps.h5"), &got));
         for (int d = 0; d < 3; d++) assert_true(got.fov_mm[d] == meta.fov_mm[d]);
         larmor_array_free(read);
-        assert_ok(larmor_output_open(in_folder("maps.nii"), 1, &out));
+        assert_ok(larmor_output_open(in_folder("maps.png"), 1, &out));
         assert_refused(larmor_maps_save(out, maps, NULL), LARMOR_ERR_ARG,
                        "maps cannot be written to .nii files; use one of .cfl, .npy, .h5");
         larmor_output_free(out);

@@ -285,7 +285,7 @@ static const char *taken_for(const double *k, int64_t n, int64_t readouts, densi
     assert_ok(larmor_density_auto(traj, image, &taken, &w));
     assert_ok(same(traj, image, &v));
     cplx *a = values_of(w), *b = values_of(v);
-    assert_at_most(difference(a, b, n * readouts), 1e-12);
+    assert_at_most(difference(a, b, n * readouts), 1e-6); /* atomics of a GPU add in any order */
     free(a);
     free(b);
     larmor_array_free(v);
