@@ -124,7 +124,7 @@ static larmor_status choose_by_data(larmor_recon *r)
     LMR_TRY(look(r, &sight));
     if (sight.side < least_side) return LARMOR_OK;
     const int two = folds(&sight) && can_take_two(r);
-    const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight;
+    const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight && sight.folded <= is_folded;
     if (!wanted) return LARMOR_OK;
     job->maps_method = lmr_maps_method_of("espirit");
     if (two) return take_folded(r, &sight);

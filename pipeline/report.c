@@ -107,7 +107,7 @@ void lmr_report_given_delays(larmor_recon *r)
 void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status)
 {
     lmr_events *e = &r->events;
-    if (status == LARMOR_ERR_ARG) return; /* not spokes */
+    if (status == LARMOR_ERR_UNSUPPORTED) return; /* no spokes */
     if (status) {
         lmr_log(e, "delays: not looked for: %s", larmor_last_error());
         return;

@@ -126,9 +126,8 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     const larmor_nufft_opts opts = lmr_gridder_nufft(p->image);
-    double total =
-        3 * lmr_bytes_of(LARMOR_C64,
-                         larmor_shape_of(opts.ndim, opts.modes)); /* image, window and, to choose, what to expect */
+    const int grids = p->repeats ? 2 : 3; /* image, window and, to choose, what to expect */
+    double total = grids * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes));
     if (p->repeats) {
         double of_grid;
         LMR_TRY(lmr_cartesian_bytes(dev, &opts, p->samples, p->repeats, &of_grid));

@@ -150,7 +150,7 @@ static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
         larmor_array_free(read);
         assert_ok(larmor_output_open(in_folder("maps.png"), 1, &out));
         assert_refused(larmor_maps_save(out, maps, NULL), LARMOR_ERR_ARG,
-                       "maps cannot be written to .nii files; use one of .cfl, .npy, .h5");
+                       "maps cannot be written to .png files; use one of .cfl, .npy, .h5");
         larmor_output_free(out);
         larmor_array_free(maps);
     }
