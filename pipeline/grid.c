@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/group.h"
+#include "pipeline/samples.h"
 
 /* ---- what was asked for ---- */
 
@@ -121,9 +121,8 @@ static larmor_status expect_room(const larmor_recon *r, int group, const larmor_
 static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
-    int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made));
+    LMR_TRY(lmr_group_average(&r->job, group, &samples));
     larmor_status st = expect_room(r, group, &samples);
     if (!st)
         st = larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL,

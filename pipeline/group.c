@@ -9,8 +9,8 @@
 #include "core/status.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
+#include "pipeline/samples.h"
 #include "pipeline/solve.h"
-#include "pipeline/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
 
@@ -26,26 +26,6 @@ static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
-}
-
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made)
-{
-    const larmor_grid *grid = &job->grid[index];
-    larmor_group group;
-    larmor_encoding encoding;
-    larmor_status st;
-    *samples = (larmor_samples){0};
-    LMR_OR(fail, lmr_source_group(job->source, index, &group));
-    LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
-    LMR_OR(fail, lmr_source_samples(job->source, index, grid, 0, job->info.coils, job->dev, samples));
-    *made = !samples->traj;
-    if (*made) LMR_OR(fail, lmr_make_trajectory(job, &group, &encoding, grid, samples, &samples->traj));
-    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
-    if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
-    return LARMOR_OK;
-fail:
-    larmor_samples_free(samples);
-    return st;
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */

@@ -17,8 +17,4 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
  * are of; -1: none. */
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);
 
-/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
- * *made is 1. */
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made);
-
 #endif

@@ -2,6 +2,7 @@
 #include "pipeline/maps.h"
 
 #include "core/status.h"
+#include "pipeline/samples.h"
 
 static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
                                 larmor_coils_opts *opts)
@@ -55,11 +56,15 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
         larmor_samples calibration;
         LMR_TRY(coils_opts(job, group, grid, &opts));
         LMR_TRY(lmr_enter(job->events, "coil maps"));
-        LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
+        const int averaged = job->info.averaged > 0 && !job->info.calibration;
+        if (averaged)
+            LMR_TRY(lmr_group_average(job, index, &calibration));
+        else
+            LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
         const int own = !calibration.kspace || !calibration.traj;
         larmor_status st = LARMOR_OK;
-        if (!own) st = lmr_scale_samples(job, calibration.kspace);
-        if (!st && !own && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
+        if (!own && !averaged) st = lmr_scale_samples(job, calibration.kspace);
+        if (!st && !own && !averaged && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
         const larmor_samples *from = own ? samples : &calibration;
         if (!st)
             st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);

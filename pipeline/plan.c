@@ -54,11 +54,12 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
     const larmor_coils_opts opts = {.calibration = job->calibration};
     larmor_problem own = *p;
-    const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
-    if (info->calibration && apart > own.samples) own.samples = apart;
+    int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
+    if (!info->calibration) apart = info->averaged;
+    if (apart > own.samples) own.samples = apart;
     LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
     *bytes = (double)estimate;
-    if (info->calibration) /* readouts of its own */
+    if (apart) /* readouts of its own */
         *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }

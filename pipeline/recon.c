@@ -40,7 +40,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!st) {
         r->job.source = larmor_source_ref(source);
         r->job.dev = lmr_device_ref(dev);
-        r->job.info = lmr_source_describe(source);
+        r->job.info = larmor_source_describe(source);
         st = lmr_prepare(r);
         if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
         if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);

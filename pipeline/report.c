@@ -36,6 +36,7 @@ void lmr_report_source(larmor_recon *r)
     lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->job.source),
             (ll)first.readouts, enc.trajectory, plural(first.readouts), (ll)first.samples, info->coils,
             plural(info->coils), info->groups, plural(info->groups));
+    if (info->frames_report[0]) lmr_log(e, "frames: %s", info->frames_report);
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
         lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (ll)info->imaging, (ll)info->noise, (ll)info->calibration, (ll)info->dropped, (ll)info->nonfinite);

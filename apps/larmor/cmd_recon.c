@@ -40,6 +40,23 @@ static const app_option options[] = {
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
            "voxels of the image; X alone: for all axes that are as long as x in the header (default: the header's)",
            .low = 1, .high = 65535),
+    OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
+           "make frames out of each image: N readouts each, in the order of acquisition", .low = 1, .high = 1 << 28),
+    OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
+           .high = 1e9),
+    OPTION(
+        APP_NUMBER, frame_step, 0, "frame-step", "X",
+        "from the start of a frame to that of the next, in readouts or ms, for windows that slide (default: frames "
+        "that touch)",
+        .low = 1e-3, .high = 1e9),
+    OPTION(APP_TEXT, frame_rest, 0, "frame-rest", "R",
+           "readouts that are left after the last frame: drop them, or join them to it", .preset = "drop",
+           .choices = "drop|join"),
+    OPTION(APP_INTEGER, cardiac_phases, 0, "cardiac-phases", "N",
+           "make N frames of the cardiac cycle out of each image, by physiology stamps", .low = 1, .high = 65535),
+    OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
+           .preset = "0", .low = 0, .high = 2),
+    OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
            .high = 1e5),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
@@ -149,6 +166,19 @@ static larmor_status read_maps(const recon_run *r, larmor_array **maps)
     return strcmp(path, "auto") && strcmp(path, "none") ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
 }
 
+/* The scan's images become frames, if that is asked for. */
+static larmor_status cut_frames(recon_run *r)
+{
+    const larmor_frames_opts opts = recon_frames(r->s);
+    larmor_source *frames;
+    if (!opts.spokes && opts.ms == 0 && !opts.phases) return LARMOR_OK;
+    const larmor_status st = larmor_source_of_frames(r->source, &opts, &frames);
+    if (st) return st;
+    larmor_source_free(r->source);
+    r->source = frames;
+    return LARMOR_OK;
+}
+
 /* The scan, the device and the maps. */
 static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
@@ -162,6 +192,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     if (code) goto done;
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
@@ -226,7 +257,7 @@ static int run_series(recon_run *r, int series)
 
 static int run_all(recon_run *r)
 {
-    const int groups = larmor_raw_describe(r->raw).groups;
+    const int groups = larmor_source_describe(r->source).groups;
     int code = APP_DONE;
     r->series = larmor_recon_series(r->recon);
     r->image = calloc((size_t)groups, sizeof *r->image);

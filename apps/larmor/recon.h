@@ -13,6 +13,9 @@ typedef struct recon_settings {
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double tol, time_weight, eps, checkpoint_every;
+    int64_t spokes_per_frame, cardiac_phases, gate;
+    double frame_time, frame_step, tick;
+    const char *frame_rest;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 

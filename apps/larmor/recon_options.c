@@ -72,6 +72,32 @@ static int makes_density(const recon_settings *s)
     return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
 }
 
+static int has_windows(const recon_settings *s)
+{
+    return s->spokes_per_frame || s->frame_time > 0;
+}
+
+static int has_stamps(const recon_settings *s)
+{
+    return s->cardiac_phases || s->frame_time > 0;
+}
+
+static int has_gate(const recon_settings *s)
+{
+    return s->cardiac_phases != 0;
+}
+
+larmor_frames_opts recon_frames(const recon_settings *s)
+{
+    return (larmor_frames_opts){.spokes = s->spokes_per_frame,
+                                .ms = s->frame_time,
+                                .phases = (int)s->cardiac_phases,
+                                .step = s->frame_step,
+                                .gate = (int)s->gate,
+                                .tick_ms = s->tick,
+                                .join_rest = !strcmp(s->frame_rest, "join")};
+}
+
 /* An option that is of some choices of another one alone. */
 typedef struct rule {
     const char *option;
@@ -95,6 +121,18 @@ static const rule rules[] = {
     {"save-maps", estimates_maps, "maps", "--maps auto", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
+};
+
+/* An option that says more about another one. */
+static const struct {
+    const char *option;
+    int (*used)(const recon_settings *s);
+    const char *with;
+} needs[] = {
+    {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
+    {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
+    {"gate", has_gate, "--cardiac-phases"},
+    {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
 
 /* "--method cg, tv and llr" */
@@ -135,6 +173,19 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         snprintf(of, sizeof of, "%s", r->of);
         if (!strcmp(of, METHODS)) name_methods(r, of, sizeof of);
         app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, of);
+        return APP_USAGE;
+    }
+    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) > 1) {
+        app_error("--spokes-per-frame, --frame-time and --cardiac-phases exclude each other; give one of them.");
+        return APP_USAGE;
+    }
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (needs[i].used(s) || !app_differs(command, s, needs[i].option)) continue;
+        app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
+        return APP_USAGE;
+    }
+    if (s->spokes_per_frame && s->frame_step != floor(s->frame_step)) {
+        app_error("--frame-step %g: a whole number of readouts expected, as for --spokes-per-frame.", s->frame_step);
         return APP_USAGE;
     }
     if (!s->checkpoint && app_differs(command, s, "checkpoint-every")) {

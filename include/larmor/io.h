@@ -65,8 +65,11 @@ typedef struct larmor_raw_info {
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
-    double magnitude;    /* the largest real or imaginary part of the samples that make images; 0 if unknown */
-    char warnings[2048]; /* lines for the user, each ending in '\n'; "" if none */
+    int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give
+                            the coil maps; 0 for images as they are in the file */
+    char frames_report[160]; /* of frames: e.g. "94 of 17 readouts each"; else "" */
+    double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
+    char warnings[2048];     /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -135,6 +138,24 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
+
+typedef struct larmor_stamp {     /* when a readout was acquired */
+    uint32_t time, physiology[3]; /* as the file has them, in ticks: of the clock, and since a trigger */
+    int64_t samples;              /* that it has, after discards */
+} larmor_stamp;
+
+/* The stamps of a group's readouts, in the order of larmor_raw_samples: that of acquisition.
+ *
+ * stamps  [readouts] of the group.
+ * Errors  LARMOR_ERR_ARG for a group that is not there. */
+LARMOR_API larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps);
+
+/* As larmor_raw_samples, of some of the group's readouts alone.
+ *
+ * readout  [count] their numbers in the group, from 0; any may be there several times.
+ * Errors   those of larmor_raw_samples; LARMOR_ERR_ARG for a readout that is not there. */
+LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                             const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
 /* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *
@@ -324,6 +345,7 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     int discard_pre, discard_post, center_sample, encoding;
     double dwell_us;
     int step1, step2, average, slice, contrast, phase, repetition, set, segment;
+    uint32_t time_stamp, physiology_stamp[3]; /* in ticks */
     double position_mm[3], read_dir[3], phase_dir[3], slice_dir[3];
     const float *data; /* re, im interleaved, [samples, coils] */
     const float *traj; /* [traj_dims, samples] */

@@ -38,6 +38,10 @@ typedef struct larmor_source_impl {
     /* A number that differs where the scan does, so that no checkpoint of another is taken. May be NULL: made from what
      * describe, encoding and group say. */
     larmor_status (*fingerprint)(void *self, uint64_t *fingerprint);
+    /* As larmor_raw_stamps and larmor_raw_readouts. May be NULL: then no frames can be cut from it. */
+    larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
+    larmor_status (*readouts)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_samples *out);
 } larmor_source_impl;
 
 /* A source of your own.
@@ -49,6 +53,9 @@ LARMOR_API larmor_status larmor_source_create(const char *name, const larmor_sou
                                               larmor_source **source);
 LARMOR_API larmor_source *larmor_source_ref(larmor_source *source); /* one more reference; returns source */
 LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is fine */
+
+/* What is in the scan; zeros of NULL. */
+LARMOR_API larmor_raw_info larmor_source_describe(const larmor_source *source);
 
 /* An opened file as a source. raw must outlive the source and everything that was made from it.
  *
@@ -64,6 +71,7 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *calibration;      /* complex [samples, readouts, coils]: the maps of the slice come from it */
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
     const int *step1;               /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
+    const larmor_stamp *stamps;     /* [readouts], of which the number of samples is ignored; NULL: none */
     larmor_image_meta meta; /* counters and geometry; without directions x, y and z are those of the patient */
 } larmor_readouts;
 
@@ -81,6 +89,37 @@ typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero mea
  * Errors  LARMOR_ERR_ARG for a matrix, field of view, counter or trajectory that makes no sense; LARMOR_ERR_SHAPE for
  *         arrays that do not fit together; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
+
+/* ---- frames ---- */
+
+/* How the readouts of an image become frames: one of spokes, ms and phases; the others are zero. */
+typedef struct larmor_frames_opts {
+    int64_t spokes; /* readouts of a frame, in the order of acquisition */
+    double ms;      /* time of a frame, by the readouts' time stamps */
+    int phases;     /* frames of the cardiac cycle, by the physiology stamps: time since the last trigger */
+    double step;    /* from the start of a frame to that of the next, as spokes or ms; default: frames that touch */
+    int gate;       /* phases: which of the three physiology stamps, 0 to 2 */
+    double tick_ms; /* of a tick of the stamps; default 2.5, as Siemens has it */
+    int join_rest;  /* readouts that are left at the end: 1 they join the last frame, 0 they are left out */
+} larmor_frames_opts;
+
+/* A source whose images are frames of the images of another: a dynamic series out of one long acquisition.
+ *
+ * Frames are counted as repetitions, in the order of time, those of a second repetition after those of the first; the
+ * bins of the cardiac cycle are counted as phases. A frame's stamps are those of its first readout in time. The coil
+ * maps come from the calibration readouts of the scan, or else from all readouts of the image that was cut.
+ *
+ * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The first and the last cycle, whose
+ * ends are not seen, are taken to last as long as the median of the others.
+ *
+ * inner   a reference is kept.
+ * Errors  LARMOR_ERR_ARG for options that make no sense; for more spokes or ms than an image has; for a source that
+ *         cannot be cut; without stamps, or with stamps that do not tell readouts apart; LARMOR_ERR_MEMORY; those of
+ *         inner.
+ * Source  sliding windows of golden angles: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); Feng et al.,
+ *         Magn. Reson. Med. 72, 707 (2014). */
+LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts,
+                                                 larmor_source **source);
 
 /* ---- events ---- */
 
