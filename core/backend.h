@@ -5,10 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/conv_shape.h"
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 9
+#define LMR_BACKEND_ABI 10
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -50,18 +51,18 @@ typedef struct lmr_fft {
     double (*bytes)(void *ctx, int ndim, const int64_t dim[3], int64_t batch);
 } lmr_fft;
 
-/* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with
- * sign -1 of x [keep...] in the corner of a grid [dim...] of zeros, s real. What is zero before a transform or
- * dropped after it costs little. */
+/* Circular convolution of small arrays on a larger grid: y_k <- the corner of F^H (sum_l s_kl . F x_l), F the unscaled
+ * FFT with sign -1 of x_l [keep...] in the corner of a grid [dim...] of zeros, and s_lk = conj(s_kl). What is zero before
+ * a transform or dropped after it costs little. */
 typedef struct lmr_conv {
-    larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
-                          void **plan);
-    /* s <- scale times the real parts of cells [dim...], complex, frequency 0 first; cells are not changed */
-    larmor_status (*set)(void *ctx, void *plan, double scale, const void *cells);
-    larmor_status (*exec)(void *ctx, void *plan, const void *x, void *y); /* batch arrays; y may be x */
+    larmor_status (*plan)(void *ctx, const lmr_conv_shape *shape, void **plan);
+    /* one of the planes <- scale times the real (part 0) or imaginary (part 1) parts of cells [dim...], complex,
+     * frequency 0 first; cells are not changed */
+    larmor_status (*set)(void *ctx, void *plan, int plane, double scale, int part, const void *cells);
+    larmor_status (*exec)(void *ctx, void *plan, const void *x, void *y); /* [keep..., batch, mixed]; y may be x */
     void (*destroy)(void *ctx, void *plan);                               /* NULL is fine */
     /* the most bytes of a plan, with s */
-    double (*bytes)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch);
+    double (*bytes)(void *ctx, const lmr_conv_shape *shape);
 } lmr_conv;
 
 /* Dense linear algebra, column-major, complex. */

@@ -1,5 +1,5 @@
 /* The normal operator of the NUFFT as a convolution with the point spread function (Wajer and Pruessmann 2001;
- * Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
+ * Fessler et al. 2005), and that of several images whose k-space is mixed (Mani et al. 2015; Tamir et al. 2017). SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/toeplitz.h"
 
 #include <math.h>
@@ -95,62 +95,130 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
     return LARMOR_OK;
 }
 
-/* lags <- sum_j w_j exp(sign 2 pi i k_j . r / N), r from -N to N - 1. */
-static larmor_status make_lags(const design *d, const larmor_array *traj, const larmor_array *weights,
-                               larmor_array **lags)
+/* What the spectra are made from, one after the other. */
+typedef struct kernels {
+    larmor_array *points, *room; /* room: that the points lie in */
+    larmor_nufft *plan;
+    larmor_array *values, *lags;       /* [points] and [lags], in double */
+    larmor_array *edges;               /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
+    larmor_array *grid;                /* [cells], in double */
+    larmor_array *cells;               /* the same in the operator's type */
+    larmor_array *weights, *factor[2]; /* [points], in double, where there are any and images are mixed */
+    void *fft;
+} kernels;
+
+/* What is needed for the values alone. */
+static void free_points(kernels *k)
 {
-    larmor_array *room = NULL, *points = NULL, *values = NULL;
-    larmor_nufft *plan = NULL;
-    larmor_device *dev = traj->dev;
-    const int64_t m = larmor_array_count(traj) / d->psf.ndim;
-    larmor_status st;
-    LMR_OR(done, double_points(traj, &room));
-    LMR_OR(done, larmor_array_slice(room, 0, m, &points));
-    LMR_OR(done, larmor_nufft_create(dev, &d->psf, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, points, NULL));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &values));
-    if (weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, m, weights->dtype, weights->data, d->psf.dtype, values->data));
-    else
-        LMR_OR(done, larmor_fill(values, 1));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), lags));
-    LMR_OR(done, larmor_nufft_execute(plan, values, *lags));
-done:
-    larmor_array_free(values);
-    larmor_array_free(points);
-    larmor_array_free(room);
-    larmor_nufft_free(plan);
+    larmor_array **const of[] = {&k->values, &k->points, &k->room, &k->weights, &k->factor[0], &k->factor[1]};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        larmor_array_free(*of[i]);
+        *of[i] = NULL;
+    }
+    larmor_nufft_free(k->plan);
+    k->plan = NULL;
+}
+
+static void free_kernels(const design *d, larmor_device *dev, kernels *k)
+{
+    if (k->fft) dev->be->fft[lmr_precision(d->psf.dtype)]->destroy(dev->ctx, k->fft);
+    free_points(k);
+    larmor_array_free(k->cells);
+    larmor_array_free(k->grid);
+    larmor_array_free(k->edges);
+    larmor_array_free(k->lags);
+    *k = (kernels){.points = NULL};
+}
+
+static larmor_status make_edges(const design *d, larmor_device *dev, larmor_array **edges)
+{
+    larmor_array *first;
+    int64_t longest = 1;
+    for (int i = 0; i < d->wrap.ndim; i++) longest = d->wrap.modes[i] > longest ? d->wrap.modes[i] : longest;
+    LMR_TRY(larmor_array_create(dev, lmr_real_of(d->psf.dtype), LARMOR_SHAPE(longest), edges));
+    LMR_TRY(larmor_fill(*edges, 1));
+    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    const larmor_status st = larmor_fill(first, 0);
+    larmor_array_free(first);
     return st;
 }
 
-/* The transform of the lags, each in its cell of the grid. What lies in the cells of lag -N and beyond N - 1 meets no
- * two voxels of an image. */
-static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_array **cells)
+static larmor_status make_kernels(const design *d, const larmor_array *traj, kernels *k)
 {
-    larmor_device *dev = lags->dev;
-    const int precision = lmr_precision(lags->dtype);
+    larmor_device *dev = traj->dev;
+    const int64_t m = larmor_array_count(traj) / d->psf.ndim;
+    LMR_TRY(double_points(traj, &k->room));
+    LMR_TRY(larmor_array_slice(k->room, 0, m, &k->points));
+    LMR_TRY(larmor_nufft_create(dev, &d->psf, &k->plan));
+    LMR_TRY(larmor_nufft_set_points(k->plan, k->points, NULL));
+    LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &k->values));
+    LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), &k->lags));
+    return make_edges(d, dev, &k->edges);
+}
+
+/* cells <- the transform of sum_j values_j exp(sign 2 pi i k_j . r / N), r from 1 - N to N - 1, each r in its cell:
+ * real where the values are. last: 1 if no other values come. */
+static larmor_status transform_values(const design *d, larmor_device *dev, kernels *k, int last)
+{
+    const int precision = lmr_precision(d->psf.dtype);
     const lmr_fft *fft = dev->be->fft[precision];
-    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
+    const lmr_nufft_kernels *table = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
     lmr_nufft_geometry wrap = d->wrap;
-    larmor_array *ones = NULL, *grid = NULL;
-    void *plan = NULL;
-    larmor_status st;
-    int64_t longest = 1;
-    for (int i = 0; i < wrap.ndim; i++) longest = wrap.modes[i] > longest ? wrap.modes[i] : longest;
-    LMR_OR(done, larmor_array_create(dev, lmr_real_of(lags->dtype), LARMOR_SHAPE(longest), &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = ones->data;
-    LMR_OR(done, larmor_array_create(dev, lags->dtype, LARMOR_SHAPE(d->cells), &grid));
-    LMR_OR(done, kernels->pad(dev->ctx, &wrap, 1, lags->data, grid->data));
-    LMR_OR(done, lmr_go_on());
-    LMR_OR(done, fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &plan));
-    LMR_OR(done, fft->band(dev->ctx, plan, -1, 0, wrap.modes, grid->data));
-    LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
-done:
-    fft->destroy(dev->ctx, plan);
-    larmor_array_free(grid);
-    larmor_array_free(ones);
-    return st;
+    for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = k->edges->data;
+    LMR_TRY(larmor_nufft_execute(k->plan, k->values, k->lags));
+    if (last) free_points(k);
+    if (!k->grid) LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->cells), &k->grid));
+    if (!k->fft) LMR_TRY(fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &k->fft));
+    LMR_TRY(table->pad(dev->ctx, &wrap, 1, k->lags->data, k->grid->data));
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(fft->band(dev->ctx, k->fft, -1, 0, wrap.modes, k->grid->data));
+    larmor_array_free(k->cells);
+    LMR_TRY(larmor_array_convert(k->grid, d->opts.dtype, &k->cells));
+    if (!last) return LARMOR_OK;
+    larmor_array_free(k->grid);
+    k->grid = NULL;
+    return LARMOR_OK;
+}
+
+/* ---- the values ---- */
+
+static larmor_status to_double(const larmor_array *x, int64_t first, larmor_array *to)
+{
+    const int64_t m = larmor_array_count(to);
+    const char *from = (const char *)x->data + (size_t)(first * m) * larmor_dtype_size(x->dtype);
+    return x->dev->be->convert(x->dev->ctx, m, x->dtype, from, to->dtype, to->data);
+}
+
+/* values <- w, or 1 */
+static larmor_status take_weights(kernels *k, const larmor_array *weights)
+{
+    return weights ? to_double(weights, 0, k->values) : larmor_fill(k->values, 1);
+}
+
+/* values <- w conj(b_row) b_column, or values <- values + i times that */
+static larmor_status take_product(kernels *k, const larmor_array *factors, int row, int column, int second)
+{
+    static const double one[2] = {1, 0}, i[2] = {0, 1};
+    const lmr_vec *vec = lmr_vec_of(k->values);
+    void *ctx = k->values->dev->ctx, *product = k->factor[1]->data;
+    const int64_t m = larmor_array_count(k->values);
+    LMR_TRY(to_double(factors, row, k->factor[0]));
+    LMR_TRY(to_double(factors, column, k->factor[1]));
+    LMR_TRY(vec->mul(ctx, m, k->factor[0]->data, product, 1, product));
+    if (k->weights) LMR_TRY(vec->mul(ctx, m, k->weights->data, product, 0, product));
+    if (second) return vec->axpby_complex(ctx, m, i, product, one, k->values->data);
+    return vec->axpby(ctx, m, 1, product, 0, k->values->data);
+}
+
+static larmor_status make_room_for_products(kernels *k, const larmor_array *weights)
+{
+    larmor_device *dev = k->values->dev;
+    const larmor_dtype dtype = k->values->dtype;
+    const larmor_shape shape = k->values->shape;
+    for (int i = 0; i < 2; i++) LMR_TRY(larmor_array_create(dev, dtype, shape, &k->factor[i]));
+    if (!weights) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &k->weights));
+    return to_double(weights, 0, k->weights);
 }
 
 /* ---- the operator ---- */
@@ -185,36 +253,129 @@ static larmor_status expect_inputs(const design *d, const larmor_array *traj, co
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
 }
 
+/* The shape of the convolution, and that of its images; factors: NULL for one image. */
+static lmr_conv_shape conv_shape(const design *d, const larmor_array *factors, larmor_shape *images)
+{
+    lmr_conv_shape s = {.ndim = d->opts.ndim, .batch = d->opts.batch ? d->opts.batch : 1, .mixed = 1};
+    *images = larmor_shape_of(d->opts.ndim, d->opts.modes);
+    for (int i = 0; i < 3; i++) {
+        s.dim[i] = d->wrap.cells[i];
+        s.keep[i] = d->opts.modes[i];
+    }
+    if (d->opts.batch) *images = larmor_shape_append(*images, d->opts.batch);
+    if (!factors) return s;
+    s.mixed = (int)factors->shape.dim[factors->shape.ndim - 1];
+    s.is_complex = lmr_is_complex(factors->dtype);
+    *images = larmor_shape_append(*images, s.mixed);
+    return s;
+}
+
+static larmor_status set_plane(const design *d, toeplitz *t, const kernels *k, int plane, int part)
+{
+    return t->conv->set(t->dev->ctx, t->plan, plane, 1 / (double)d->cells, part, k->cells->data);
+}
+
+static larmor_status set_one(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                             const larmor_array *weights)
+{
+    LMR_TRY(take_weights(k, weights));
+    LMR_TRY(transform_values(d, t->dev, k, 1));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    return set_plane(d, t, k, 0, 0);
+}
+
+/* Two real products go through one transform, as its real and its imaginary part. */
+static larmor_status set_real(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                              const larmor_array *factors)
+{
+    int waiting = -1, left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
+    for (int column = 0; column < shape->mixed; column++)
+        for (int row = shape->is_complex ? column : 0; row <= column; row++) {
+            const int plane = lmr_conv_plane(shape, row, column, 0);
+            LMR_TRY(take_product(k, factors, row, column, waiting >= 0));
+            left--;
+            if (waiting < 0 && left) {
+                waiting = plane;
+                continue;
+            }
+            LMR_TRY(transform_values(d, t->dev, k, 0));
+            if (waiting >= 0) LMR_TRY(set_plane(d, t, k, waiting, 0));
+            LMR_TRY(set_plane(d, t, k, plane, waiting >= 0));
+            waiting = -1;
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status set_mixed(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                               const larmor_array *weights, const larmor_array *factors)
+{
+    LMR_TRY(make_room_for_products(k, weights));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    LMR_TRY(set_real(d, t, shape, k, factors));
+    for (int column = 1; shape->is_complex && column < shape->mixed; column++)
+        for (int row = 0; row < column; row++) {
+            LMR_TRY(take_product(k, factors, row, column, 0));
+            LMR_TRY(transform_values(d, t->dev, k, 0));
+            for (int part = 0; part < 2; part++)
+                LMR_TRY(set_plane(d, t, k, lmr_conv_plane(shape, row, column, part), part));
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status create(larmor_device *dev, const design *d, const larmor_array *traj,
+                            const larmor_array *weights, const larmor_array *factors, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
+    larmor_shape images;
+    const lmr_conv_shape shape = conv_shape(d, factors, &images);
+    kernels k = {.points = NULL};
+    toeplitz *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    t->dev = lmr_device_ref(dev);
+    t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
+    larmor_status st;
+    LMR_OR(done, make_kernels(d, traj, &k));
+    if (factors)
+        LMR_OR(done, set_mixed(d, t, &shape, &k, weights, factors));
+    else
+        LMR_OR(done, set_one(d, t, &shape, &k, weights));
+    LMR_OR(done, larmor_op_create(dev, &impl, t, d->opts.dtype, images, images, N));
+done:
+    free_kernels(d, dev, &k);
+    if (st) destroy(t);
+    return st;
+}
+
 larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  const larmor_array *weights, larmor_op **N)
 {
-    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
+    design d;
     if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
     *N = NULL;
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
-    design d;
-    larmor_array *lags = NULL, *cells = NULL;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(expect_inputs(&d, traj, weights));
-    toeplitz *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
-    t->dev = lmr_device_ref(dev);
-    t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
-    larmor_status st;
-    LMR_OR(done, make_lags(&d, traj, weights, &lags));
-    LMR_OR(done, transform_lags(&d, lags, &cells));
-    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
-    LMR_OR(done, t->conv->plan(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch, &t->plan));
-    LMR_OR(done, t->conv->set(dev->ctx, t->plan, 1 / (double)d.cells, cells->data));
-    larmor_shape shape = larmor_shape_of(d.opts.ndim, d.opts.modes);
-    if (d.opts.batch) shape = larmor_shape_append(shape, d.opts.batch);
-    LMR_OR(done, larmor_op_create(dev, &impl, t, d.opts.dtype, shape, shape, N));
-done:
-    larmor_array_free(cells);
-    larmor_array_free(lags);
-    if (st) destroy(t);
-    return st;
+    return create(dev, &d, traj, weights, NULL, N);
+}
+
+larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                       const larmor_array *weights, const larmor_array *factors, larmor_op **N)
+{
+    design d;
+    if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
+    *N = NULL;
+    if (!dev || !opts || !traj || !factors)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: a device, options, traj and factors are needed");
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(expect_inputs(&d, traj, weights));
+    const int64_t mixed = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
+    LMR_TRY(lmr_expect("toeplitz", "array of factors", factors, traj->dev, factors->dtype,
+                       larmor_shape_append(larmor_shape_of(traj->shape.ndim - 1, traj->shape.dim + 1), mixed)));
+    if (mixed < 1 || mixed > LMR_CONV_MOST_MIXED)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: factors of %lld images, expected 1 to %d", (long long)mixed,
+                        LMR_CONV_MOST_MIXED);
+    return create(dev, &d, traj, weights, factors, N);
 }
 
 /* ---- what pays ---- */
@@ -282,24 +443,42 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
 
 /* ---- memory ---- */
 
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                 double *making, double *held)
+/* mixed: 0 for larmor_op_toeplitz. */
+static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int mixed,
+                                 int is_complex, double *making, double *held)
 {
     design d;
     int64_t plan;
+    larmor_shape images;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(larmor_nufft_memory(dev, &d.psf, points, &plan));
+    lmr_conv_shape shape = conv_shape(&d, NULL, &images);
+    if (mixed) {
+        shape.mixed = mixed;
+        shape.is_complex = is_complex;
+    }
     const double size = (double)larmor_dtype_size(d.psf.dtype), own = (double)larmor_dtype_size(d.opts.dtype);
-    const double lags = size * (double)d.lags, cells = size * (double)d.cells;
-    const double values = (8.0 * d.opts.ndim + size) * ((double)points + 1);
+    const double lags = size * (double)d.lags, cells = size * (double)d.cells, m = (double)points + 1;
+    const double values = (8.0 * d.opts.ndim + size) * m;
     const double work = dev->be->fft[lmr_precision(d.psf.dtype)]->bytes(dev->ctx, d.psf.ndim, d.wrap.cells, 1);
     const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
-    const double ones = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
-    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
-    *held =
-        dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes, batch);
-    const double first = (double)plan + values + lags, second = lags + cells + work + converted + ones;
-    const double third = lags + own * (double)d.cells + *held;
+    const double edges = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
+    *held = dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, &shape);
+    const double first = (double)plan + values + lags, second = lags + cells + work + converted + edges;
+    const double third = lags + work + own * (double)d.cells + *held;
     *making = fmax(first, fmax(second, third));
+    if (mixed) *making = first + second + 3 * size * m + *held;
     return LARMOR_OK;
+}
+
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                 double *making, double *held)
+{
+    return count_bytes(dev, opts, points, 0, 0, making, held);
+}
+
+larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                       int mixed, int is_complex, double *making, double *held)
+{
+    return count_bytes(dev, opts, points, mixed, is_complex, making, held);
 }

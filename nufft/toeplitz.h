@@ -4,9 +4,12 @@
 
 #include "larmor/nufft.h"
 
-/* Bytes at most of larmor_op_toeplitz while the point spread function is made, and after. */
+/* Bytes at most of larmor_op_toeplitz while the point spread function is made, and after; of larmor_op_toeplitz_mixed
+ * with factors of so many images. */
 larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                  double *making, double *held);
+larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                       int mixed, int is_complex, double *making, double *held);
 
 /* What N is expected to take when it is applied `iters` times to opts->batch images, making it included, over what
  * adjoint of forward takes; INFINITY where the options are wrong. The model: nanoseconds of one thread for each point,
