@@ -386,10 +386,12 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
         now->cycle = cycles;
     }
     if (!cycles)
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_ARG,
-                              "--cardiac-phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
-                              "one by --gate, or use --frame-time.",
-                              f->opts.gate, lmr_source_name(f->inner)));
+        LMR_OR(
+            done,
+            LMR_FAIL(LARMOR_ERR_ARG,
+                     "--cardiac-phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
+                     "one by --gate, or use --frame-time.",
+                     f->opts.gate, lmr_source_name(f->inner)));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = median_of(known, cycles);
     for (int i = 0; i < cycles; i++)
@@ -415,11 +417,12 @@ static larmor_status cut_by_phase(frames *f, image *m)
             if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_OR(done, add_readout(f, m->at[i].readout));
         }
         if (f->readouts == first)
-            LMR_OR(done,
-                   LMR_FAIL(LARMOR_ERR_ARG,
-                            "--cardiac-phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
-                            "ask for fewer.",
-                            f->opts.phases, phase, lmr_source_name(f->inner), median));
+            LMR_OR(
+                done,
+                LMR_FAIL(LARMOR_ERR_ARG,
+                         "--cardiac-phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                         "ask for fewer.",
+                         f->opts.phases, phase, lmr_source_name(f->inner), median));
         LMR_OR(done, add_frame(f, m, first));
     }
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since >= length[m->at[i].cycle];

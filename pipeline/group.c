@@ -11,6 +11,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/samples.h"
 #include "pipeline/solve.h"
+#include "pipeline/subspace.h"
 
 /* ---- from the grid to reconSpace ---- */
 
@@ -93,14 +94,14 @@ static larmor_status join_sets(larmor_array *x, larmor_array **joined)
     return larmor_root_sum_of_squares(x, *joined);
 }
 
-/* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
+/* Image i of `count` of the solution x, in reconSpace and in units of the density. */
 static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_array *x, int i, int count,
                             larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
     larmor_array *one = NULL, *single = NULL, *joined;
     larmor_status st;
-    if (count > 1)
+    if (count > 1 || job->basis)
         LMR_OR(done, lmr_one_of(x, i, &one));
     else
         one = larmor_array_ref(x);
@@ -157,7 +158,14 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     if (job->keep_weights) keep_weights(job, index[0], &frame[0]);
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
-    for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
+    if (job->basis_frames) {
+        larmor_array *frames;
+        LMR_OR(done, lmr_subspace_frames(job, x, &frames));
+        larmor_array_free(x);
+        x = frames;
+    }
+    const int outputs = lmr_outputs(job, count);
+    for (int i = 0; i < outputs; i++) LMR_OR(done, finish(job, &frame[i], x, i, outputs, &image[i]));
 done:
     if (st)
         for (int i = 0; i < count; i++) {

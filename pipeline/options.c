@@ -49,6 +49,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"llr_block", (double)o->llr_block, 0, 4096},
         {"calibration", (double)o->calibration, 0, 1024},
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
+        {"coefficients", (double)o->coefficients, 0, 0x1p31},
         {"eps", o->eps, 0, 0.1},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
         {"toeplitz", o->toeplitz, -1, 1},
@@ -72,6 +73,15 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
+    if (o->basis && !strcmp(o->method, "grid"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--basis: has no effect with --method grid, which has no coefficients.");
+    if (!o->basis && (o->coefficients || o->basis_frames))
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
+    if (o->basis && strcmp(o->method, "cg") != 0 && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "--basis: is not for --method %s, which takes single images; use cg, tv, "
+                        "wavelet or llr.",
+                        o->method);
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
@@ -85,7 +95,8 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     if (!strcmp(o->method, "cg")) job->method = LMR_METHOD_CG;
     job->regulariser = o->method;
     job->takes = regulariser_of(o->method).takes;
-    job->joint = o->joint || job->takes & LARMOR_NEEDS_SERIES;
+    job->joint = o->joint || o->basis || job->takes & LARMOR_NEEDS_SERIES;
+    job->basis_frames = o->basis_frames;
     job->density = o->density;
     job->weighted = o->weighted;
     job->no_maps = o->no_maps;

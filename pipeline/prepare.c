@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/status.h"
+#include "core/array.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
+#include "pipeline/subspace.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)
@@ -103,6 +104,38 @@ static larmor_status take_maps(larmor_recon *r)
     return st ? st : check_maps(r);
 }
 
+/* ---- the basis ---- */
+
+/* The first coefficients of the caller's basis, on the device. */
+static larmor_status take_basis(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    const larmor_shape shape = larmor_array_shape(r->opts.basis);
+    const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0,
+                  rank = r->opts.coefficients ? r->opts.coefficients : most;
+    larmor_array *moved = NULL, *complex = NULL;
+    double norm;
+    larmor_status st;
+    if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "--basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
+            "most %d and no more than frames.",
+            lmr_describe(r->opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
+    LMR_OR(done, larmor_array_to(r->opts.basis, job->dev, &moved));
+    LMR_OR(done, larmor_array_convert(moved, LARMOR_C128, &complex));
+    LMR_OR(done, larmor_array_slice(complex, 0, rank, &job->basis));
+    LMR_OR(done, larmor_nrm2(job->basis, &norm));
+    if (!(norm > 0) || !isfinite(norm))
+        LMR_OR(done, LMR_FAIL(LARMOR_ERR_NUMERIC, "--basis: is zero, or not finite."));
+    job->basis_scale = norm * norm / (double)rank;
+    st = lmr_basis_kind(job->basis, &job->basis_is_complex);
+done:
+    larmor_array_free(complex);
+    larmor_array_free(moved);
+    return st;
+}
+
 static int is_too_large(const lmr_plan *plan)
 {
     return plan->limit && plan->planned > plan->limit;
@@ -143,6 +176,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
     if (st) return lmr_fail_in(st, name);
+    if (r->opts.basis) LMR_TRY(take_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(expect_room(r));

@@ -69,7 +69,8 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     LMR_TRY(check_series(recon, series));
     const lmr_job *job = &recon->job;
     const int first = recon->list.group[recon->list.first[series]];
-    *plan = (larmor_recon_plan){.images = recon->list.first[series + 1] - recon->list.first[series],
+    const int frames = recon->list.first[series + 1] - recon->list.first[series];
+    *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
                                 .grid = job->grid[first],
                                 .method = recon->method,
                                 .coils = job->info.coils,
@@ -111,10 +112,10 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         return LMR_NO_MEMORY();
     }
     larmor_status st = lmr_solve_groups(&r->job, group, count, image, &result->report);
-    if (!st) result->count = count;
+    if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
-    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, &result->image[i]);
+    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, group[0], i, &result->image[i]);
     free(image);
     return st;
 }

@@ -40,6 +40,17 @@ static const app_option options[] = {
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
            "voxels of the image; X alone: for all axes that are as long as x in the header (default: the header's)",
            .low = 1, .high = 65535),
+    OPTION(APP_READ_FILE, basis, 0, "basis", "FILE",
+           "frames are sums of a few functions of time: [frames, coefficients], .cfl or .npy; the images are the "
+           "coefficients"),
+    OPTION(APP_READ_FILE, dictionary, 0, "dictionary", "FILE",
+           "the basis from signal curves [frames, curves] by their singular vectors, .cfl or .npy"),
+    OPTION(APP_INTEGER, rank, 0, "rank", "K",
+           "coefficients: the first ones of --basis (default: all), those of --dictionary (default: as many as hold "
+           "0.9999 of its energy)",
+           .low = 1, .high = 32),
+    OPTION(APP_TEXT, basis_images, 0, "basis-images", "I", "write the coefficients, or the frames that they give",
+           .preset = "coefficients", .choices = "coefficients|frames"),
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
            "make frames out of each image: N readouts each, in the order of acquisition", .low = 1, .high = 1 << 28),
     OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
@@ -179,6 +190,45 @@ static larmor_status cut_frames(recon_run *r)
     return LARMOR_OK;
 }
 
+/* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
+ * its 7th. */
+static larmor_status read_matrix(const recon_run *r, const char *path, larmor_array **matrix)
+{
+    larmor_array *all;
+    int64_t dim[2] = {1, 1};
+    int used = 0;
+    larmor_status st = larmor_image_read(path, r->dev, &all);
+    if (st) return st;
+    const larmor_shape shape = larmor_array_shape(all);
+    for (int d = 0; d < shape.ndim && used < 3; d++)
+        if (shape.dim[d] > 1) {
+            if (used < 2) dim[used] = shape.dim[d];
+            used++;
+        }
+    st = used > 2 || used < 1 ? larmor_fail(LARMOR_ERR_SHAPE, "%s: frames and one more dimension expected", path)
+                              : larmor_array_reshape(all, larmor_shape_of(2, dim), matrix);
+    larmor_array_free(all);
+    return st;
+}
+
+static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
+{
+    const recon_settings *s = r->s;
+    larmor_array *curves;
+    double kept;
+    if (s->basis) return read_matrix(r, s->basis, &opts->basis);
+    if (!s->dictionary) return LARMOR_OK;
+    larmor_status st = read_matrix(r, s->dictionary, &curves);
+    if (st) return st;
+    st = larmor_basis_of_curves(curves, s->rank, 0, &opts->basis, &kept);
+    larmor_array_free(curves);
+    if (st) return st;
+    opts->coefficients = 0;
+    app_log("basis: %lld coefficients hold %.6g of the energy of %s",
+            (long long)larmor_array_shape(opts->basis).dim[1], kept, s->dictionary);
+    return LARMOR_OK;
+}
+
 /* The scan, the device and the maps. */
 static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
@@ -199,6 +249,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     app_may_leave(r->dev);
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+    APP_OR(done, APP_INPUT, read_basis(r, opts));
 done:
     return code;
 }
@@ -217,6 +268,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     if (!code) code = recon_check_saved(r);
     if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
+    larmor_array_free(opts->basis);
     app_progress_end(&r->progress);
     return code;
 }

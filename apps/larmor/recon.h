@@ -15,7 +15,8 @@ typedef struct recon_settings {
     double tol, time_weight, eps, checkpoint_every;
     int64_t spokes_per_frame, cardiac_phases, gate;
     double frame_time, frame_step, tick;
-    const char *frame_rest;
+    const char *frame_rest, *basis, *dictionary, *basis_images;
+    int64_t rank;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 

@@ -82,6 +82,11 @@ static int has_stamps(const recon_settings *s)
     return s->cardiac_phases || s->frame_time > 0;
 }
 
+static int has_basis(const recon_settings *s)
+{
+    return s->basis || s->dictionary;
+}
+
 static int has_gate(const recon_settings *s)
 {
     return s->cardiac_phases != 0;
@@ -131,6 +136,8 @@ static const struct {
 } needs[] = {
     {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
+    {"rank", has_basis, "--basis or --dictionary"},
+    {"basis-images", has_basis, "--basis or --dictionary"},
     {"gate", has_gate, "--cardiac-phases"},
     {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
@@ -182,6 +189,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (needs[i].used(s) || !app_differs(command, s, needs[i].option)) continue;
         app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
+        return APP_USAGE;
+    }
+    if (s->basis && s->dictionary) {
+        app_error("--basis and --dictionary exclude each other; give one of them.");
         return APP_USAGE;
     }
     if (s->spokes_per_frame && s->frame_step != floor(s->frame_step)) {
@@ -249,6 +260,8 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .keep_density = s->save_density != NULL,
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
+                                .coefficients = s->rank,
+                                .basis_frames = !strcmp(s->basis_images, "frames"),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};

@@ -191,6 +191,13 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;      /* 1: noise readouts are not used */
 
+    /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or real, in
+     * their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and its images are
+     * coefficients, whose number is their contrast (larmor/subspace.h). */
+    larmor_array *basis;
+    int64_t coefficients; /* the first so many of the basis; default: all */
+    int basis_frames;     /* 1: the images are the frames that the coefficients give */
+
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */
     int keep_density;       /* 1: keep the weights for larmor_recon_density */

@@ -138,22 +138,51 @@ done:
 
 /* ---- at the samples ---- */
 
-static larmor_status spread(const number *basis, int64_t frames, int64_t rank, const int *frame, int64_t readouts,
-                            int64_t samples, number *to)
+static larmor_status check_basis(const number *basis, int64_t frames, int64_t rank, const int *frame,
+                                 int64_t readouts, int *is_complex)
 {
-    for (int64_t k = 0; k < rank; k++)
-        for (int64_t r = 0; r < readouts; r++) {
-            if (frame[r] < 0 || frame[r] >= frames)
-                return LMR_FAIL(LARMOR_ERR_ARG, "basis: readout %lld is of frame %d, the basis has %lld",
-                                (long long)r, frame[r], (long long)frames);
-            const number b = basis[frame[r] + frames * k];
-            if (!isfinite(creal(b)) || !isfinite(cimag(b)))
-                return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: coefficient %lld of frame %d is not finite", (long long)k,
-                                frame[r]);
-            number *line = to + (k * readouts + r) * samples;
-            for (int64_t i = 0; i < samples; i++) line[i] = b;
-        }
+    *is_complex = 0;
+    for (int64_t i = 0; i < frames * rank; i++) {
+        *is_complex |= cimag(basis[i]) != 0;
+        if (!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: coefficient %lld of frame %lld is not finite",
+                            (long long)(i / frames), (long long)(i % frames));
+    }
+    for (int64_t r = 0; r < readouts; r++)
+        if (frame[r] < 0 || frame[r] >= frames)
+            return LMR_FAIL(LARMOR_ERR_ARG, "basis: readout %lld is of frame %d, the basis has %lld", (long long)r,
+                            frame[r], (long long)frames);
     return LARMOR_OK;
+}
+
+/* One column at a time, so that the host holds no more. */
+static larmor_status spread(const number *basis, int64_t frames, const int *frame, larmor_array *factors)
+{
+    const int64_t samples = factors->shape.dim[0], readouts = factors->shape.dim[1];
+    const int is_complex = lmr_is_complex(factors->dtype);
+    double *column = malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
+    larmor_status st = column ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t k = 0; k < factors->shape.dim[2] && !st; k++) {
+        larmor_array *to = NULL, *from = NULL;
+        for (int64_t i = 0; i < samples * readouts; i++) {
+            const number b = basis[frame[i / samples] + frames * k];
+            if (is_complex)
+                ((number *)column)[i] = b;
+            else
+                column[i] = creal(b);
+        }
+        st = larmor_array_slice(factors, k, 1, &to);
+        if (!st)
+            st = larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
+                                     column, &from);
+        if (!st)
+            st = factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data,
+                                        larmor_array_bytes(to));
+        larmor_array_free(from);
+        larmor_array_free(to);
+    }
+    free(column);
+    return st;
 }
 
 larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
@@ -169,18 +198,23 @@ larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_
                         "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
                         lmr_describe(basis).s, (long long)readouts, (long long)samples);
     if (!lmr_is_complex(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "basis: a complex type is needed");
-    const larmor_shape shape = LARMOR_SHAPE(samples, readouts, basis->shape.dim[1]);
+    const int64_t frames = basis->shape.dim[0], rank = basis->shape.dim[1];
     int64_t count;
-    if (!lmr_mul(samples, readouts, &count) || !lmr_mul(count, shape.dim[2], &count) || count > INT64_C(1) << 48)
+    if (!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: too many samples");
-    number *host = NULL, *all = calloc((size_t)count, sizeof *all);
+    number *host = NULL;
+    int is_complex;
     larmor_status st;
-    if (!all) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(basis, LARMOR_C128, &host));
-    LMR_OR(done, spread(host, basis->shape.dim[0], shape.dim[2], frame, readouts, samples, all));
-    st = upload(all, dev, dtype, shape, factors);
+    LMR_OR(done, check_basis(host, frames, rank, frame, readouts, &is_complex));
+    LMR_OR(done, larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype),
+                                     LARMOR_SHAPE(samples, readouts, rank), factors));
+    st = spread(host, frames, frame, *factors);
+    if (st) {
+        larmor_array_free(*factors);
+        *factors = NULL;
+    }
 done:
-    free(all);
     free(host);
     return st;
 }
