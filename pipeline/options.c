@@ -77,7 +77,8 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--basis: has no effect with --method grid, which has no coefficients.");
     if (!o->basis && (o->coefficients || o->basis_frames))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
-    if (o->basis && strcmp(o->method, "cg") != 0 && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
+    if (o->basis && strcmp(o->method, "cg") != 0 &&
+        !(regulariser_of(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "--basis: is not for --method %s, which takes single images; use cg, tv, "
                         "wavelet or llr.",
