@@ -8,7 +8,6 @@
 
 #include "core/status.h"
 #include "pipeline/problem.h"
-#include "pipeline/subspace.h"
 
 #define ALIKE 1.5 /* times the data of another image: a weight that was chosen from it still holds */
 
@@ -86,51 +85,13 @@ void lmr_held_out_free(larmor_held_out *held)
     *held = (larmor_held_out){.A = NULL};
 }
 
-/* Frame i's part [samples, its readouts] of an array of all of them. */
-static larmor_status part_of(larmor_array *all, const lmr_frame *frame, int64_t *first, larmor_array **part)
-{
-    const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
-    LMR_TRY(larmor_array_part(all, *first, shape.dim[1], LARMOR_SHAPE(shape.dim[0], shape.dim[1]), part));
-    *first += shape.dim[1];
-    return LARMOR_OK;
-}
-
-static int are_weighted(const lmr_frame *frames, int count)
-{
-    int weighted = 0;
-    for (int i = 0; i < count; i++) weighted |= frames[i].weights != NULL;
-    return weighted;
-}
-
-/* Readouts of all frames as those of one image: where each frame has few, whole ones can be held out. */
-static larmor_status hold_out_together(const lmr_job *job, lmr_frame *frames, larmor_array **factors, int count,
-                                       const larmor_circulant *C)
-{
-    larmor_array *traj = NULL, *kept = NULL, *all = NULL;
-    int64_t first = 0, second = 0;
-    larmor_status st;
-    LMR_OR(done, lmr_frames_points(job, frames, count, &traj));
-    LMR_OR(done, larmor_hold_out(traj, NULL, C, LMR_NOISE_SEED, &kept, &all));
-    for (int i = 0; i < count; i++) {
-        LMR_OR(done, part_of(kept, &frames[i], &first, &frames[i].weights));
-        LMR_OR(done, part_of(all, &frames[i], &second, &factors[i]));
-    }
-done:
-    larmor_array_free(all);
-    larmor_array_free(kept);
-    larmor_array_free(traj);
-    return st;
-}
-
 /* frames: copies whose weights are replaced by those of the samples that are kept. */
 static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_array **factors, int count,
                                  const larmor_circulant *C, const larmor_array *b, larmor_held_out *held)
 {
     larmor_array *all = NULL;
     int toeplitz;
-    const int together = count > 1 && !are_weighted(frames, count) && lmr_frames_shape(frames, count).dim[1] > 1;
-    if (together) LMR_TRY(hold_out_together(job, frames, factors, count, C));
-    for (int i = 0; i < count && !together; i++) {
+    for (int i = 0; i < count; i++) {
         larmor_array *kept;
         LMR_TRY(larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, LMR_NOISE_SEED + (uint64_t)i, &kept,
                                 &factors[i]));
