@@ -48,6 +48,7 @@ def main():
     parse.add_argument("--folder")
     parse.add_argument("--more", default="", help="options of recon, e.g. --time-weight=3")
     parse.add_argument("--methods", default=",".join(METHODS))
+    parse.add_argument("--picture", help="an .npy of the middle frame: truth, then each method at the first length")
     a = parse.parse_args()
     folder = Path(a.folder or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,6 +61,7 @@ def main():
         true = np.load(truth)
         print(f"\n{scene}\n| method | " + " | ".join(f"{n} spokes" for n in lengths) + " |")
         print("|---|" + "---|" * len(lengths))
+        beside = []
         for name in a.methods.split(","):
             row = []
             for n in lengths:
@@ -69,7 +71,14 @@ def main():
                 image = np.load(out)
                 at = np.arange(image.shape[-1]) * n + n // 2
                 row.append(error(image, true[..., at]))
+                middle = image.shape[-1] // 2
+                if n == lengths[0] and not beside:
+                    beside.append(true[..., at[middle]])
+                if n == lengths[0]:
+                    beside.append(image[..., middle])
             print(f"| {name} | " + " | ".join(f"{e:.3f}" for e in row) + " |", flush=True)
+        if a.picture:
+            np.save(a.picture, np.asfortranarray(np.concatenate([np.abs(x) for x in beside], 0).astype(np.complex64)))
 
 
 if __name__ == "__main__":

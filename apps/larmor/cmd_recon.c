@@ -33,8 +33,10 @@ static const app_option options[] = {
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
     OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
-           "tv --joint: weight of a difference in time relative to one in space", .preset = "1", .low = 0,
-           .high = INFINITY),
+           "tv --joint: weight of a difference in time relative to one in space (default: 4 for frames that were cut "
+           "out "
+           "of an image, else 1)",
+           .low = 0, .high = INFINITY, .absent = 1),
     OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
            .high = 4096),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",

@@ -249,7 +249,6 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .method = s->method,
                                 .joint = s->joint,
                                 .iters = (int)s->iters,
-                                .time_weight = s->time_weight > 0 ? s->time_weight : -1,
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),
                                 .maps_name = s->maps,
@@ -266,6 +265,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
+    if (!isnan(s->time_weight)) opts->time_weight = s->time_weight > 0 ? s->time_weight : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
     for (int d = 0; d < 3; d++) {
         opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;

@@ -174,7 +174,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
-    double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
+    double time_weight; /* tv: of a difference of frames beside one of voxels; default 4 for those of
+                           larmor_source_of_frames, else 1; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
     /* Voxels and field of view of the image, by default the header's. A value for x alone holds for all axes that are

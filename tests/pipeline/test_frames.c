@@ -74,7 +74,7 @@ static void frames_are_the_images_of_repetitions_with_the_same_spokes(void **sta
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < 4; i++) {
         const larmor_recon_opts opts =
-            OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 5,
+            OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 5, .time_weight = 1,
                  .lambda_mode = i ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = 1e-3);
         const double d = images_apart(frames, images, &opts);
         if (is_cpu() ? d != 0 : d > 1e-4) fail_msg("%s: %g", methods[i], d);
@@ -137,6 +137,29 @@ static void expect_range(larmor_source *frames, int frame, int from, int to)
 static int count_of(const larmor_source *frames)
 {
     return larmor_source_describe(frames).groups;
+}
+
+static void differences_in_time_of_frames_weigh_four_times_as_much(void **state)
+{
+    (void)state;
+    scan one = long_scan(NULL);
+    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = 30});
+    larmor_recon_result result[3];
+    for (int i = 0; i < 3; i++) {
+        const double weight[] = {0, 4, 1};
+        const larmor_recon_opts opts =
+            OPTS(.method = "tv", .joint = 1, .maps = one.maps, .iters = 5, .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                 .lambda = 1e-2, .time_weight = weight[i]);
+        larmor_recon *recon;
+        assert_ok(larmor_recon_create(frames, dev, &opts, &recon));
+        assert_ok(larmor_recon_run(recon, 0, &result[i]));
+        larmor_recon_free(recon);
+    }
+    assert_at_most(difference(result[0].image[1].data, result[1].image[1].data), is_cpu() ? 0 : 1e-4);
+    assert_true(difference(result[2].image[1].data, result[1].image[1].data) > 1e-3);
+    for (int i = 0; i < 3; i++) larmor_recon_result_free(&result[i]);
+    larmor_source_free(frames);
+    free_scan(&one);
 }
 
 static void the_samples_of_a_frame_are_those_of_its_readouts(void **state)
@@ -344,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_the_images_of_repetitions_with_the_same_spokes),
         cmocka_unit_test(the_maps_of_frames_are_those_of_all_spokes),
+        cmocka_unit_test(differences_in_time_of_frames_weigh_four_times_as_much),
         cmocka_unit_test(the_samples_of_a_frame_are_those_of_its_readouts),
         cmocka_unit_test(windows_slide_and_the_rest_is_dropped_or_joined),
         cmocka_unit_test(frames_follow_the_clock_over_midnight_and_over_pauses),
