@@ -35,6 +35,7 @@ typedef struct lmr_job {
     larmor_array *basis; /* [frames, coefficients] on the device, or NULL */
     int basis_frames, basis_is_complex;
     double basis_scale; /* the mean of its columns' energies */
+    double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */
     int64_t block;      /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;

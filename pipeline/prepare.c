@@ -114,7 +114,6 @@ static larmor_status take_basis(larmor_recon *r)
     const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0,
                   rank = r->opts.coefficients ? r->opts.coefficients : most;
     larmor_array *moved = NULL, *complex = NULL;
-    double norm;
     larmor_status st;
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(
@@ -125,11 +124,7 @@ static larmor_status take_basis(larmor_recon *r)
     LMR_OR(done, larmor_array_to(r->opts.basis, job->dev, &moved));
     LMR_OR(done, larmor_array_convert(moved, LARMOR_C128, &complex));
     LMR_OR(done, larmor_array_slice(complex, 0, rank, &job->basis));
-    LMR_OR(done, larmor_nrm2(job->basis, &norm));
-    if (!(norm > 0) || !isfinite(norm))
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_NUMERIC, "--basis: is zero, or not finite."));
-    job->basis_scale = norm * norm / (double)rank;
-    st = lmr_basis_kind(job->basis, &job->basis_is_complex);
+    st = lmr_basis_measure(job);
 done:
     larmor_array_free(complex);
     larmor_array_free(moved);

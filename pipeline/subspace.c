@@ -2,18 +2,32 @@
 #include "pipeline/subspace.h"
 
 #include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/status.h"
 #include "larmor/subspace.h"
 
-larmor_status lmr_basis_kind(larmor_array *basis, int *is_complex)
+larmor_status lmr_basis_measure(lmr_job *job)
 {
-    double _Complex *host;
-    *is_complex = 0;
-    LMR_TRY(larmor_array_download(basis, LARMOR_C128, &host));
-    for (int64_t i = 0; i < larmor_array_count(basis); i++) *is_complex |= cimag(host[i]) != 0;
-    free(host);
+    const larmor_shape shape = larmor_array_shape(job->basis);
+    const int64_t frames = shape.dim[0], rank = shape.dim[1];
+    double _Complex *b;
+    double norm, worst = 0;
+    LMR_TRY(larmor_nrm2(job->basis, &norm));
+    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "--basis: is zero, or not finite.");
+    LMR_TRY(larmor_array_download(job->basis, LARMOR_C128, &b));
+    job->basis_scale = norm * norm / (double)rank;
+    job->basis_is_complex = 0;
+    for (int64_t i = 0; i < frames * rank; i++) job->basis_is_complex |= cimag(b[i]) != 0;
+    for (int64_t k = 0; k < rank; k++)
+        for (int64_t l = 0; l <= k; l++) {
+            double _Complex sum = 0;
+            for (int64_t t = 0; t < frames; t++) sum += conj(b[t + frames * k]) * b[t + frames * l];
+            worst = fmax(worst, cabs(sum - (k == l ? job->basis_scale : 0)));
+        }
+    job->basis_skew = worst / job->basis_scale;
+    free(b);
     return LARMOR_OK;
 }
 

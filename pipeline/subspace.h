@@ -4,8 +4,8 @@
 
 #include "pipeline/job.h"
 
-/* *is_complex: 1 if a number of the basis has an imaginary part. */
-larmor_status lmr_basis_kind(larmor_array *basis, int *is_complex);
+/* The job's scale, skew and kind of its basis. Errors: LARMOR_ERR_NUMERIC if that is zero or not finite. */
+larmor_status lmr_basis_measure(lmr_job *job);
 
 /* [samples, readouts] of all frames together; [total, 1] where readouts differ in length. */
 larmor_shape lmr_frames_shape(const lmr_frame *frames, int count);
