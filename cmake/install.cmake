@@ -75,6 +75,14 @@ if(tests)
   endforeach()
   file(WRITE ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake "${list}")
   install(FILES ${PROJECT_BINARY_DIR}/bundle/CTestTestfile.cmake DESTINATION ${test_dir})
+  # tests/trust, to be run where there is no compiler: <prefix>/libexec/larmor/tests/trust/trust.py
+  set_target_properties(trust_make_seeds PROPERTIES INSTALL_RPATH "$ORIGIN/../../../../${lib}")
+  set_target_properties(faulty PROPERTIES INSTALL_RPATH "$ORIGIN/../../../../../${lib}")
+  install(TARGETS trust_make_seeds faults RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${test_dir}/trust
+    LIBRARY DESTINATION ${test_dir}/trust)
+  install(TARGETS faulty RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${test_dir}/trust/faulty)
+  install(DIRECTORY tests/trust/ DESTINATION ${test_dir}/trust FILES_MATCHING PATTERN "*.py")
+  install(PROGRAMS tests/trust/trust.py DESTINATION ${test_dir}/trust)
   # Test programs hold the library themselves: they look for plugins in their own folder's larmor/, and for the reader in
   # their own folder.
   install(CODE "file(CREATE_LINK ../../../${lib}/larmor

@@ -91,6 +91,7 @@ static larmor_status open_best(larmor_device **out)
 {
     if (!open_gpu(-1, out)) {
         say_which(*out, "auto");
+        (*out)->chosen = 1;
         return LARMOR_OK;
     }
     char why[sizeof(*out)->reason - 80];
@@ -144,6 +145,13 @@ const char *larmor_device_spec(const larmor_device *dev)
 const char *larmor_device_reason(const larmor_device *dev)
 {
     return dev ? dev->reason : "";
+}
+
+int larmor_device_may_be_left(const larmor_device *dev, larmor_status status)
+{
+    const int is_its =
+        status == LARMOR_ERR_BACKEND || status == LARMOR_ERR_MEMORY || status == LARMOR_ERR_UNSUPPORTED;
+    return dev && dev->chosen && is_its;
 }
 
 larmor_status larmor_device_sync(larmor_device *dev)

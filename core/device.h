@@ -11,6 +11,7 @@ struct larmor_device {
     void *ctx;
     char spec[32];
     char reason[1024];
+    int chosen;    /* 1: a GPU that "auto" chose */
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
     void (*forget)(void *learnt);

@@ -274,14 +274,18 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     const char *suffix = out->format->suffix;
     char text[256];
     larmor_array *view;
-    if (s.ndim < 3 || s.ndim > 4 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: maps are %s, expected [nx, ny, coils] or [nx, ny, nz, coils]",
+    if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
                         out->path, lmr_describe(maps).s);
-    if (!strcmp(suffix, ".h5")) return save_coils(out, maps, meta);
+    if (s.ndim == 5 && !out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: several sets of maps cannot be written to %s files; use one of %s",
+                        out->path, suffix, known(TO_SAVE, text, sizeof text));
+    if (!out->format->save && !out->format->is_picture) return save_coils(out, maps, meta);
     if (!out->format->save)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps cannot be written to %s files; use one of %s, .h5", out->path,
                         suffix, known(TO_SAVE, text, sizeof text));
-    if (s.ndim == 4 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
+    if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
     LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     const larmor_status st = larmor_array_save(out, view);
     larmor_array_free(view);

@@ -1,6 +1,7 @@
 /* The NUFFT as an operator from an image to k-space. SPDX-License-Identifier: Apache-2.0 */
+#include "nufft/op.h"
+
 #include "core/array.h"
-#include "larmor/nufft.h"
 #include "nufft/options.h"
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
@@ -20,8 +21,8 @@ static void destroy(void *self)
 
 static const larmor_op_impl impl = {"nufft", forward, adjoint, NULL, destroy};
 
-larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
-                              larmor_op **A)
+static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj, int both,
+                           larmor_op **A)
 {
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: A is NULL");
     *A = NULL;
@@ -30,7 +31,7 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
     larmor_nufft_opts o;
     LMR_TRY(lmr_nufft_read_options(opts, &o));
     o.type = 2;
-    o.both_directions = 1;
+    o.both_directions = both;
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
     const larmor_shape points = larmor_array_shape(traj);
@@ -51,4 +52,16 @@ larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts,
 fail:
     larmor_nufft_free(plan);
     return st;
+}
+
+larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                              larmor_op **A)
+{
+    return op_of(dev, opts, traj, 1, A);
+}
+
+larmor_status lmr_op_nufft_forward(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                   larmor_op **A)
+{
+    return op_of(dev, opts, traj, 0, A);
 }

@@ -78,7 +78,7 @@ static larmor_status solver_of(lmr_archive *a, larmor_report *s)
 
 static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
 {
-    int doubt = (int)r->maps.doubt;
+    int doubt = (int)r->maps.doubt, partial = (int)r->partial_fourier;
     LMR_TRY(lmr_archive_number(a, &r->maps.sampled));
     LMR_TRY(lmr_archive_number(a, &r->maps.dominance));
     LMR_TRY(lmr_archive_integer(a, &doubt, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
@@ -89,6 +89,9 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
         LMR_TRY(lmr_archive_integer(a, &r->coverage.partial[d], 0, 1));
         LMR_TRY(lmr_archive_long(a, &r->grid[d], 0, INT_MAX));
     }
+    LMR_TRY(lmr_archive_integer(a, &partial, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
+    r->partial_fourier = (larmor_partial_fourier)partial;
+    LMR_TRY(lmr_archive_number(a, &r->off_phase));
     LMR_TRY(lmr_archive_integer(a, &r->made_traj, 0, 1));
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
 }
@@ -100,7 +103,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
     LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_FROM_NOISE));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_NONE));
     r->status = (larmor_status)status;
     r->lambda_from = (larmor_lambda_from)from;
     LMR_TRY(lmr_archive_number(a, &r->lambda));
@@ -110,6 +113,8 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_number(a, &r->largest));
     LMR_TRY(lmr_archive_integer(a, &r->toeplitz, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->preconditioned, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->ffts, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
     LMR_TRY(findings_of(a, r));
     return lmr_archive_number(a, &r->seconds);
 }

@@ -1,11 +1,58 @@
 /* The density weights of an image. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/density.h"
 
-#include "core/status.h"
+#include <string.h>
 
-larmor_status lmr_make_density(const lmr_job *job, const larmor_samples *samples, larmor_shape image,
+#include "core/status.h"
+#include "pipeline/trajectory.h"
+
+/* Decide by these samples; their weights come for free. */
+static larmor_status decide(lmr_job *job, const larmor_samples *samples, larmor_shape image, larmor_array **w)
+{
+    const char *taken;
+    LMR_TRY(larmor_density_auto(samples->traj, image, &taken, w));
+    job->density_taken = strcmp(taken, "ramp") ? LARMOR_DENSITY_PIPE : LARMOR_DENSITY_RAMP;
+    lmr_log(job->events, "density: %s, for all images", taken);
+    return LARMOR_OK;
+}
+
+/* The scan's first group is not the one that is reconstructed first: it is read for this alone. */
+static larmor_status decide_by_first_group(lmr_job *job)
+{
+    const larmor_grid *grid = &job->grid[0];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_samples first;
+    larmor_array *unused = NULL;
+    larmor_status st;
+    LMR_TRY(lmr_source_group(job->source, 0, &group));
+    LMR_TRY(lmr_source_encoding(job->source, group.encoding, &encoding));
+    LMR_TRY(lmr_source_samples(job->source, 0, grid, 0, job->info.coils, job->dev, &first));
+    if (!first.traj) LMR_OR(done, lmr_make_trajectory(job->dev, &group, &encoding, grid, &first, &first.traj));
+    st = decide(job, &first, lmr_grid_shape(grid), &unused);
+done:
+    larmor_array_free(unused);
+    larmor_samples_free(&first);
+    return st;
+}
+
+static larmor_status make_auto(lmr_job *job, int index, const larmor_samples *samples, larmor_shape image,
                                larmor_array **w)
 {
+    if (job->density_taken == LARMOR_DENSITY_AUTO) {
+        if (!index) return decide(job, samples, image, w);
+        LMR_TRY(decide_by_first_group(job));
+    }
+    if (job->density_taken == LARMOR_DENSITY_RAMP) {
+        const larmor_status st = larmor_density_ramp(samples->traj, image, w);
+        if (st != LARMOR_ERR_ARG) return st;
+    }
+    return larmor_density_pipe(samples->traj, image, 0, w);
+}
+
+larmor_status lmr_make_density(lmr_job *job, int index, const larmor_samples *samples, larmor_array **w)
+{
+    const larmor_shape image = lmr_grid_shape(&job->grid[index]);
     *w = NULL;
     switch (job->density) {
     case LARMOR_DENSITY_NONE:
@@ -14,13 +61,17 @@ larmor_status lmr_make_density(const lmr_job *job, const larmor_samples *samples
         return larmor_density_ramp(samples->traj, image, w);
     case LARMOR_DENSITY_PIPE:
         return larmor_density_pipe(samples->traj, image, 0, w);
+    case LARMOR_DENSITY_VORONOI:
+        return larmor_density_voronoi(samples->traj, image, w);
+    case LARMOR_DENSITY_SPIRAL:
+        return larmor_density_spiral(samples->traj, image, w);
     case LARMOR_DENSITY_STORED:
         *w = larmor_array_ref(samples->density);
         return *w ? LARMOR_OK
-                  : LMR_FAIL(LARMOR_ERR_FORMAT, "--dcf file: the file stores no density weights. Use ramp or pipe.");
+                  : LMR_FAIL(LARMOR_ERR_FORMAT,
+                             "--dcf file: the file stores no density weights. Use ramp, voronoi or pipe.");
     case LARMOR_DENSITY_AUTO:
         break;
     }
-    const larmor_status st = larmor_density_ramp(samples->traj, image, w);
-    return st == LARMOR_ERR_ARG ? larmor_density_pipe(samples->traj, image, 0, w) : st;
+    return make_auto(job, index, samples, image, w);
 }

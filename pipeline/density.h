@@ -4,10 +4,8 @@
 
 #include "pipeline/job.h"
 
-/* Weights as the job's density asks for, or NULL for LARMOR_DENSITY_NONE.
- *
- * image   shape of the grid that is reconstructed on. */
-larmor_status lmr_make_density(const lmr_job *job, const larmor_samples *samples, larmor_shape image,
-                               larmor_array **w);
+/* Weights of a group's samples as the job's density asks for, or NULL for LARMOR_DENSITY_NONE. LARMOR_DENSITY_AUTO is
+ * decided once, by the trajectory of the scan's first group, so that the images of a scan are alike. */
+larmor_status lmr_make_density(lmr_job *job, int index, const larmor_samples *samples, larmor_array **w);
 
 #endif

@@ -34,7 +34,9 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
         describe_maps(&report->maps, line, room);
         return (int)report->maps.doubt;
     }
-    for (int d = 0; d < 3; d++) {
+    const int filled =
+        report->partial_fourier == LARMOR_PARTIAL_HOMODYNE || report->partial_fourier == LARMOR_PARTIAL_POCS;
+    for (int d = 0; d < 3 && !filled; d++) {
         if (!report->coverage.partial[d] || i-- != 0) continue;
         describe_partial(&report->coverage, d, line, room);
         return LARMOR_MAPS_AMBIGUOUS + 1 + d;

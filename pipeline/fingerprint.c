@@ -10,25 +10,32 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 {
     const larmor_recon_opts *o = &r->opts;
     const larmor_counters *only = o->only;
-    const int64_t whole[] = {o->joint,        o->iters,        o->lambda_mode, o->llr_block,     o->no_maps,
-                             o->calibration,  o->no_whitening, o->density,     o->weighted,      o->effort,
-                             o->toeplitz,     o->precondition, o->matrix[0],   o->matrix[1],     o->matrix[2],
-                             only->slice,     only->contrast,  only->phase,    only->repetition, only->set,
-                             o->coefficients, o->basis_frames};
+    const int64_t whole[] = {o->joint,        o->iters,        o->lambda_mode,    o->llr_block,     o->no_maps,
+                             o->calibration,  o->no_whitening, o->density,        o->weighted,      o->effort,
+                             o->toeplitz,     o->precondition, o->matrix[0],      o->matrix[1],     o->matrix[2],
+                             only->slice,     only->contrast,  only->phase,       only->repetition, only->set,
+                             o->coefficients, o->basis_frames, o->partial_fourier};
     const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
                            o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
+    const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
+    const int64_t delays = o->delays;
     *hash = lmr_hash(0, o->method, strlen(o->method));
     *hash = lmr_hash(*hash, whole, sizeof whole);
     *hash = lmr_hash(*hash, real, sizeof real);
     LMR_TRY(lmr_hash_array(o->basis, hash));
+    *hash = lmr_hash(*hash, &o->compress, sizeof o->compress);
+    *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
+    *hash = lmr_hash(*hash, maps, sizeof maps);
+    *hash = lmr_hash(*hash, &delays, sizeof delays);
+    *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
     return lmr_hash_array(o->maps, hash);
 }
 
-/* What the memory that is free decides, beside what follows from the scan: each image's grid. */
+/* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
 static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice};
+    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice, job->coils};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
     for (int i = 0; i < job->info.groups; i++) {
         const larmor_grid *g = &job->grid[i];
@@ -36,6 +43,8 @@ static uint64_t hash_plan(const larmor_recon *r)
         hash = lmr_hash(hash, g->fov_mm, sizeof g->fov_mm);
         hash = lmr_hash(hash, g->crop, sizeof g->crop);
     }
+    for (int i = 0; i < job->info.encodings && job->delays; i++)
+        hash = lmr_hash(hash, job->delays[i].delay, sizeof job->delays[i].delay);
     return hash;
 }
 

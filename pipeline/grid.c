@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/samples.h"
+#include "pipeline/cartesian.h"
+#include "pipeline/group.h"
 
 /* ---- what was asked for ---- */
 
@@ -44,6 +45,7 @@ larmor_status lmr_grids_choose(larmor_recon *r)
         LMR_TRY(lmr_source_group(r->job.source, i, &g));
         LMR_TRY(options_of(r, g.encoding, &opts));
         LMR_TRY(lmr_source_grid(r->job.source, g.encoding, &opts, &r->job.grid[i]));
+        LMR_TRY(lmr_cartesian_grid(&r->job, g.encoding, opts.oversample, &r->job.grid[i]));
     }
     return LARMOR_OK;
 }
@@ -121,10 +123,13 @@ static larmor_status expect_room(const larmor_recon *r, int group, const larmor_
 static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
+    lmr_cartesian cartesian;
+    int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_average(&r->job, group, &samples));
-    larmor_status st = expect_room(r, group, &samples);
-    if (!st)
+    LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
+    *extent = (larmor_extent){{1, 1, 1}, 0}; /* what is outside folds exactly onto the inside of a grid */
+    larmor_status st = cartesian.on_grid ? LARMOR_OK : expect_room(r, group, &samples);
+    if (!st && !cartesian.on_grid)
         st = larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL,
                                          extent);
     larmor_samples_free(&samples);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/cartesian.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
@@ -61,8 +62,13 @@ static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const lar
     memcpy(opts.modes, grid->matrix, sizeof opts.modes);
     larmor_op *F = NULL;
     larmor_array *kspace = NULL, *part = NULL;
+    int is_grid;
     larmor_status st;
-    LMR_OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
+    LMR_OR(done, larmor_traj_is_cartesian(samples->traj, 0, &is_grid));
+    if (is_grid)
+        LMR_OR(done, larmor_op_cartesian(job->dev, &opts, samples->traj, &F));
+    else
+        LMR_OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
     LMR_OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
     LMR_OR(done, larmor_array_slice(images, 0, count, &part));
     LMR_OR(done, larmor_op_adjoint(F, kspace, part));

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
+#include "pipeline/compress.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
-#include "pipeline/samples.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
+#include "pipeline/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
 
@@ -27,6 +29,50 @@ static void close_frame(lmr_frame *frame)
 {
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
+    larmor_array_free(frame->phase);
+}
+
+/* calibration: as of a source. */
+static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                                  lmr_cartesian *cartesian)
+{
+    const larmor_grid *grid = &job->grid[index];
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_status st;
+    *samples = (larmor_samples){0};
+    LMR_OR(fail, lmr_source_group(job->source, index, &group));
+    LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
+    LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
+    *made = !samples->traj;
+    if (*made) LMR_OR(fail, lmr_make_trajectory(job->dev, &group, &encoding, grid, samples, &samples->traj));
+    LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
+    LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
+    if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    LMR_OR(fail, lmr_compress(job, &samples->kspace));
+    return LARMOR_OK;
+fail:
+    larmor_samples_free(samples);
+    return st;
+}
+
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    return read_samples(job, index, 0, samples, made, cartesian);
+}
+
+larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    const int averaged = job->info.averaged > 0 && !job->info.calibration;
+    return read_samples(job, index, averaged, samples, made, cartesian);
+}
+
+/* Places of a grid have no density to be found: each counts once. */
+static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
+{
+    if (frame->cartesian.on_grid && job->density == LARMOR_DENSITY_AUTO)
+        return lmr_cartesian_density(&frame->samples, &frame->grid, &frame->weights);
+    return lmr_make_density(job, index, &frame->samples, &frame->weights);
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */
@@ -41,15 +87,16 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_source_group(job->source, index, &frame->group));
     LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->grid[index];
-    LMR_TRY(lmr_group_samples(job, index, samples, &made));
+    LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     result->outside += samples->outside;
     result->made_traj |= made;
+    result->ffts = frame->cartesian.on_grid;
     if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
-    if (weights_needed) LMR_OR(fail, lmr_make_density(job, samples, lmr_grid_shape(&frame->grid), &frame->weights));
+    if (weights_needed) LMR_OR(fail, weights_of(job, index, frame));
     return LARMOR_OK;
 fail:
     close_frame(frame);
@@ -139,6 +186,17 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
         if (i) keep_weights(job, group[i], &frame);
         close_frame(&frame);
     }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *report)
+{
+    larmor_recon_report opened = {0};
+    lmr_frame frame;
+    if (!job->whitening) job->scale = 0;
+    LMR_TRY(open_frame(job, index, &frame, &opened));
+    close_frame(&frame);
+    *report = opened.maps;
     return LARMOR_OK;
 }
 

@@ -138,12 +138,15 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
 void lmr_job_clear(lmr_job *job)
 {
     larmor_array_free(job->maps);
+    larmor_array_free(job->eigenvalues);
     larmor_array_free(job->weights);
     larmor_array_free(job->given);
     larmor_array_free(job->basis);
+    larmor_array_free(job->compression);
     larmor_array_free(job->whitening);
     larmor_source_free(job->source);
     larmor_device_free(job->dev);
     free(job->grid);
+    free(job->delays);
     *job = (lmr_job){.method = LMR_METHOD_CG};
 }

@@ -3,6 +3,7 @@
 #ifndef LMR_PIPELINE_JOB_H
 #define LMR_PIPELINE_JOB_H
 
+#include "larmor/compress.h"
 #include "pipeline/events.h"
 #include "pipeline/source.h"
 
@@ -36,7 +37,8 @@ typedef struct lmr_job {
     int basis_frames, basis_is_complex;
     double basis_scale; /* the mean of its columns' energies */
     double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */
-    int64_t block;      /* coils at a time, 0 for all */
+    larmor_partial_fourier partial_fourier;
+    int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
     lmr_events *events;
     struct lmr_kept *checkpoint; /* of pipeline/checkpoint.h, or NULL */
@@ -45,20 +47,40 @@ typedef struct lmr_job {
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
-    larmor_array *whitening; /* [coils, coils], of noise times scale, which then stays; or NULL */
-    larmor_array *given;     /* the caller's maps, not whitened yet, or NULL */
-    larmor_grid *grid;       /* of every group of the scan; alike for all of an encoding */
-    int sets;                /* of the given maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
+    larmor_array *compression; /* [coils, info.coils], or NULL */
+    larmor_compression_report compressed;
+    int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
+    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL */
+    larmor_grid *grid;     /* of every group of the scan; alike for all of an encoding */
+    larmor_delays *delays; /* of the gradients in each encoding, or NULL */
+    int sets;              /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data */
+    larmor_crop_mode crop;
+    larmor_normalise_mode normalise;
+    int keep_eigenvalues;
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice, maps_from; /* maps_from: the group */
     larmor_coils_report maps_report;          /* of maps from the data */
+    larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
+    larmor_density density_taken;             /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
     int keep_weights;                         /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
     int weights_from; /* the group */
 } lmr_job;
+
+/* How samples lie on the grid. */
+typedef struct lmr_cartesian {
+    int on_grid;             /* 1: all of them, exactly; then: */
+    int64_t repeats;         /* the most at one place */
+    int box;                 /* 1: every place from low to high is sampled equally often */
+    int64_t low[3], high[3]; /* the outermost places */
+    double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
+                       * oversampling was removed */
+} lmr_cartesian;
 
 /* The inputs of one image, which belong to their maker. */
 typedef struct lmr_frame {
@@ -67,6 +89,9 @@ typedef struct lmr_frame {
     larmor_grid grid;
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
+    larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
+    int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
+    lmr_cartesian cartesian;
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

@@ -1,18 +1,184 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/maps.h"
 
-#include "core/status.h"
-#include "pipeline/samples.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
-static larmor_status coils_opts(const lmr_job *job, const larmor_group *group, const larmor_grid *grid,
-                                larmor_coils_opts *opts)
+#include "core/status.h"
+#include "pipeline/cartesian.h"
+#include "pipeline/compress.h"
+#include "pipeline/trajectory.h"
+
+/* ---- methods ---- */
+
+static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
+{
+    larmor_coils_opts opts = {.calibration = t->job->calibration};
+    memcpy(opts.encoded, t->encoded, sizeof opts.encoded);
+    return opts;
+}
+
+static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    const larmor_coils_opts opts = walsh_opts(t);
+    return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
+}
+
+static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+{
+    const larmor_coils_opts opts = {.calibration = job->calibration};
+    return larmor_coils_memory(job->dev, p, &opts, bytes);
+}
+
+static larmor_region_opts region_opts(const lmr_job *job, const double *encoded)
+{
+    larmor_region_opts opts = {{0}, {0}};
+    for (int d = 0; d < 3; d++) {
+        opts.side[d] = job->calibration;
+        if (encoded) opts.encoded[d] = encoded[d];
+    }
+    return opts;
+}
+
+static larmor_espirit_opts espirit_opts(const lmr_job *job)
+{
+    const larmor_crop_mode usual = job->sets ? LARMOR_CROP_SOFT : LARMOR_CROP_NONE;
+    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop ? job->crop : usual};
+}
+
+static void report_espirit(lmr_job *job, const larmor_region_report *region, const larmor_array *data,
+                           const larmor_espirit_report *r)
+{
+    const larmor_shape shape = larmor_array_shape(data);
+    char side[64];
+    size_t used = 0;
+    for (int d = 0; d + 1 < shape.ndim; d++)
+        used += (size_t)snprintf(side + used, sizeof side - used, "%s%lld", d ? "x" : "", (long long)shape.dim[d]);
+    lmr_log(job->events,
+            "coil maps: ESPIRiT, calibration region %s %s; windows of %lld, %lld of %lld eigenvectors; "
+            "signal in %.0f %% of the field of view, two sets in %.1f %% of that",
+            side, region->cartesian ? "as sampled" : "solved for", (long long)r->kernel[0], (long long)r->signal,
+            (long long)r->rows, 100 * r->object, 100 * r->folded);
+}
+
+/* Of a region that is smaller than this along an axis maps are doubted. */
+enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
+
+static void judge_region(const larmor_array *region, larmor_coils_report *report)
+{
+    const larmor_shape shape = larmor_array_shape(region);
+    int64_t least = USUAL_SIDE;
+    for (int d = 0; d + 1 < shape.ndim; d++)
+        if (shape.dim[d] < least) least = shape.dim[d];
+    report->sampled = (double)least / USUAL_SIDE;
+    report->dominance = 1;
+    report->doubt = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
+}
+
+static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    lmr_job *job = t->job;
+    const larmor_region_opts region_of = region_opts(job, t->encoded);
+    larmor_espirit_opts opts = espirit_opts(job);
+    larmor_region_report found;
+    larmor_espirit_report r;
+    larmor_array *region;
+    LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
+    memcpy(opts.fov, found.fov, sizeof opts.fov);
+    const larmor_status st =
+        larmor_espirit(region, t->image, &opts, maps, job->keep_eigenvalues ? &job->eigenvalues : NULL, &r);
+    if (!st) report_espirit(job, &found, region, &r);
+    if (!st) judge_region(region, report);
+    larmor_array_free(region);
+    return st;
+}
+
+static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+{
+    const larmor_region_opts region_of = region_opts(job, NULL);
+    const larmor_espirit_opts opts = espirit_opts(job);
+    return larmor_espirit_memory(job->dev, p, &region_of, &opts, bytes);
+}
+
+static const lmr_maps_method methods[] = {
+    {"walsh", "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
+     "maps from the data's centre (Walsh)", 1, make_walsh, walsh_bytes},
+    {"espirit", "eigenvectors of the space that windows of a fully sampled centre of k-space span",
+     "maps from the data's centre (ESPIRiT)", 2, make_espirit, espirit_bytes},
+};
+
+enum { METHODS = sizeof methods / sizeof *methods };
+
+const lmr_maps_method *lmr_maps_method_of(const char *name)
+{
+    for (int i = 0; i < METHODS; i++)
+        if (!strcmp(name, methods[i].name)) return &methods[i];
+    return NULL;
+}
+
+larmor_maps_method_info larmor_maps_method_entry(int i)
+{
+    if (i < 0 || i >= METHODS) return (larmor_maps_method_info){NULL, NULL};
+    return (larmor_maps_method_info){methods[i].name, methods[i].help};
+}
+
+/* ---- the data ---- */
+
+/* The task of a group: own are its readouts for calibration, to be freed, if it has any. */
+static larmor_status begin_task(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                                const larmor_samples *samples, lmr_maps_task *task, larmor_samples *own)
 {
     larmor_encoding encoding;
+    lmr_cartesian unused;
+    *own = (larmor_samples){0};
+    *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid)};
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
-    *opts = (larmor_coils_opts){.calibration = job->calibration};
-    for (int d = 0; d < grid->ndim; d++) opts->encoded[d] = encoding.fov_mm[d] / grid->fov_mm[d];
-    return LARMOR_OK;
+    for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
+    LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
+    if (own->kspace && !own->traj && job->info.averaged) /* the image's own readouts */
+        LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &own->traj));
+    if (!own->kspace || !own->traj) return LARMOR_OK;
+    task->samples = own;
+    LMR_TRY(lmr_delay_trajectory(job, group->encoding, grid, own));
+    LMR_TRY(lmr_scale_samples(job, own->kspace));
+    if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
+    return lmr_compress(job, &own->kspace);
 }
+
+enum { FOLDED_SIDE = 32 }; /* voxels that tell whether the object folds */
+
+larmor_status lmr_maps_folded(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                              const larmor_samples *samples, double *folded)
+{
+    const larmor_espirit_opts usual = {.sets = 1};
+    larmor_espirit_opts opts = usual;
+    larmor_region_report found;
+    larmor_espirit_report r = {.folded = 0};
+    larmor_array *region = NULL, *maps = NULL;
+    larmor_samples own;
+    lmr_maps_task task;
+    larmor_status st;
+    *folded = 0;
+    LMR_OR(done, begin_task(job, index, group, grid, samples, &task, &own));
+    const larmor_region_opts region_of = region_opts(job, task.encoded);
+    LMR_OR(done, larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                           &found));
+    memcpy(opts.fov, found.fov, sizeof opts.fov);
+    larmor_shape small = task.image;
+    for (int d = 0; d < small.ndim; d++)
+        if (small.dim[d] > FOLDED_SIDE) small.dim[d] = FOLDED_SIDE;
+    st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
+done:
+    larmor_array_free(maps);
+    larmor_array_free(region);
+    larmor_samples_free(&own);
+    if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
+    *folded = r.folded;
+    return st;
+}
+
+/* ---- the maps ---- */
 
 /* Each set of maps is mixed as the coils of the samples are. */
 static larmor_status whiten_maps(lmr_job *job)
@@ -28,48 +194,51 @@ static larmor_status whiten_maps(lmr_job *job)
     return st;
 }
 
-/* The maps of this slice: from the file, or all one for a single coil, or from the data's own centre. */
+static larmor_status take_given(lmr_job *job, larmor_shape shape)
+{
+    larmor_shape whole = larmor_shape_append(shape, job->info.coils);
+    larmor_array *view;
+    if (job->sets) whole = larmor_shape_append(whole, job->sets);
+    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
+    LMR_TRY(larmor_array_reshape(job->given, whole, &view));
+    const larmor_status st = larmor_copy(view, job->maps);
+    larmor_array_free(view);
+    LMR_TRY(st);
+    if (job->whitening) LMR_TRY(whiten_maps(job));
+    return lmr_compress_sets(job, &job->maps);
+}
+
+static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                               const larmor_samples *samples)
+{
+    lmr_maps_task task;
+    larmor_samples own;
+    LMR_TRY(lmr_enter(job->events, "coil maps"));
+    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    if (!st) st = job->maps_method->make(&task, &job->maps, &job->maps_report);
+    if (!st && job->normalise) st = larmor_maps_normalise(job->maps, job->sets ? job->sets : 1, job->normalise);
+    larmor_samples_free(&own);
+    return st;
+}
+
+/* The maps of this slice: from the file, or all one for a single coil, or from the data. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples)
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps);
-    job->maps = NULL;
+    larmor_array_free(job->eigenvalues);
+    job->maps = job->eigenvalues = NULL;
     job->maps_report = (larmor_coils_report){0};
     const larmor_shape shape = lmr_grid_shape(grid);
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     if (job->given) {
-        larmor_shape whole = larmor_shape_append(shape, coils);
-        if (job->sets) whole = larmor_shape_append(whole, job->sets);
-        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
-        larmor_array *view;
-        LMR_TRY(larmor_array_reshape(job->given, whole, &view));
-        const larmor_status st = larmor_copy(view, job->maps);
-        larmor_array_free(view);
-        LMR_TRY(st);
-        if (job->whitening) LMR_TRY(whiten_maps(job));
+        LMR_TRY(take_given(job, shape));
     } else if (coils == 1) {
         LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
         LMR_TRY(larmor_fill(job->maps, 1));
     } else {
-        larmor_coils_opts opts;
-        larmor_samples calibration;
-        LMR_TRY(coils_opts(job, group, grid, &opts));
-        LMR_TRY(lmr_enter(job->events, "coil maps"));
-        const int averaged = job->info.averaged > 0 && !job->info.calibration;
-        if (averaged)
-            LMR_TRY(lmr_group_average(job, index, &calibration));
-        else
-            LMR_TRY(lmr_source_samples(job->source, index, grid, 1, job->info.coils, job->dev, &calibration));
-        const int own = !calibration.kspace || !calibration.traj;
-        larmor_status st = LARMOR_OK;
-        if (!own && !averaged) st = lmr_scale_samples(job, calibration.kspace);
-        if (!st && !own && !averaged && job->whitening) st = larmor_whiten(job->whitening, calibration.kspace);
-        const larmor_samples *from = own ? samples : &calibration;
-        if (!st)
-            st = larmor_coils_estimate(from->kspace, from->traj, NULL, shape, &opts, &job->maps, &job->maps_report);
-        larmor_samples_free(&calibration);
-        LMR_TRY(st);
+        LMR_TRY(find_maps(job, index, group, grid, samples));
     }
     job->maps_encoding = group->encoding;
     job->maps_slice = group->slice;

@@ -4,12 +4,39 @@
 
 #include "pipeline/job.h"
 
-/* The job's maps become those of this group's slice: given ones, or all one for a single coil, or from the data's own
- * centre. Nothing is done where they are already.
+/* What a method finds maps from. */
+typedef struct lmr_maps_task {
+    lmr_job *job;
+    const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
+    larmor_shape image;
+    double encoded[3]; /* the field of view that was encoded, as part of the image's */
+} lmr_maps_task;
+
+/* A way to find maps from data. */
+typedef struct lmr_maps_method {
+    const char *name, *help;
+    const char *said; /* in the log */
+    int sets;         /* the most that it makes */
+    /* maps [image..., coils(, job->sets)]; the report is zero before. Eigenvalues go to the job, if it keeps them. */
+    larmor_status (*make)(const lmr_maps_task *task, larmor_array **maps, larmor_coils_report *report);
+    /* the most bytes that it takes on the device, beyond its inputs and the maps */
+    larmor_status (*bytes)(const lmr_job *job, const larmor_problem *p, int64_t *bytes);
+} lmr_maps_method;
+
+/* The method of that name, or NULL. */
+const lmr_maps_method *lmr_maps_method_of(const char *name);
+
+/* The job's maps become those of this group's slice: given ones, or all one for a single coil, or from the data. Nothing
+ * is done where they are already.
  *
  * index    of the group.
  * samples  the group's, whitened. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples);
+
+/* The part of the object where two sets of maps have a signal, as low resolution shows it: it folds there. From the
+ * same data as the maps; 0 where there is no region to tell it from. */
+larmor_status lmr_maps_folded(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                              const larmor_samples *samples, double *folded);
 
 #endif

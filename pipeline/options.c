@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/maps.h"
 
 /* Members that this version does not know must be zero, those that the caller does not know are. */
 static larmor_status copy_known(const larmor_recon_opts *given, larmor_recon_opts *opts)
@@ -48,13 +49,19 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"time_weight", o->time_weight, -INFINITY, 1e300},
         {"llr_block", (double)o->llr_block, 0, 4096},
         {"calibration", (double)o->calibration, 0, 1024},
-        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_NONE},
         {"coefficients", (double)o->coefficients, 0, 0x1p31},
+        {"compress", o->compress, -INFINITY, 1e9},
+        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
+        {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
         {"toeplitz", o->toeplitz, -1, 1},
         {"precondition", o->precondition, -1, 1},
         {"memory", (double)o->memory, 0, 1e300},
+        {"map_sets", o->map_sets, 0, 2},
+        {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
+        {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
+        {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
@@ -66,6 +73,10 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
 static larmor_status check(const larmor_recon_opts *o)
 {
     LMR_TRY(check_numbers(o));
+    for (int e = 0; e < 6; e++)
+        if (!(fabs(o->delay[e]) <= 1000))
+            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
+                            o->delay[e]);
     if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !regulariser_of(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
@@ -83,6 +94,15 @@ static larmor_status check(const larmor_recon_opts *o)
                         "--basis: is not for --method %s, which takes single images; use cg, tv, "
                         "wavelet or llr.",
                         o->method);
+    if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
+                        o->maps_method);
+    if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.",
+                        o->method);
+    if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
     if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
@@ -112,6 +132,10 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->toeplitz = o->toeplitz;
     job->precondition = o->precondition;
     job->keep_weights = o->keep_density;
+    job->crop = o->crop;
+    job->normalise = o->normalise;
+    job->keep_eigenvalues = o->keep_eigenvalues;
+    job->partial_fourier = o->partial_fourier;
     /* of a penalty far below what it changes */
     job->eps = o->eps > 0 ? o->eps : 1e-5;
 }
@@ -122,10 +146,12 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     LMR_TRY(copy_known(opts, o));
     r->method = strdup(o->method ? o->method : "cg");
     r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
-    if (!r->method || !r->maps_name) return LMR_NO_MEMORY();
+    r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
+    if (!r->method || !r->maps_name || !r->maps_method) return LMR_NO_MEMORY();
     r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
     o->method = r->method;
     o->maps_name = r->maps_name;
+    o->maps_method = r->maps_method;
     o->only = &r->only;
     LMR_TRY(check(o));
     r->events.listener = o->listener;

@@ -7,6 +7,8 @@
 
 #include "core/status.h"
 #include "larmor/subspace.h"
+#include "pipeline/cartesian.h"
+#include "pipeline/maps.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -24,12 +26,11 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-/* Straight spokes get the ramp's weights, which take next to nothing. */
-static int ramp_will_do(const lmr_job *job, const larmor_encoding *enc)
+/* Weights from the geometry, which take next to nothing on the device. */
+static int geometry_will_do(const lmr_job *job, const larmor_encoding *enc)
 {
-    return job->density == LARMOR_DENSITY_RAMP ||
-           (job->density == LARMOR_DENSITY_AUTO &&
-            (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle")));
+    if (job->density != LARMOR_DENSITY_AUTO) return job->density != LARMOR_DENSITY_PIPE;
+    return enc->ndim == 3 && (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle"));
 }
 
 static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *enc, const larmor_problem *p,
@@ -41,7 +42,7 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *en
         job->density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
-    if (ramp_will_do(job, enc)) return LARMOR_OK;
+    if (geometry_will_do(job, enc)) return LARMOR_OK;
     LMR_TRY(larmor_density_memory(job->dev, p, &pipe));
     *bytes = most(*bytes, (double)pipe);
     return LARMOR_OK;
@@ -53,15 +54,14 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     int64_t estimate;
     *bytes = 0;
     if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
-    const larmor_coils_opts opts = {.calibration = job->calibration};
     larmor_problem own = *p;
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;
     if (apart > own.samples) own.samples = apart;
-    LMR_TRY(larmor_coils_memory(job->dev, &own, &opts, &estimate));
+    LMR_TRY(job->maps_method->bytes(job, &own, &estimate));
     *bytes = (double)estimate;
     if (apart) /* readouts of its own */
-        *bytes += (8 * (double)p->coils + 8.0 * p->image.ndim) * (double)apart;
+        *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }
 
@@ -73,31 +73,44 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     double calibration, density;
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
     const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
-    s->problem = (larmor_problem){
-        .image = image, .samples = group->total, .coils = info->coils, .dtype = LARMOR_C64, .sets = job->sets};
+    int64_t repeats, left;
+    LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
+    s->problem = (larmor_problem){.image = image,
+                                  .samples = left,
+                                  .coils = job->coils,
+                                  .dtype = LARMOR_C64,
+                                  .sets = job->sets,
+                                  .repeats = repeats};
     s->frames = 1;
-    s->samples = (double)group->total;
-    const double voxels = (double)larmor_shape_count(image), samples = (double)group->total, coils = info->coils;
+    s->samples = (double)left;
+    const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
+                 all = info->coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
     const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
     if (!job->no_maps) s->held += maps;
-    if (job->given) s->held += maps;
+    if (job->given) s->held += maps / coils * all;
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
-    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * coils);
+    if (left < group->total) /* as they were acquired, and the transforms of one coil */
+        s->before = most(s->before, (8 * all + 80) * (double)group->total);
+    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
+    if (job->coils < info->coils) s->before = most(s->before, 8 * all * most(samples, job->given ? voxels : 0));
     return LARMOR_OK;
 }
 
 /* Another frame of the same series: its samples, beside the maps that are shared. */
-static void add_frame(const lmr_job *job, const larmor_group *group, sizes *s)
+static larmor_status add_frame(const lmr_job *job, int index, sizes *s)
 {
     const larmor_raw_info *info = &job->info;
-    const double samples = (double)group->total;
+    int64_t repeats, left;
+    LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
     s->frames++;
-    s->samples += samples;
-    s->held += 8 * samples * (info->coils + s->problem.image.ndim + (info->density_stored != 0));
-    if (group->total > s->problem.samples) s->problem.samples = group->total;
+    s->samples += (double)left;
+    s->held += 8 * (double)left * (job->coils + s->problem.image.ndim + (info->density_stored != 0));
+    if (left > s->problem.samples) s->problem.samples = left;
+    if (repeats > s->problem.repeats && s->problem.repeats) s->problem.repeats = repeats;
+    return LARMOR_OK;
 }
 
 /* The vectors of the method's solver or of its start, and the result. */
@@ -233,8 +246,7 @@ static larmor_status measure_series(const lmr_job *job, const lmr_series *list, 
     LMR_TRY(lmr_source_group(job->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
     for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
-        LMR_TRY(lmr_source_group(job->source, group[i], &g));
-        add_frame(job, &g, size);
+        LMR_TRY(add_frame(job, group[i], size));
     }
     return LARMOR_OK;
 }
@@ -277,8 +289,8 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
     int64_t available = 0, total = 0;
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
-                       .coils = job->info.coils,
-                       .block = job->info.coils,
+                       .coils = job->coils,
+                       .block = job->coils,
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};

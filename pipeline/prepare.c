@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "pipeline/choose_maps.h"
+#include "pipeline/delays.h"
 #include "pipeline/grid.h"
 #include "pipeline/report.h"
 #include "pipeline/subspace.h"
+#include "pipeline/virtual_coils.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
 static larmor_status make_whitening(larmor_recon *r)
@@ -60,23 +63,6 @@ static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
     }
 }
 
-/* Several sets of maps are for the methods whose parts know what to do with them. */
-static larmor_status check_sets(larmor_recon *r, int64_t sets)
-{
-    lmr_job *job = &r->job;
-    if (sets == 1) return LARMOR_OK;
-    if (job->joint || (job->method == LMR_METHOD_REGULARISED && !(job->takes & LARMOR_TAKES_SERIES)))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.",
-                        r->maps_name, r->method);
-    if (job->precondition > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
-                        r->maps_name, (long long)sets);
-    job->sets = (int)sets;
-    job->precondition = -1;
-    return LARMOR_OK;
-}
-
 /* The given maps against the grid of the first group. */
 static larmor_status check_maps(larmor_recon *r)
 {
@@ -91,7 +77,7 @@ static larmor_status check_maps(larmor_recon *r)
                         (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
                         (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
     if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
-    return check_sets(r, got[4]);
+    return lmr_take_sets(r, r->maps_name, got[4]);
 }
 
 /* The caller's maps, on the device. */
@@ -164,16 +150,34 @@ static larmor_status plan_memory(larmor_recon *r)
     return LARMOR_OK;
 }
 
+/* Reading takes what no plan makes smaller, so that is refused before it. */
+static larmor_status compress(larmor_recon *r)
+{
+    const int coils = r->job.coils;
+    r->job.coils = 1;
+    const larmor_status st = expect_room(r);
+    r->job.coils = coils;
+    return st ? st : lmr_find_compression(r);
+}
+
 larmor_status lmr_prepare(larmor_recon *r)
 {
     const char *name = lmr_source_name(r->job.source);
+    if (r->opts.maps && larmor_device_may_be_left(r->job.dev, LARMOR_ERR_BACKEND))
+        r->maps = larmor_array_ref(r->opts.maps);
     lmr_report_source(r);
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
     if (st) return lmr_fail_in(st, name);
-    if (r->opts.basis) LMR_TRY(take_basis(r));
+    if (r->opts.basis) {
+        r->basis = larmor_array_ref(r->opts.basis);
+        LMR_TRY(take_basis(r));
+    }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
+    LMR_TRY(compress(r));
+    LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
+    LMR_TRY(lmr_choose_maps(r));
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     LMR_TRY(lmr_grids_enlarge(r));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/cartesian.h"
 #include "pipeline/subspace.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
@@ -19,6 +20,19 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
                                      .toeplitz = toeplitz,
                                      .iters = lmr_normals(job)};
     return larmor_op_sense(maps, &sense, A);
+}
+
+/* A becomes that of real images, which have the phase. */
+static larmor_status with_phase(larmor_array *phase, larmor_op **A)
+{
+    larmor_op *P, *all = NULL;
+    LMR_TRY(larmor_op_phase(phase, &P));
+    const larmor_status st = larmor_op_chain(*A, P, &all);
+    larmor_op_free(P);
+    LMR_TRY(st);
+    larmor_op_free(*A);
+    *A = all;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
@@ -35,10 +49,11 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         goto done;
     }
     for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
-        const int lost = i && !larmor_sense_uses_toeplitz(ops[0]);
+        const int lost = i && !*toeplitz;
         LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
+        if (!i) *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
+        if (frames[i].is_real) LMR_OR(done, with_phase(frames[i].phase, &ops[i]));
     }
-    *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
     if (count > 1)
         st = larmor_op_frames(ops, count, A);
     else
@@ -69,7 +84,7 @@ done:
  * or, with a basis, coil after coil. */
 static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array *line, int64_t first)
 {
-    const int64_t coils = job->info.coils, own = larmor_array_count(from) / coils;
+    const int64_t coils = job->coils, own = larmor_array_count(from) / coils;
     const int64_t all = larmor_array_count(line) / coils;
     larmor_array *by_coil = NULL;
     if (!job->basis) return put(from, line, first * coils);
@@ -99,7 +114,7 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
         one = NULL;
         LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_OR(done, place(job, one, line, first));
-        first += larmor_array_count(one) / job->info.coils;
+        first += larmor_array_count(one) / job->coils;
     }
     st = larmor_array_reshape(line, shape, b);
 done:
@@ -119,6 +134,38 @@ static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count
     return larmor_fill(*weights, share);
 }
 
+/* Samples of a real image tell of the opposite ones as much: half of each. */
+static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_array **weights)
+{
+    const larmor_shape shape = larmor_array_shape(*traj);
+    const int64_t nd = shape.dim[0], m = larmor_array_count(*traj) / nd;
+    double *k = NULL, *w = NULL, *both = malloc(sizeof *both * (size_t)(2 * m * (nd + 1)) + 1);
+    larmor_array *points = NULL, *halves = NULL;
+    larmor_status st;
+    if (!both) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(*traj, LARMOR_F64, &k));
+    if (*weights) LMR_OR(done, larmor_array_download(*weights, LARMOR_F64, &w));
+    double *half = both + 2 * m * nd;
+    for (int64_t i = 0; i < m * nd; i++) {
+        both[i] = k[i];
+        both[m * nd + i] = -k[i];
+    }
+    for (int64_t j = 0; j < m; j++) half[j] = half[m + j] = w ? w[j] / 2 : 0.5;
+    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
+    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
+    larmor_array_free(*traj);
+    larmor_array_free(*weights);
+    *traj = points;
+    *weights = halves;
+    points = NULL;
+done:
+    larmor_array_free(points);
+    free(both);
+    free(w);
+    free(k);
+    return st;
+}
+
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C)
 {
@@ -134,6 +181,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
         traj = larmor_array_ref(frames[0].samples.traj);
         weights = larmor_array_ref(frames[0].weights);
     }
+    if (frames[0].is_real) LMR_OR(done, mirror(job, &traj, &weights));
     st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
 done:
     larmor_array_free(weights);
@@ -161,7 +209,7 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
             LMR_OR(done, larmor_fill(one, 1));
         LMR_OR(done, larmor_sense_weigh(weights[i], one));
         LMR_OR(done, place(job, one, line, first));
-        first += larmor_array_count(one) / job->info.coils;
+        first += larmor_array_count(one) / job->coils;
         larmor_array_free(one);
         one = NULL;
     }

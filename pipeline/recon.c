@@ -10,21 +10,44 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/fallback.h"
 #include "pipeline/group.h"
+#include "pipeline/maps.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
 
+void lmr_recon_clear(larmor_recon *r)
+{
+    lmr_keep_close(r);
+    lmr_series_free(&r->list);
+    lmr_plan_free(&r->plan);
+    lmr_job_clear(&r->job);
+    larmor_array_free(r->maps);
+    larmor_array_free(r->basis);
+    free(r->method);
+    free(r->maps_name);
+    free(r->maps_method);
+    *r = (larmor_recon){.method = NULL};
+}
+
 void larmor_recon_free(larmor_recon *recon)
 {
     if (!recon) return;
-    lmr_keep_close(recon);
-    lmr_series_free(&recon->list);
-    lmr_plan_free(&recon->plan);
-    lmr_job_clear(&recon->job);
-    free(recon->method);
-    free(recon->maps_name);
+    lmr_recon_clear(recon);
     free(recon);
+}
+
+larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
+{
+    int maps_from, weights_from;
+    r->job.source = larmor_source_ref(source);
+    r->job.dev = lmr_device_ref(dev);
+    r->job.info = larmor_source_describe(source);
+    r->job.coils = r->job.info.coils;
+    LMR_TRY(lmr_prepare(r));
+    LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
+    return lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
@@ -34,16 +57,11 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     *recon = NULL;
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
-    int maps_from, weights_from;
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_options_read(opts, r);
     if (!st) {
-        r->job.source = larmor_source_ref(source);
-        r->job.dev = lmr_device_ref(dev);
-        r->job.info = larmor_source_describe(source);
-        st = lmr_prepare(r);
-        if (!st) st = lmr_keep_open(r, &maps_from, &weights_from);
-        if (!st) st = lmr_group_restore(&r->job, maps_from, weights_from);
+        st = lmr_recon_begin(r, source, dev);
+        if (st) st = lmr_leave_gpu(r, st);
     }
     if (st)
         larmor_recon_free(r);
@@ -73,9 +91,11 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
                                 .grid = job->grid[first],
                                 .method = recon->method,
-                                .coils = job->info.coils,
+                                .coils = job->coils,
                                 .sets = job->sets ? job->sets : 1,
                                 .given = job->given != NULL,
+                                .compressed_from = job->compression ? job->info.coils : 0,
+                                .compressed_energy = job->compression ? job->compressed.energy : 0,
                                 .maps = !job->no_maps,
                                 .whitened = job->whitening != NULL,
                                 .weighted = job->weighted || job->method == LMR_METHOD_GRID,
@@ -86,9 +106,12 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .precondition = job->precondition,
                                 .block = job->block,
                                 .bytes = recon->plan.bytes[series],
-                                .limit = recon->plan.limit};
+                                .limit = recon->plan.limit,
+                                .maps_method = job->maps_method ? job->maps_method->name : ""};
     lmr_series_name(&recon->list, series, plan->name);
-    return lmr_source_group(job->source, first, &plan->first);
+    LMR_TRY(lmr_source_group(job->source, first, &plan->first));
+    if (job->delays) memcpy(plan->delay, job->delays[plan->first.encoding].delay, sizeof plan->delay);
+    return LARMOR_OK;
 }
 
 /* ---- a series ---- */
@@ -121,16 +144,28 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 }
 
 /* Say how it went, and remember it. */
-static void finish(larmor_recon *r, int series, const larmor_recon_report *report)
+static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
+    snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);
     lmr_report_series(r, name, report, r->run ? &before : NULL);
     r->run = 1;
+    larmor_array_free(r->maps); /* were for a beginning anew */
+    larmor_array_free(r->basis);
+    r->maps = r->basis = NULL;
     r->last = *report;
     r->last_group = r->list.group[r->list.first[series]];
+}
+
+/* Solve a series that no checkpoint has; *kept is 1 and nothing is done if one has it. */
+static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_result *result, int *kept)
+{
+    lmr_begin_series(&r->events, series + 1, r->list.series);
+    *kept = lmr_keep_begin(r, series, result);
+    return *kept ? LARMOR_OK : solve(r, series, result);
 }
 
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
@@ -139,13 +174,19 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
     *result = (larmor_recon_result){.count = 0};
     LMR_TRY(check_series(recon, series));
     const double began = lmr_seconds();
-    lmr_begin_series(&recon->events, series + 1, recon->list.series);
-    if (lmr_keep_begin(recon, series, result)) {
+    int kept;
+    larmor_status st = begin_and_solve(recon, series, result, &kept);
+    if (st && st != LARMOR_ERR_NUMERIC) {
+        const larmor_status failed = st;
+        larmor_recon_result_free(result);
+        st = lmr_leave_gpu(recon, failed);
+        if (!st) st = begin_and_solve(recon, series, result, &kept);
+    }
+    if (!st && kept) {
         recon->events.kept++;
         finish(recon, series, &result->report);
         return LARMOR_OK;
     }
-    larmor_status st = solve(recon, series, result);
     larmor_recon_report *report = &result->report;
     if (st == LARMOR_ERR_NUMERIC) {
         larmor_recon_result_free(result);
@@ -172,13 +213,23 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
-    larmor_array *colouring = NULL;
+    larmor_array *colouring = NULL, *set = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
-    LMR_OR(done, larmor_copy(job->maps, *maps));
+    if (job->compression) {
+        LMR_OR(done, larmor_expand_coils(job->compression, job->maps, maps));
+    } else {
+        LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
+        LMR_OR(done, larmor_copy(job->maps, *maps));
+    }
     if (!job->whitening) goto done;
     LMR_OR(done, larmor_noise_colouring(job->whitening, &colouring));
-    st = larmor_whiten(colouring, *maps);
+    if (!job->sets) st = larmor_whiten(colouring, *maps);
+    for (int m = 0; m < job->sets && !st; m++) {
+        st = lmr_one_of(*maps, m, &set);
+        if (!st) st = larmor_whiten(colouring, set);
+        larmor_array_free(set);
+        set = NULL;
+    }
 done:
     larmor_array_free(colouring);
     return st;
@@ -190,7 +241,7 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     larmor_status st;
     LMR_NEED(maps);
     *maps = NULL;
-    if (!recon || !recon->run || !recon->job.maps || recon->job.sets)
+    if (!recon || !recon->run || !recon->job.maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
     const larmor_grid *grid = &job->grid[recon->last_group];
@@ -199,7 +250,8 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     if (last.encoding != job->maps_encoding || last.slice != job->maps_slice)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
     LMR_OR(done, original_maps(job, &own));
-    LMR_OR(done, lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - 1, maps));
+    LMR_OR(done,
+           lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - (job->sets ? 2 : 1), maps));
     if (!meta) goto done;
     LMR_OR(done, lmr_source_meta(job->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
@@ -210,6 +262,33 @@ done:
         *maps = NULL;
     }
     return st;
+}
+
+larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report)
+{
+    if (report) *report = (larmor_coils_report){0};
+    LMR_TRY(check_series(recon, series));
+    if (recon->job.no_maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
+    const int group = recon->list.group[recon->list.first[series]];
+    larmor_coils_report judged;
+    const larmor_status st = lmr_group_maps(&recon->job, group, &judged);
+    if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
+    recon->run = 1;
+    recon->last = (larmor_recon_report){.maps = judged};
+    recon->last_group = group;
+    if (report) *report = judged;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues)
+{
+    LMR_NEED(eigenvalues);
+    *eigenvalues = NULL;
+    if (!recon || !recon->run || !recon->job.eigenvalues)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
+    *eigenvalues = larmor_array_ref(recon->job.eigenvalues);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/maps.h"
 
 typedef long long ll;
 
@@ -50,6 +51,11 @@ void lmr_report_source(larmor_recon *r)
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
 }
 
+void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
+{
+    lmr_warn(&r->events, "%s failed before anything was computed, the processor takes over: %s", gpu, why);
+}
+
 void lmr_report_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->job.info;
@@ -57,6 +63,66 @@ void lmr_report_whitening(larmor_recon *r)
             (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
             info->noise_bandwidth);
 }
+
+void lmr_report_compression(larmor_recon *r)
+{
+    const lmr_job *job = &r->job;
+    const char *why = r->opts.compress > 0 ? "" : "; --compress off leaves them as they are";
+    if (job->compression)
+        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s",
+                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, why);
+    else
+        lmr_log(&r->events, "coils: not compressed, all %d are needed for that part of the signal's energy",
+                job->info.coils);
+}
+
+/* ---- delays ---- */
+
+/* "x 1.3, y -0.7, xy 0.4" */
+typedef struct delay_text {
+    char s[160];
+} delay_text;
+
+static delay_text delays_text(const double delay[6], int ndim)
+{
+    static const char *const names[] = {"x", "y", "z", "xy", "xz", "yz"};
+    delay_text text = {""};
+    size_t used = 0;
+    for (int e = 0; e < 6; e++) {
+        if (ndim == 2 && (e == 2 || e > 3)) continue;
+        used +=
+            (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%s %.3g", used ? ", " : "", names[e], delay[e]);
+    }
+    return text;
+}
+
+static int dimensions(const larmor_recon *r, int encoding)
+{
+    larmor_encoding e;
+    return lmr_source_encoding(r->job.source, encoding, &e) ? 3 : e.ndim;
+}
+
+void lmr_report_given_delays(larmor_recon *r)
+{
+    lmr_log(&r->events, "delays: %s samples, as given", delays_text(r->opts.delay, dimensions(r, 0)).s);
+}
+
+void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status)
+{
+    lmr_events *e = &r->events;
+    if (status) {
+        lmr_log(e, "delays: not looked for: %s", larmor_last_error());
+        return;
+    }
+    const delay_text text = delays_text(found->delay, dimensions(r, encoding));
+    if (found->significant)
+        lmr_log(e, "delays: the gradients are late by %s samples; the trajectory is corrected (--delays off: not)",
+                text.s);
+    else
+        lmr_log(e, "delays: none that the data show clearly");
+}
+
+/* ---- what will be done ---- */
 
 static void report_grid(larmor_recon *r)
 {
@@ -70,9 +136,10 @@ static void report_grid(larmor_recon *r)
 
 void lmr_report_method(larmor_recon *r)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none"};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
-    const char *maps = job->info.coils == 1 ? "one coil, no maps" : "maps from the data's centre (Walsh)";
+    const char *maps = job->coils == 1 ? "one coil, no maps" : "maps";
+    if (job->maps_method && job->coils > 1) maps = job->maps_method->said;
     if (job->given) maps = r->maps_name;
     if (job->no_maps) maps = "root sum of squares";
     const char *spec = larmor_device_spec(job->dev);
@@ -197,6 +264,12 @@ static void report_doubts(larmor_recon *r, const char *name, const larmor_recon_
     }
 }
 
+static const char *way_of(const larmor_recon_report *report)
+{
+    if (report->ffts) return "FFTs";
+    return report->toeplitz ? "Toeplitz" : "NUFFTs";
+}
+
 static void report_solver(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
     const larmor_report *s = &now->solver;
@@ -207,10 +280,24 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
         lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
     if (r->job.method == LMR_METHOD_CG)
         lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters),
-                now->toeplitz ? "Toeplitz" : "NUFFTs", s->residual, s->seconds);
+                way_of(now), s->residual, s->seconds);
     else
         lmr_log(e, "%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", name, s->iters,
                 plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
+}
+
+static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const double off = 100 * now->off_phase;
+    if (now->partial_fourier == LARMOR_PARTIAL_HOMODYNE)
+        lmr_log(&r->events, "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
+                name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_POCS)
+        lmr_log(&r->events,
+                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name, off);
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && r->opts.partial_fourier == LARMOR_PARTIAL_AUTO &&
+        now->off_phase < 1)
+        lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
 }
 
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
@@ -228,6 +315,11 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
     if (r->job.method == LMR_METHOD_GRID) return;
+    report_partial(r, name, now);
+    if (now->direct) {
+        lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0", name);
+        return;
+    }
     report_noise(r, name, now, before);
     report_solver(r, name, now);
 }

@@ -7,8 +7,16 @@
 /* The scan: readouts, trajectory, and what its source warns of; and the device, if it was chosen by itself. */
 void lmr_report_source(larmor_recon *r);
 
+/* The GPU is left for the processor, and why. */
+void lmr_report_left(larmor_recon *r, const char *gpu, const char *why);
+
 /* The whitening matrix was made. */
 void lmr_report_whitening(larmor_recon *r);
+void lmr_report_compression(larmor_recon *r);
+
+/* Delays as the caller gave them; those that were found in an encoding, or why there are none. */
+void lmr_report_given_delays(larmor_recon *r);
+void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status);
 
 /* The image and the grid of the first series; the method with its parameters and where coil maps come from. */
 void lmr_report_method(larmor_recon *r);

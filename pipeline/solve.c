@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/cartesian.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/gridding.h"
+#include "pipeline/partial.h"
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
@@ -21,10 +23,10 @@ enum {
     MOST_ITERS = 100,
 };
 
-/* Whitened data have noise of deviation 1; of others it is measured, before they are weighted. */
+/* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
-    *deviation = 1;
+    *deviation = frame->cartesian.deviation;
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
@@ -265,6 +267,13 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
     if (job->method == LMR_METHOD_GRID) return lmr_grid_frame(job, frames, x);
     double noise;
     LMR_TRY(noise_level(job, &frames[0], &noise));
+    if (count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage)) {
+        result->direct = 1;
+        if (lmr_is_partial(&result->coverage)) result->partial_fourier = LARMOR_PARTIAL_ZERO;
+        result->lambda_from = LARMOR_LAMBDA_NONE;
+        result->noise = noise;
+        return lmr_cartesian_solve(job, frames, x);
+    }
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
     const int by_first_set = job->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
     const lmr_unfinished *before = lmr_keep_unfinished(job);
@@ -272,7 +281,9 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         job->chosen = before->chosen;
     else if (by_first_set)
         LMR_TRY(choose_by_first_set(job, frames, noise, result));
+    LMR_TRY(lmr_partial_begin(job, frames, count, noise, result));
     LMR_TRY(iterate(job, frames, count, noise, x, result));
+    LMR_TRY(lmr_partial_end(job, frames, count, *x, result));
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;
 }

@@ -8,7 +8,9 @@
 struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
     larmor_counters only;   /* what opts.only points to */
-    char *method, *maps_name;
+    char *method, *maps_name, *maps_method;
+    larmor_array *maps;  /* the caller's, where all may have to begin anew before the first series is done; or NULL */
+    larmor_array *basis; /* likewise */
     lmr_job job;
     lmr_events events;
     lmr_series list;

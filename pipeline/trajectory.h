@@ -4,10 +4,17 @@
 
 #include "pipeline/job.h"
 
-/* The trajectory of a group's samples from its counters, for scans of a radial type.
+/* The trajectory of a group's samples, on a device, from its counters, for scans of a radial type.
  *
  * Errors  LARMOR_ERR_FORMAT where counters do not define it. */
-larmor_status lmr_make_trajectory(const lmr_job *job, const larmor_group *group, const larmor_encoding *enc,
+larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group, const larmor_encoding *enc,
                                   const larmor_grid *grid, const larmor_samples *samples, larmor_array **traj);
+
+/* The units of a grid's trajectories, which couplings of delays need. */
+larmor_delays_opts lmr_delays_opts(const larmor_grid *grid);
+
+/* samples->traj becomes that of the delayed gradients, if the encoding has delays. */
+larmor_status lmr_delay_trajectory(const lmr_job *job, int encoding, const larmor_grid *grid,
+                                   larmor_samples *samples);
 
 #endif

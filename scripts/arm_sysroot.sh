@@ -3,7 +3,7 @@
 # Usage: scripts/arm_sysroot.sh FOLDER. Needs Debian's apt, no root. SPDX-License-Identifier: Apache-2.0
 set -eu
 [ $# = 1 ] || { echo "usage: scripts/arm_sysroot.sh FOLDER" >&2; exit 2; }
-packages="libc6-dev libgomp1 libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev libexpat1-dev libpng-dev zlib1g-dev
+packages="libc6-dev libgomp1 libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev libqhull-dev libexpat1-dev libpng-dev zlib1g-dev
           libnifti-dev libcmocka-dev libismrmrd-dev"
 [ ! -e "$1/complete" ] || exit 0
 if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then

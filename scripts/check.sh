@@ -22,8 +22,7 @@ if [ "$preset" = --trust ]; then
     cmake --preset cpu -DLARMOR_TESTS=ON >/dev/null
     cmake --build --preset cpu -j "$(nproc 2>/dev/null || echo 2)" --target larmor_cli trust_make_seeds faults \
         faulty larmor_reader
-    exec python3 tests/trust/trust.py --larmor build/cpu/apps/larmor --faults build/cpu/tests/faults/faults.so \
-        --faulty build/cpu/tests/faults/faulty/larmor_cuda.so --make-seeds build/cpu/tests/trust/trust_make_seeds "$@"
+    exec python3 tests/trust/trust.py --program build/cpu/apps/larmor --helpers build/cpu/tests "$@"
 fi
 case $preset in
 arm)

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
-       libexpat1-dev libpng-dev zlib1g-dev libnifti-dev patchelf"
+       libexpat1-dev libpng-dev zlib1g-dev libnifti-dev libqhull-dev patchelf"
 tests="libcmocka-dev libismrmrd-dev ismrmrd-tools python3"
 tsan="clang libomp-dev"
 arm="build-essential cmake ninja-build pkg-config gcc-aarch64-linux-gnu qemu-user-static"

@@ -64,6 +64,7 @@ only core/cpu 'fftw3\.h|cblas\.h'
 only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only nufft/cuda 'cusparse\.h'
 only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
+only recon/calib 'libqhull.*'
 only io 'hdf5\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
 only io/reader 'expat\.h'
 

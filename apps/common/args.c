@@ -123,18 +123,24 @@ static int read_bytes(const char *text, int64_t *bytes)
     return *bytes > 0;
 }
 
-static int read_list(const app_option *o, const char *text, app_list *list)
+int app_read_numbers(const char *text, int most, int whole, app_list *list)
 {
     list->count = 0;
     for (;;) {
         const char *end = text + strcspn(text, ",");
-        double value;
-        if (list->count == 3 || !read_number(text, end, o->type == APP_SIZES, &value) || !in_range(o, value))
-            return 0;
-        list->value[list->count++] = value;
-        if (!*end) return !o->count || list->count == o->count;
+        if (list->count == most || !read_number(text, end, whole, &list->value[list->count])) return 0;
+        list->count++;
+        if (!*end) return 1;
         text = end + 1;
     }
+}
+
+static int read_list(const app_option *o, const char *text, app_list *list)
+{
+    if (!app_read_numbers(text, o->most ? o->most : 3, o->type == APP_SIZES, list)) return 0;
+    for (int i = 0; i < list->count; i++)
+        if (!in_range(o, list->value[i])) return 0;
+    return !o->count || list->count == o->count;
 }
 
 int app_names_file(const app_option *o)

@@ -21,8 +21,8 @@ typedef enum app_type {
     APP_READ_FILE,     /* const char *: a file that is read */
     APP_WRITTEN_FILE,  /* const char *: a file that is written, or grows */
     APP_WRITTEN_FILES, /* app_texts: the same, and the option may be repeated */
-    APP_SIZES,         /* app_list: up to three whole numbers, "X[,Y[,Z]]" */
-    APP_NUMBERS        /* app_list: up to three numbers */
+    APP_SIZES,         /* app_list: whole numbers, "X[,Y[,Z]]" */
+    APP_NUMBERS        /* app_list: numbers */
 } app_type;
 
 #define APP_MAX_TEXTS 16
@@ -31,9 +31,10 @@ typedef struct app_texts {
     const char *text[APP_MAX_TEXTS];
 } app_texts;
 
+#define APP_MAX_NUMBERS 6
 typedef struct app_list {
     int count;
-    double value[3];
+    double value[APP_MAX_NUMBERS];
 } app_list;
 
 /* Choices that a table of the library has: the name of choice i, or NULL past the last, and in *help what it is, where
@@ -53,7 +54,8 @@ typedef struct app_option {
     const char *no_file; /* of APP_READ_FILE: "auto|none", values that name no file */
     double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
     int needed;
-    int count;  /* of a list: how many numbers, 0 for one to three */
+    int count;  /* of a list: how many numbers, 0 for one to `most` */
+    int most;   /* of a list; default three, APP_MAX_NUMBERS at most */
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
@@ -98,6 +100,9 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
 
 /* 1 if the option's value is a file, or several. */
 int app_names_file(const app_option *option);
+
+/* Numbers with commas between, at most `most`; 0 if the text is anything else. whole: integers. */
+int app_read_numbers(const char *text, int most, int whole, app_list *list);
 
 /* 1 if the settings hold another value of the option than its default. */
 int app_differs(const app_command *command, const void *settings, const char *option);

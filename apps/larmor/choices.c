@@ -30,6 +30,14 @@ const char *choose_method(int i, const char **help)
     return info.name;
 }
 
+const char *choose_maps_method(int i, const char **help)
+{
+    if (i == 0) return "auto";
+    const larmor_maps_method_info info = larmor_maps_method_entry(i - 1);
+    *help = info.help;
+    return info.name;
+}
+
 const char *choose_unit(int i, const char **help)
 {
     (void)help;

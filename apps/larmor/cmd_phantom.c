@@ -75,9 +75,10 @@ static const app_option options[] = {
            .preset = "0", .low = -1e6, .high = 1e6),
     OPTION(APP_NUMBERS, gradient, 0, "field-gradient", "X[,Y[,Z]]",
            "by how many Hz the off-resonance rises across the field of view", .low = -1e6, .high = 1e6),
-    OPTION(APP_NUMBERS, delay, 0, "delay", "X[,Y[,Z]]",
-           "gradients are late by so many samples; the stored trajectory is the nominal one", .low = -100,
-           .high = 100),
+    OPTION(APP_NUMBERS, delays, 0, "delays", "X,Y[,XY]",
+           "gradients are late by so many samples, and leave so much of each other on the axes; 3D: "
+           "X,Y,Z[,XY,XZ,YZ]; the stored trajectory is the nominal one",
+           .low = -100, .high = 100, .most = 6),
     OPTION(APP_FLAG, oblique, 0, "oblique", "", "rotate and shift the volume, as in an oblique scan"),
     OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choice = choose_unit),
@@ -144,6 +145,14 @@ static int check(simulation *m)
     return check_coils(m);
 }
 
+static int check_delays(const simulation *m)
+{
+    double delay[6];
+    if (scan_delays(m->ndim, &m->s->delays, delay)) return APP_DONE;
+    app_error("--delays: %d numbers; %s.", m->s->delays.count, scan_delays_expected(m->ndim));
+    return APP_USAGE;
+}
+
 /* The samples of the scan, its images and its maps; truth and maps may be NULL. */
 static larmor_status reserve(const simulation *m, larmor_output *out, larmor_output *truth, larmor_output *maps)
 {
@@ -171,6 +180,8 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
     app_may_leave(m.dev);
     APP_OR(done, APP_INPUT, simulation_prepare(&m));
+    code = check_delays(&m);
+    if (code) goto done;
     if (m.ndim == 3 && m.s->slices > 1) {
         app_error("--slices \"%lld\": 1 expected, because the trajectory is 3D.", (long long)m.s->slices);
         code = APP_USAGE;

@@ -4,6 +4,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "map_options.h"
 #include "recon_options.h"
 #include "recon_output.h"
 #include "recon_report.h"
@@ -76,19 +77,36 @@ static const app_option options[] = {
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
+    OPTION(
+        APP_TEXT, delays, 0, "delays", "D",
+        "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
+        "the data, where they leave no doubt; off: none",
+        .preset = "auto"),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data's own centre), none (root sum of squares, with --method grid), or a file",
-           .preset = "auto", .no_file = "auto|none"),
+           "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
+           "none (root sum of squares, with --method grid), or a file",
+           .preset = "auto", .no_file = RECON_MAPS_WORDS),
+    MAPS_OPTIONS(recon_settings),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
+    OPTION(APP_TEXT, partial_fourier, 0, "partial-fourier", "P",
+           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, what "
+           "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
+           .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
            .preset = "auto", .choices = "auto|off"),
+    OPTION(
+        APP_TEXT, compress, 0, "compress", "C",
+        "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
+        "keep; auto: above 12 coils, 0.9995; off: none",
+        .preset = "auto"),
     OPTION(APP_TEXT, dcf, 0, "dcf", "D",
-           "density compensation for grid and --weighted; auto: ramp for straight readouts, else pipe",
-           .preset = "auto", .choices = "auto|ramp|pipe|file|none"),
+           "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
+           "larmor dcf --help says what the others are",
+           .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
@@ -172,11 +190,18 @@ static int enter(recon_run *r, const char *stage)
 
 /* ---- before the first image ---- */
 
+/* Into the processor's memory, which outlives a GPU that fails. */
 static larmor_status read_maps(const recon_run *r, larmor_array **maps)
 {
     const char *path = r->s->maps;
+    larmor_device *host;
     *maps = NULL;
-    return strcmp(path, "auto") && strcmp(path, "none") ? larmor_image_read(path, r->dev, maps) : LARMOR_OK;
+    if (!recon_maps_from_file(path)) return LARMOR_OK;
+    const larmor_status st = larmor_device_open("cpu:1", &host);
+    if (st) return st;
+    const larmor_status read = larmor_image_read(path, host, maps);
+    larmor_device_free(host);
+    return read;
 }
 
 /* The scan's images become frames, if that is asked for. */
@@ -243,12 +268,13 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     int code = enter(r, "reading");
     if (code) goto done;
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    code = recon_read_delays(s, r->raw, opts);
+    if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
-    app_may_leave(r->dev);
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     APP_OR(done, APP_INPUT, read_basis(r, opts));
@@ -281,7 +307,6 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 static void keep(recon_run *r, int series, larmor_recon_result *result)
 {
     r->last = result->report;
-    if (result->count) app_has_computed();
     if (r->last.interrupted) r->interrupted = 1;
     if (r->last.status) recon_note(r, series);
     for (int i = 0; i < result->count; i++) {

@@ -1,16 +1,17 @@
-/* larmor traj: write a trajectory. SPDX-License-Identifier: Apache-2.0 */
+/* larmor traj: write a trajectory, made or that of a scan; find the delays of a scan's gradients. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "common.h"
+#include "json.h"
 #include "scan.h"
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output;
+    const char *output, *from;
     int64_t repetition;
-    int force;
+    int delays, json, force;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -20,6 +21,12 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N",
            "of a series whose angles continue, as in larmor phantom --repetitions; from 0", .preset = "0", .low = 0,
            .high = 65535),
+    OPTION(APP_READ_FILE, from, 0, "from", "SCAN.h5", "the trajectory of a scan's first image instead"),
+    OPTION(APP_FLAG, delays, 0, "delays", "",
+           "with --from: find the delays of the gradients from the samples, print them as recon --delays takes them, "
+           "and "
+           "correct the trajectory"),
+    OPTION(APP_FLAG, json, 0, "json", "", "with --delays: print a JSON object"),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
     {0},
 };
@@ -41,6 +48,86 @@ static larmor_status with_three_components(larmor_array *traj, larmor_array **ou
     return st;
 }
 
+/* ---- of a scan ---- */
+
+/* The samples of the first image, and the grid that their trajectory counts in. */
+static larmor_status read_scan(const settings *s, larmor_device *dev, larmor_grid *grid, larmor_samples *samples)
+{
+    larmor_raw *raw = NULL;
+    larmor_group group;
+    *samples = (larmor_samples){0};
+    larmor_status st = larmor_raw_open(s->from, NULL, &raw);
+    if (!st) st = larmor_raw_group(raw, 0, &group);
+    if (!st) st = larmor_raw_grid(raw, group.encoding, NULL, grid);
+    if (!st) st = larmor_raw_samples(raw, 0, grid, 0, dev, samples);
+    if (!st && !samples->traj) st = larmor_fail(LARMOR_ERR_FORMAT, "%s: stores no trajectory.", s->from);
+    larmor_raw_free(raw);
+    return st;
+}
+
+static void print_delays(const settings *s, const larmor_grid *grid, const larmor_delays *found)
+{
+    const scan_delays_text text = scan_describe_delays(grid->ndim, found->delay);
+    const scan_delays_text deviation = scan_describe_delays(grid->ndim, found->deviation);
+    if (s->json) {
+        json j = {stdout, 0, 0};
+        json_open(&j, NULL, '{');
+        json_text(&j, "input", s->from);
+        json_numbers(&j, "delays", found->delay, 6);
+        json_numbers(&j, "deviations", found->deviation, 6);
+        json_flag(&j, "significant", found->significant);
+        json_number(&j, "shift", found->shift);
+        json_number(&j, "unexplained_before", found->before);
+        json_number(&j, "unexplained_after", found->after);
+        json_integer(&j, "readouts", found->readouts);
+        json_close(&j, '}');
+    } else
+        printf("%s\n", text.s);
+    app_log("%s: delays %s samples, standard deviations %s, from %lld readouts: %s", s->from, text.s, deviation.s,
+            (long long)found->readouts, found->significant ? "significant" : "not significant");
+    app_log("%s: neighbouring samples leave %.2g %% of each other unexplained, %.2g %% with these delays", s->from,
+            100 * found->before, 100 * found->after);
+}
+
+/* The trajectory of the scan, with its delays if they are asked for. */
+static larmor_status trajectory_of_scan(const settings *s, larmor_device *dev, larmor_array **traj)
+{
+    larmor_grid grid;
+    larmor_samples samples;
+    larmor_delays found;
+    larmor_delays_opts opts = {{0}};
+    *traj = NULL;
+    larmor_status st = read_scan(s, dev, &grid, &samples);
+    for (int d = 0; !st && d < grid.ndim; d++) opts.fov[d] = grid.fov_mm[d];
+    if (!st && !s->delays) *traj = larmor_array_ref(samples.traj);
+    if (!st && s->delays) st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, &found);
+    if (!st && s->delays) print_delays(s, &grid, &found);
+    if (!st && s->delays) st = larmor_traj_delay(samples.traj, found.delay, opts.fov, traj);
+    larmor_samples_free(&samples);
+    return st;
+}
+
+/* ---- the command ---- */
+
+static int check(const settings *s)
+{
+    static const char *const made[] = {"traj",       "matrix", "readouts",     "samples",           "undersampling",
+                                       "density",    "tiny",   "acceleration", "calibration-lines", "partial-fourier",
+                                       "repetition", NULL};
+    for (int i = 0; s->from && made[i]; i++)
+        if (app_differs(&cmd_traj, s, made[i])) {
+            app_error("--%s: has no effect with --from; the trajectory is the scan's.", made[i]);
+            return APP_USAGE;
+        }
+    if ((s->delays && !s->from) || (s->json && !s->delays)) {
+        app_error("--%s: has no effect without --%s.", s->delays ? "delays" : "json", s->delays ? "from" : "delays");
+        return APP_USAGE;
+    }
+    if (larmor_format_of(s->output ? s->output : "").saves || (s->delays && !s->output)) return APP_DONE;
+    app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
+    return APP_USAGE;
+}
+
 static int run(const void *given, const app_files *files)
 {
     (void)files;
@@ -49,19 +136,21 @@ static int run(const void *given, const app_files *files)
     larmor_device *dev = NULL;
     larmor_array *traj = NULL, *padded = NULL;
     larmor_output *out = NULL;
-    int code = APP_DONE;
-    if (!larmor_format_of(s->output).saves) {
-        app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
-        return APP_USAGE;
-    }
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
+    int code = check(s);
+    if (code) return code;
+    if (s->output) APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
+    if (s->from)
+        APP_OR(done, APP_INPUT, trajectory_of_scan(s, dev, &traj));
+    else
+        APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
+    if (!out) goto done;
     APP_OR(done, APP_RUN, with_three_components(traj, &padded));
     APP_OR(done, APP_RUN, larmor_array_save(out, padded));
     const larmor_shape shape = larmor_array_shape(padded);
-    app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s, in 1/FOV", s->output, s->trajectory.name,
-            (long long)shape.dim[1], app_s(shape.dim[1]), (long long)shape.dim[2], app_s(shape.dim[2]));
+    app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s, in 1/FOV", s->output,
+            s->from ? s->from : s->trajectory.name, (long long)shape.dim[1], app_s(shape.dim[1]),
+            (long long)shape.dim[2], app_s(shape.dim[2]));
 done:
     larmor_array_free(padded);
     larmor_array_free(traj);
@@ -73,8 +162,9 @@ done:
 const app_command cmd_traj = {
     .name = "traj",
     .usage = "-o FILE [options]",
-    .summary = "write a trajectory",
-    .details = "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as in BART; z is 0 in 2D.",
+    .summary = "write a trajectory, or find the delays of a scan's gradients",
+    .details = "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as in BART; z is 0 in 2D.\n"
+               "larmor traj --from scan.h5 --delays prints delays alone.",
     .options = options,
     .settings = sizeof(settings),
     .run = run,

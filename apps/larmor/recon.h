@@ -9,8 +9,10 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *whiten, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *method, *maps, *delays, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *partial_fourier;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    const char *map_sets, *crop, *normalise;
     const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double tol, time_weight, eps, checkpoint_every;
     int64_t spokes_per_frame, cardiac_phases, gate;

@@ -2,9 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "map_options.h"
+#include "scan.h"
 
 static int is_method(const recon_settings *s, const char *name)
 {
@@ -20,6 +24,11 @@ static int iterates(const recon_settings *s)
 static int has_toeplitz(const recon_settings *s)
 {
     return iterates(s) || !strcmp(s->toeplitz, "off");
+}
+
+static int has_partial(const recon_settings *s)
+{
+    return iterates(s) || !strcmp(s->partial_fourier, "zero");
 }
 
 static int has_precond(const recon_settings *s)
@@ -57,7 +66,12 @@ static int has_density(const recon_settings *s)
 
 static int estimates_maps(const recon_settings *s)
 {
-    return !strcmp(s->maps, "auto");
+    return strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps);
+}
+
+static int finds_eigenvalues(const recon_settings *s)
+{
+    return !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto");
 }
 
 static int has_picture(const recon_settings *s)
@@ -117,13 +131,17 @@ static const rule rules[] = {
     {"tol", iterates, "method", METHODS, 0},
     {"lambda", iterates, "method", METHODS, 0},
     {"toeplitz", has_toeplitz, "method", METHODS, 0},
+    {"partial-fourier", has_partial, "method", METHODS, 0},
     {"precond", has_precond, "method", METHODS, 0},
     {"joint", has_frames, "method", METHODS, LARMOR_TAKES_SERIES},
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", estimates_maps, "maps", "--maps auto", 0},
-    {"save-maps", estimates_maps, "maps", "--maps auto", 0},
+    {"calibration", estimates_maps, "maps", "maps from the data", 0},
+    {"save-maps", estimates_maps, "maps", "maps from the data", 0},
+    {"normalise", estimates_maps, "maps", "maps from the data", 0},
+    {"map-sets", finds_eigenvalues, "maps", "--maps espirit", 0},
+    {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
 };
@@ -238,11 +256,39 @@ static int read_lambda(const char *text, larmor_recon_opts *opts)
     return end != number && !*end && opts->lambda >= 0 && isfinite(opts->lambda);
 }
 
+/* "auto", "off", a whole number of coils, or a part of the energy; 0 if it is none of them. */
+static int read_compress(const char *text, double *compress)
+{
+    char *end;
+    *compress = strcmp(text, "off") ? 0 : -1;
+    if (!strcmp(text, "auto") || !strcmp(text, "off")) return 1;
+    *compress = strtod(text, &end);
+    return end != text && !*end && *compress > 0 && *compress < 1e6 &&
+           (*compress < 1 || *compress == floor(*compress));
+}
+
+int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts)
+{
+    larmor_encoding encoding;
+    app_list list;
+    if (!strcmp(s->delays, "auto")) return APP_DONE;
+    opts->delays = LARMOR_DELAYS_OFF;
+    if (!strcmp(s->delays, "off")) return APP_DONE;
+    const larmor_status st = larmor_raw_encoding(raw, 0, &encoding);
+    if (st) return app_fail(APP_INPUT, st);
+    opts->delays = LARMOR_DELAYS_GIVEN;
+    if (app_read_numbers(s->delays, APP_MAX_NUMBERS, 0, &list) && scan_delays(encoding.ndim, &list, opts->delay))
+        return APP_DONE;
+    app_error("--delays \"%s\": auto, off or numbers; %s.", s->delays, scan_delays_expected(encoding.ndim));
+    return APP_USAGE;
+}
+
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", NULL};
+    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral", NULL};
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
                                                                                            "none", NULL};
+    static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};
     static const int choices[] = {0, 1, -1};
     *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
     *opts = (larmor_recon_opts){.size = sizeof *opts,
@@ -261,9 +307,12 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .precondition = choices[index_of(s->precond, precond)],
                                 .coefficients = s->rank,
                                 .basis_frames = !strcmp(s->basis_images, "frames"),
+                                .partial_fourier =
+                                    (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
+    map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->time_weight)) opts->time_weight = s->time_weight > 0 ? s->time_weight : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
@@ -271,6 +320,11 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
         opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
         opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
         opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
+    }
+    if (!read_compress(s->compress, &opts->compress)) {
+        app_error("--compress %s: auto, off, a number of virtual coils, or a part of the energy below 1 expected.",
+                  s->compress);
+        return APP_USAGE;
     }
     if (read_lambda(s->lambda, opts)) return APP_DONE;
     app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map_options.h"
+
 /* ---- before the work ---- */
 
 int recon_open_outputs(recon_run *r)
@@ -36,8 +38,8 @@ int recon_reserve(recon_run *r)
     if (!images) return APP_DONE;
     const larmor_grid *grid = &plan.grid;
     const larmor_shape all = larmor_shape_append(larmor_shape_of(grid->ndim, grid->crop), images);
-    const larmor_shape maps =
-        larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), larmor_raw_describe(r->raw).channels);
+    const int64_t channels = larmor_raw_describe(r->raw).channels;
+    const larmor_shape maps = larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), channels * plan.sets);
     for (int i = 0; i < s->outputs.count; i++)
         APP_OR(done, APP_RUN, larmor_output_reserve(r->output[i], LARMOR_C64, all, s->magnitude));
     if (r->maps_output) APP_OR(done, APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
@@ -60,11 +62,17 @@ int recon_open_checkpoint(recon_run *r)
 
 const char *recon_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {"user", "data", "scan", "noise"};
+    static const char *const names[] = {"user", "data", "scan", "noise", "none"};
     return names[report->lambda_from];
 }
 
-enum { MOST_NOTES = 10, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+const char *recon_partial(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"none", "homodyne", "pocs", "zero"};
+    return names[report->partial_fourier];
+}
+
+enum { MOST_NOTES = 12, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
@@ -101,6 +109,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
         snprintf(n->noise, sizeof n->noise, "%g", result->noise);
         add_note(n, "LarmorNoise", n->noise);
         add_note(n, "LarmorIterations", n->iters);
+        add_note(n, "LarmorPartialFourier", recon_partial(result));
         add_note(n, "LarmorResidual", n->residual);
     }
     snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],
@@ -113,14 +122,14 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
 
 /* What holds for all images. */
 typedef struct common_notes {
-    char history[32], series[32];
-    const char *values[5];
+    char history[32], series[32], coils[64];
+    const char *values[6];
 } common_notes;
 
 static larmor_notes describe_run(const recon_run *r, common_notes *n)
 {
-    static const char *const keys[] = {"DataRole", "ImageProcessingHistory", "SeriesDescription", "LarmorVersion",
-                                       "LarmorCommand"};
+    static const char *const keys[] = {"DataRole",      "ImageProcessingHistory", "SeriesDescription",
+                                       "LarmorVersion", "LarmorCommand",          "LarmorCoils"};
     const char *method = r->s->method;
     const char *name = method;
     if (!strcmp(method, "cg")) name = "CG-SENSE";
@@ -133,7 +142,12 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     n->values[2] = n->series;
     n->values[3] = larmor_version();
     n->values[4] = app_command_line();
-    return (larmor_notes){keys, n->values, 5};
+    larmor_recon_plan plan;
+    if (larmor_recon_describe(r->recon, 0, &plan) || !plan.compressed_from) return (larmor_notes){keys, n->values, 5};
+    snprintf(n->coils, sizeof n->coils, "%d compressed to %d, energy %.6f", plan.compressed_from, plan.coils,
+             plan.compressed_energy);
+    n->values[5] = n->coils;
+    return (larmor_notes){keys, n->values, 6};
 }
 
 /* ---- images ---- */
@@ -205,6 +219,13 @@ int recon_check_saved(const recon_run *r)
     return APP_DONE;
 }
 
+/* Sets of the maps that were made. */
+static int recon_sets(const recon_run *r)
+{
+    larmor_recon_plan plan;
+    return larmor_recon_describe(r->recon, 0, &plan) ? 1 : plan.sets;
+}
+
 static int save_maps(const recon_run *r)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -212,11 +233,16 @@ static int save_maps(const recon_run *r)
     larmor_image_meta meta;
     char left_out[64] = "";
     larmor_status st = larmor_recon_maps(r->recon, &maps, &meta);
-    if (!st) st = larmor_maps_save(r->maps_output, maps, &meta);
+    if (!st) st = map_save(r->maps_output, maps, recon_sets(r), &meta);
     larmor_array_free(maps);
     if (st) return app_fail(APP_RUN, st);
     if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
-    app_log("wrote %s: the maps of %d coil%s%s", r->s->save_maps, info.coils, app_s(info.coils), left_out);
+    char expanded[64] = "";
+    larmor_recon_plan plan;
+    if (!larmor_recon_describe(r->recon, 0, &plan) && plan.compressed_from)
+        snprintf(expanded, sizeof expanded, ", expanded from %d virtual one%s", plan.coils, app_s(plan.coils));
+    app_log("wrote %s: the maps of %d coil%s%s%s", r->s->save_maps, info.coils, app_s(info.coils), expanded,
+            left_out);
     return APP_DONE;
 }
 

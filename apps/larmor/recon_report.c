@@ -49,10 +49,13 @@ int recon_judge(const recon_run *r)
 /* What is known of the solver, at the top of the report for the last image, and in `results` for each. */
 static void report_solver(json *j, const recon_run *r, const larmor_recon_report *result, int interrupted)
 {
+    json_text(j, "fourier", result->ffts ? "fft" : "nufft");
     if (strcmp(r->s->method, "grid") != 0) {
         json_integer(j, "iterations", result->solver.iters);
         json_number(j, "residual", result->solver.residual);
         json_flag(j, "toeplitz", result->toeplitz);
+        json_flag(j, "direct", result->direct);
+        json_text(j, "partial_fourier", recon_partial(result));
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
@@ -98,6 +101,17 @@ static void report_image(json *j, const recon_run *r, int i)
     json_close(j, '}');
 }
 
+/* Virtual coils are in `coils`, as many as they were made from in `coils_compressed_from`. */
+static void report_coils(json *j, const recon_run *r)
+{
+    larmor_recon_plan plan;
+    if (larmor_recon_describe(r->recon, 0, &plan)) return;
+    json_integer(j, "coils", plan.coils);
+    if (!plan.compressed_from) return;
+    json_integer(j, "coils_compressed_from", plan.compressed_from);
+    json_number(j, "coils_energy", plan.compressed_energy);
+}
+
 void recon_report(const recon_run *r, double seconds)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -108,8 +122,11 @@ void recon_report(const recon_run *r, double seconds)
     for (int i = 0; i < r->s->outputs.count; i++) json_text(&j, NULL, r->s->outputs.text[i]);
     json_close(&j, ']');
     json_text(&j, "method", r->s->method);
-    json_text(&j, "device", larmor_device_spec(r->dev));
+    json_text(&j, "device", r->last.device);
     json_text(&j, "trajectory", info.traj_report);
+    report_coils(&j, r);
+    larmor_recon_plan plan;
+    if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
     json_integer(&j, "doubtful", r->doubtful.count);

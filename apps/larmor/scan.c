@@ -44,6 +44,32 @@ larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_devi
     return larmor_traj_create(dev, options->name, &opts, traj);
 }
 
+int scan_delays(int ndim, const app_list *list, double delay[6])
+{
+    static const int flat[] = {0, 1, 3};
+    memset(delay, 0, 6 * sizeof *delay);
+    if (list->count > (ndim > 2 ? 6 : 3) || (list->count > 3 && list->count < 6)) return 0;
+    for (int i = 0; i < list->count; i++) delay[ndim > 2 ? i : flat[i]] = list->value[i];
+    return 1;
+}
+
+const char *scan_delays_expected(int ndim)
+{
+    return ndim > 2 ? "X,Y,Z or X,Y,Z,XY,XZ,YZ expected, because the scan is 3D"
+                    : "X,Y or X,Y,XY expected, because the scan is 2D";
+}
+
+scan_delays_text scan_describe_delays(int ndim, const double delay[6])
+{
+    static const int flat[] = {0, 1, 3};
+    scan_delays_text text = {""};
+    size_t used = 0;
+    for (int i = 0; i < (ndim > 2 ? 6 : 3); i++)
+        used += (size_t)snprintf(text.s + used, sizeof text.s - used, "%s%.4f", i ? "," : "",
+                                 delay[ndim > 2 ? i : flat[i]]);
+    return text;
+}
+
 double scan_unit(const char *unit, double n, double fov_mm)
 {
     larmor_traj_unit u;

@@ -49,6 +49,17 @@ larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int6
 larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t repetition,
                                      int64_t matrix[3], larmor_array **traj);
 
+/* "X,Y[,XY]" of 2D and "X,Y,Z[,XY,XZ,YZ]" of 3D as larmor_traj_delay takes them, where missing ones are 0; 0 if there are
+ * too many numbers, or couplings are missing. The other says in words what is expected. */
+int scan_delays(int ndim, const app_list *list, double delay[6]);
+const char *scan_delays_expected(int ndim);
+
+/* The same as text, "1.3,-0.7,0.4". */
+typedef struct scan_delays_text {
+    char s[160];
+} scan_delays_text;
+scan_delays_text scan_describe_delays(int ndim, const double delay[6]);
+
 #define SCAN_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
 
 typedef struct scan_source {

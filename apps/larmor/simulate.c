@@ -202,7 +202,11 @@ static larmor_status exact_kspace(simulation *m, int repetition, larmor_array **
     *kspace = NULL;
     if (repetition) TRY(create_trajectory(m, repetition));
     larmor_status st = object_at(m, repetition, &object);
-    if (!st && s->delay.count) st = larmor_traj_delay(m->traj, s->delay.value, &delayed);
+    double delay[6];
+    if (!st && s->delays.count) {
+        scan_delays(m->ndim, &s->delays, delay);
+        st = larmor_traj_delay(m->traj, delay, m->encoding.recon_fov_mm, &delayed);
+    }
     const larmor_array *traj = delayed ? delayed : m->traj;
     if (!st && field) st = off_resonant_kspace(m, object, traj, kspace);
     if (!st && !field) st = larmor_phantom_kspace(object, traj, (int)s->coils, LARMOR_C64, kspace);

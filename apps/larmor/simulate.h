@@ -11,7 +11,7 @@ typedef struct simulation_settings {
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance;
-    app_list maps_matrix, drift, gradient, delay;
+    app_list maps_matrix, drift, gradient, delays;
     int oblique, same_angles, force;
 } simulation_settings;
 

@@ -30,7 +30,8 @@ void lmr_cpu_fftw_leave(void);
 void lmr_cpu_fftw_lock(void);
 void lmr_cpu_fftw_unlock(void);
 
-/* Around every call of BLAS and LAPACK; who comes when too many threads are inside waits. */
+/* Around every call of BLAS and LAPACK; who comes when too many threads are inside waits. Inside OpenBLAS uses the calling
+ * threads alone. */
 void lmr_cpu_blas_enter(void);
 void lmr_cpu_blas_leave(void);
 

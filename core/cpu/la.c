@@ -15,9 +15,11 @@
 #if LMR_REAL == 32
 #define GEMM cblas_cgemm
 #define HEEV LAPACKE_cheev_work
+#define HEEVD LAPACKE_cheevd_work
 #else
 #define GEMM cblas_zgemm
 #define HEEV LAPACKE_zheev_work
+#define HEEVD LAPACKE_zheevd_work
 #endif
 
 static int transpose(char op)
@@ -66,12 +68,46 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
  * behind them. */
 enum { BEHIND = 4 }; /* numbers, beside the column */
 
+/* Large matrices are quicker by divide and conquer, several times from a thousand rows on. */
+enum { LARGE = 128 };
+
+static int heev_large(lapack_int n, cplx *a, real *w)
+{
+    cplx best;
+    real best_real;
+    lapack_int best_whole;
+    int failed = HEEVD(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &best_real, -1, &best_whole, -1);
+    if (failed) return failed;
+    const int64_t cells = (int64_t)n * n, size = (int64_t)creal((double _Complex)best);
+    cplx *matrix = lmr_new(cells + n + BEHIND, sizeof *matrix);
+    cplx *work = lmr_new(size + n + BEHIND, sizeof *work);
+    real *rwork = lmr_new((int64_t)best_real + n, sizeof *rwork);
+    lapack_int *iwork = lmr_new(best_whole, sizeof *iwork);
+    failed = LAPACK_WORK_MEMORY_ERROR;
+    if (matrix && work && rwork && iwork) {
+        memcpy(matrix, a, (size_t)cells * sizeof *matrix);
+        failed = HEEVD(LAPACK_COL_MAJOR, 'V', 'U', n, matrix, n, w, work, (lapack_int)size, rwork,
+                       (lapack_int)best_real, iwork, best_whole);
+        memcpy(a, matrix, (size_t)cells * sizeof *matrix);
+    }
+    free(iwork);
+    free(rwork);
+    free(work);
+    free(matrix);
+    return failed;
+}
+
 /* One thread's share of the batch; a LAPACK code above 0 means no convergence. */
 static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *w)
 {
     cplx best;
     real none;
-    int failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &none);
+    int failed = 0;
+    if (n >= LARGE) {
+        for (int64_t i = first; i < last && !failed; i++) failed = heev_large(n, a + i * n * n, w + i * n);
+        return failed;
+    }
+    failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &none);
     if (failed) return failed;
     const lapack_int size = (lapack_int)creal((double _Complex)best);
     const int64_t cells = (int64_t)n * n;

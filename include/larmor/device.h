@@ -42,6 +42,10 @@ LARMOR_API const char *larmor_device_spec(const larmor_device *dev);
  * "auto: cpu:8, because cuda unavailable: ...". Valid while dev lives. */
 LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
 
+/* 1 if a call on the device that ended with `status` may succeed on the processor: "auto" chose a GPU by itself, and the
+ * GPU failed, had no memory or could not do it. What was computed on it may be lost. */
+LARMOR_API int larmor_device_may_be_left(const larmor_device *dev, larmor_status status);
+
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 

@@ -275,8 +275,9 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO; LARMOR_ERR_NUMERIC for values that are not finite. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
-/* Write coil maps [nx, ny(, nz), coils] and put the file in place: .cfl as BART has them, coils always in dimension 3;
- * .npy as they are; .h5 an ISMRMRD image of each coil.
+/* Write coil maps [nx, ny(, nz), coils], or several sets of them [nx, ny, nz, coils, sets], and put the file in place:
+ * .cfl as BART has them, coils always in dimension 3 and sets in 4; .npy as they are; .h5, .nii an image of each coil of
+ * one set.
  *
  * meta    where the images of an .h5 are; may be NULL.
  * Errors  LARMOR_ERR_SHAPE for another number of dimensions; LARMOR_ERR_ARG for another suffix; those of

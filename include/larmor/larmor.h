@@ -3,9 +3,13 @@
 #define LARMOR_LARMOR_H
 
 #include "larmor/array.h"
+#include "larmor/cartesian.h"
 #include "larmor/checkpoint.h"
+#include "larmor/compress.h"
+#include "larmor/delays.h"
 #include "larmor/device.h"
 #include "larmor/io.h"
+#include "larmor/maps.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"

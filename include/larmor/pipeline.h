@@ -9,7 +9,9 @@
 #define LARMOR_PIPELINE_H
 
 #include "larmor/checkpoint.h"
+#include "larmor/delays.h"
 #include "larmor/io.h"
+#include "larmor/maps.h"
 #include "larmor/recon.h"
 
 #ifdef __cplusplus
@@ -120,6 +122,15 @@ typedef struct larmor_frames_opts {
  *         Magn. Reson. Med. 72, 707 (2014). */
 LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts,
                                                  larmor_source **source);
+/* The samples of a group with their trajectory, also where that is made from the counters, as reconstructions take them
+ * before whitening.
+ *
+ * opts    of the grid; may be NULL.
+ * grid    gets the grid in whose field of view the trajectory counts cycles.
+ * out     to be freed by larmor_samples_free.
+ * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_FORMAT without a trajectory; those of the source. */
+LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,
+                                               larmor_device *dev, larmor_grid *grid, larmor_samples *out);
 
 /* ---- events ---- */
 
@@ -149,11 +160,13 @@ typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* Where weights of samples come from. */
 typedef enum larmor_density {
-    LARMOR_DENSITY_AUTO, /* RAMP for straight readouts, else PIPE */
+    LARMOR_DENSITY_AUTO, /* RAMP or PIPE, as larmor_density_auto has it for the first image of the scan */
     LARMOR_DENSITY_RAMP,
     LARMOR_DENSITY_PIPE,
     LARMOR_DENSITY_STORED, /* in the source */
-    LARMOR_DENSITY_NONE
+    LARMOR_DENSITY_NONE,
+    LARMOR_DENSITY_VORONOI,
+    LARMOR_DENSITY_SPIRAL
 } larmor_density;
 
 typedef enum larmor_lambda {
@@ -161,6 +174,21 @@ typedef enum larmor_lambda {
     LARMOR_LAMBDA_RELATIVE, /* of cg in units of the largest eigenvalue of A^H A, else of larmor_lambda_unit */
     LARMOR_LAMBDA_NOISE     /* in units of larmor_weight_of_noise */
 } larmor_lambda;
+
+/* Gradient delays, which change every trajectory before anything else is done. */
+typedef enum larmor_delays_from {
+    LARMOR_DELAYS_AUTO, /* larmor_delays_estimate, where the data leave no doubt */
+    LARMOR_DELAYS_OFF,
+    LARMOR_DELAYS_GIVEN /* by the caller */
+} larmor_delays_from;
+
+/* What is done where k-space on a grid reaches further to one side of its centre than to the other. */
+typedef enum larmor_partial_fourier {
+    LARMOR_PARTIAL_AUTO,     /* chosen from the data: the next two where the phase is smooth, else the last */
+    LARMOR_PARTIAL_HOMODYNE, /* the image has the phase of its centre, at low resolution */
+    LARMOR_PARTIAL_POCS,     /* what was not sampled is that of such an image, and what was measured stays; of "cg" */
+    LARMOR_PARTIAL_ZERO      /* nothing is filled in */
+} larmor_partial_fourier;
 
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
@@ -191,6 +219,11 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;      /* 1: noise readouts are not used */
+    /* Virtual coils (larmor/compress.h): from 1 their number, below 1 the part of the signal's energy that they keep;
+     * 0: by default, above 12 coils; negative: none. */
+    double compress;
+    larmor_delays_from delays;
+    double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
 
     /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or real, in
      * their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and its images are
@@ -215,7 +248,21 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
 
     larmor_checkpoint *checkpoint; /* where the state is kept, see below; or NULL */
     double checkpoint_every;       /* seconds from one to the next, at least; default 60; negative: each step */
+
+    const char *maps_method; /* "auto" (default), or a name of larmor_maps_method_entry; without maps of the caller */
+    int map_sets;          /* 1 or 2 of maps from the data; default: 2 where the field of view folds, of "espirit" */
+    larmor_crop_mode crop; /* of the maps of "espirit"; default: SOFT for 2 sets, else NONE */
+    larmor_normalise_mode normalise; /* of maps from the data */
+    int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
+    larmor_partial_fourier partial_fourier;
 } larmor_recon_opts;
+
+typedef struct larmor_maps_method_info {
+    const char *name, *help;
+} larmor_maps_method_info;
+
+/* Method i of those that find coil maps from the data; past the last its name is NULL. */
+LARMOR_API larmor_maps_method_info larmor_maps_method_entry(int i);
 
 /* ---- reconstruction ----
  *
@@ -229,6 +276,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
  * It stays when all is done: larmor_checkpoint_remove. */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
+
+/* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left: all begins
+ * anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is returned. */
 
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
@@ -252,16 +302,20 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int images;
     larmor_group first; /* of its images */
     larmor_grid grid;
-    const char *method;     /* as in larmor_recon_opts; valid as long as the larmor_recon */
-    int coils, sets, given; /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
-    int maps;               /* 1: SENSE with maps, 0: root sum of squares */
-    int whitened, weighted; /* 1: by the noise readouts; by density */
+    const char *method;       /* as in larmor_recon_opts; valid as long as the larmor_recon */
+    int coils, sets, given;   /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
+    int compressed_from;      /* the coils that were compressed to so many; 0: they were not */
+    double compressed_energy; /* the part of the signal's energy that is kept; 0 without compression */
+    int maps;                 /* 1: SENSE with maps, 0: root sum of squares */
+    int whitened, weighted;   /* 1: by the noise readouts; by density */
     larmor_lambda lambda_mode;
     double lambda;
     int chooses;                /* 1: lambda will be chosen from the data */
+    double delay[6];            /* that trajectories are corrected by, as larmor_traj_delay takes them */
     int toeplitz, precondition; /* as in larmor_recon_opts; -1 also where there is no memory */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
+    const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
@@ -272,7 +326,8 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_CALLER,
     LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
     LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
-    LARMOR_LAMBDA_FROM_NOISE /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
+    LARMOR_LAMBDA_NONE        /* there is no penalty, as in images that take no solver */
 } larmor_lambda_from;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
@@ -287,12 +342,17 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
+    int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
+    int direct; /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
     int made_traj;                /* 1: the trajectory was made from the counters */
     int64_t outside;              /* samples beyond the grid's k-space, left out */
     int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */
     larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
     larmor_coverage coverage;     /* of the first image */
+    larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
+    double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
     double seconds;               /* from the samples to the images */
+    char device[32];              /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
@@ -328,14 +388,27 @@ LARMOR_API void larmor_recon_result_free(larmor_recon_result *result); /* NULL i
  * Errors  those of the checkpoint's place. */
 LARMOR_API larmor_status larmor_recon_save(larmor_recon *recon);
 
-/* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
- * whitening, with zeros for channels that are left out.
+/* Find the coil maps of a series and make no images: larmor_recon_maps then returns them, as after larmor_recon_run.
  *
- * maps    [image..., channels] c64; the caller's to free.
+ * report  may be NULL.
+ * Errors  those of larmor_recon_run, and LARMOR_ERR_NUMERIC where no maps are found. */
+LARMOR_API larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report);
+
+/* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
+ * whitening, with zeros for channels that are left out. Maps of virtual coils are expanded: what they hold of the maps of
+ * the coils. As opts.maps with the same compression they give the same image.
+ *
+ * maps    [image..., channels] or, with several sets, [image..., channels, sets], c64; the caller's to free.
  * meta    where they are: around the image; may be NULL.
  * Errors  LARMOR_ERR_ARG if there are none: those of series from a checkpoint are made again for the last of them alone;
  *         LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
+
+/* The eigenvalues that belong to those maps, where the method is "espirit".
+ *
+ * eigenvalues  [image..., sets] c64, real numbers from 0 to 1; the caller's to free.
+ * Errors       LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_eigenvalues was 0. */
+LARMOR_API larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues);
 
 /* The density weights [samples, readouts] of the first image of the last series that was run.
  *

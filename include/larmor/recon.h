@@ -56,11 +56,16 @@ LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, i
 /* The trajectory of delayed gradients: each coordinate at sample i is that of sample i - delay.
  *
  * traj     [nd, samples, readouts] real.
- * delay    in samples, one of each direction (the first nd are used).
+ * delay    in samples: x, y, z, xy, xz, yz; those of directions beyond nd are not used. Of a coupling such as xy, x is
+ *          moved further by what y would be moved by such a delay, and y by what x would: along a straight readout the
+ *          shift is minus the symmetric matrix of delays times the step from one sample to the next.
+ * fov      [nd] relative lengths of the field of view, which couplings need; NULL: alike.
  * delayed  f64 of traj's shape. Between samples a cubic through four of them (fewer samples: a line), beyond the ends
  *          straight on: exact for straight, even readouts.
- * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[3], larmor_array **delayed);
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a delay that is not finite; LARMOR_ERR_MEMORY.
+ * Source   Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). */
+LARMOR_API larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6], const double *fov,
+                                           larmor_array **delayed);
 
 typedef struct larmor_coverage { /* of k-space by samples, by axis */
     double low[3], high[3];      /* the outermost coordinates, 0 included */
@@ -91,12 +96,28 @@ LARMOR_API larmor_traj_info larmor_traj_entry(int i);
  * ramp    analytic, for straight readouts through (or starting from) the centre, uniform in angle: |k|^(nd-1).
  *         LARMOR_ERR_ARG if the readouts are not such lines.
  * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
+ * voronoi areas of the samples' Voronoi cells, for any 2D trajectory; of a 3D one whose samples lie in partitions along
+ *         z, times the length along z. Samples within 0.001/FOV share a cell. Cells at the rim end outwards where they
+ *         end inwards. LARMOR_ERR_ARG for other 3D trajectories and for samples on a line.
+ * spiral  analytic, for 2D arms that are rotated copies of each other, outwards, inwards or both: r dr/dt.
+ *         LARMOR_ERR_ARG if the readouts are not such arms.
  * image   shape of the image, [nx, ny(, nz)].
  * w       [samples, readouts], real of traj's dtype.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite.
- * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999). */
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY.
+ * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999); Rasche et al., IEEE Trans. Med. Imaging 18, 385 (1999);
+ *         Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997). */
 LARMOR_API larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w);
 LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters,
+                                             larmor_array **w);
+LARMOR_API larmor_status larmor_density_voronoi(const larmor_array *traj, larmor_shape image, larmor_array **w);
+LARMOR_API larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w);
+
+/* ramp for straight readouts, else pipe; in 2D pipe also for straight readouts where its point spread function promises
+ * less than 3/4 of the ramp's error, for bodies that fill most of the field of view.
+ *
+ * taken   gets the name, which is not to be freed.
+ * Errors  as above. */
+LARMOR_API larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, const char **taken,
                                              larmor_array **w);
 
 /* ---- noise and coils ---- */
@@ -219,7 +240,9 @@ typedef struct larmor_sense_opts { /* zero means default */
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
  * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
- * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again.
+ * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples are on the
+ * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
+ * says.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
@@ -241,6 +264,9 @@ LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
 
+/* 1 if A is an operator of larmor_op_sense that is made of FFTs, as all samples are on the grid, else 0. */
+LARMOR_API int larmor_sense_uses_ffts(const larmor_op *A);
+
 /* ---- memory ---- */
 
 typedef struct larmor_problem { /* the sizes of a reconstruction */
@@ -249,6 +275,7 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
     larmor_dtype dtype;     /* LARMOR_C64 or LARMOR_C128 */
     int weighted;           /* 1: larmor_op_sense gets weights */
     int64_t sets;           /* of maps, as larmor_op_sense takes them; 0 for maps without that dimension */
+    int64_t repeats;        /* all samples are on the grid, and so many at one place at most; 0: they are not */
 } larmor_problem;
 
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before

@@ -6,6 +6,7 @@
 #include "recon/calib/centre.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
+#include "recon/ops/cartesian.h"
 
 typedef struct calibration {
     lmr_centre centre;
@@ -50,7 +51,7 @@ done:
 /* The NUFFT of the fine grid. */
 static larmor_nufft_opts grid_nufft(int nd, const int64_t n[3], int64_t coils, larmor_dtype dtype)
 {
-    larmor_nufft_opts opts = {.type = 1, .ndim = nd, .batch = coils, .dtype = dtype};
+    larmor_nufft_opts opts = {.type = 2, .ndim = nd, .batch = coils, .dtype = dtype};
     for (int d = 0; d < nd; d++) opts.modes[d] = lmr_fine_size(n[d]);
     return opts;
 }
@@ -62,18 +63,18 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
     *images = NULL;
     const lmr_centre *c = &cal->centre;
     const larmor_nufft_opts opts = grid_nufft(c->nd, cal->n, coils, kspace->dtype);
-    const int64_t pixels = larmor_shape_count(larmor_shape_of(c->nd, opts.modes));
-    larmor_nufft *plan = NULL;
-    larmor_array *values = NULL, *grid = NULL;
+    larmor_op *F = NULL;
+    larmor_array *values = NULL, *grid = NULL, *line = NULL;
     larmor_status st;
     LMR_OR(done, lmr_centre_gather(c, cal->weights, kspace, coils, &values));
-    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(pixels, coils), &grid));
-    LMR_OR(done, larmor_nufft_create(c->dev, &opts, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, c->points, NULL));
-    LMR_OR(done, larmor_nufft_execute(plan, values, grid));
-    st = larmor_array_convert(grid, LARMOR_C128, images);
+    LMR_OR(done, lmr_op_fourier(c->dev, &opts, c->points, &F));
+    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, larmor_op_in_shape(F), &grid));
+    LMR_OR(done, larmor_op_adjoint(F, values, grid));
+    LMR_OR(done, larmor_array_reshape(grid, LARMOR_SHAPE(larmor_array_count(grid) / coils, coils), &line));
+    st = larmor_array_convert(line, LARMOR_C128, images);
 done:
-    larmor_nufft_free(plan);
+    larmor_array_free(line);
+    larmor_op_free(F);
     larmor_array_free(grid);
     larmor_array_free(values);
     return st;
@@ -222,7 +223,13 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     const larmor_shape grid = larmor_shape_append(larmor_shape_of(fine.ndim, fine.modes), p->coils);
     const double images = lmr_bytes_of(LARMOR_C128, grid), low_maps = lmr_bytes_of(LARMOR_C128, low.image);
     double gridding = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples, p->coils)) + lmr_bytes_of(p->dtype, grid);
-    LMR_TRY(lmr_bytes_add_nufft(dev, &fine, p->samples, &gridding));
+    if (p->repeats) {
+        double of_grid;
+        LMR_TRY(lmr_cartesian_bytes(dev, &fine, p->samples, p->repeats, &of_grid));
+        gridding += of_grid;
+    } else {
+        LMR_TRY(lmr_bytes_add_nufft(dev, &fine, p->samples, &gridding));
+    }
     const double interpolation = 2 * lmr_bytes_of(LARMOR_C128, p->image) + lmr_bytes_of(p->dtype, p->image);
     const double maps = fmax(lmr_walsh_bytes(dev, n, p->coils), low_maps * (double)p->coils + interpolation);
     const double chosen = (8 + 8.0 * p->image.ndim + 8) * (double)p->samples; /* indices, points, weights */

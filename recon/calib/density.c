@@ -4,7 +4,9 @@
 
 #include "larmor/recon.h"
 #include "recon/bytes.h"
+#include "recon/calib/gridder.h"
 #include "recon/inputs.h"
+#include "recon/ops/cartesian.h"
 
 /* ---- ramp ---- */
 
@@ -87,60 +89,13 @@ done:
 
 enum { DEFAULT_ITERS = 15 };
 
-typedef struct gridder {
-    larmor_nufft *plan;
-    const lmr_recon_kernels *kernels;
-    larmor_array *window, *image, *samples;
-} gridder;
-
-static void gridder_free(gridder *g)
-{
-    larmor_nufft_free(g->plan);
-    larmor_array_free(g->window);
-    larmor_array_free(g->image);
-    larmor_array_free(g->samples);
-}
-
-/* The NUFFT of the doubled grid. */
-static larmor_nufft_opts gridder_nufft(larmor_shape image)
-{
-    larmor_nufft_opts opts = {.type = 2, .ndim = image.ndim, .tol = 1e-3, .dtype = LARMOR_C64};
-    for (int d = 0; d < image.ndim; d++) opts.modes[d] = 2 * image.dim[d];
-    return opts;
-}
-
-/* The window on the doubled grid is the autocorrelation of the field of view's disc or ball; its transform is the
- * kernel of G. So G's kernel is nowhere negative, its reach is that of the object in the data, 1/FOV, and its
- * integral is 1. */
-static larmor_status gridder_create(const larmor_array *traj, int64_t m, larmor_shape image, gridder *g)
-{
-    larmor_device *dev = traj->dev;
-    const larmor_nufft_opts opts = gridder_nufft(image);
-    const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
-    const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
-    larmor_array *points = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
-    LMR_OR(done, g->kernels->pick(dev->ctx, image.ndim, m, NULL, 2, traj->data, points->data)); /* field doubled */
-    LMR_OR(done, larmor_nufft_create(dev, &opts, &g->plan));
-    LMR_OR(done, larmor_nufft_set_points(g->plan, points, NULL));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->image));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(m), &g->samples));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->window));
-    LMR_OR(done, g->kernels->overlap(dev->ctx, grid.ndim, grid.dim, 1 / cells, g->window->data));
-done:
-    larmor_array_free(points);
-    return st;
-}
-
 /* w <- w / |G w|; the samples are w before and after. The kernel is not negative, so that G w is 0 only where w is.
  */
-static larmor_status pipe_step(gridder *g, larmor_array *w)
+static larmor_status pipe_step(lmr_gridder *g, larmor_array *w)
 {
-    LMR_TRY(larmor_nufft_execute_adjoint(g->plan, g->samples, g->image));
+    LMR_TRY(larmor_op_adjoint(g->F, g->samples, g->image));
     LMR_TRY(larmor_mul(g->window, 0, g->image));
-    LMR_TRY(larmor_nufft_execute(g->plan, g->image, g->samples));
+    LMR_TRY(larmor_op_forward(g->F, g->image, g->samples));
     return g->kernels->balance(w->dev->ctx, larmor_array_count(w), w->data, g->samples->data);
 }
 
@@ -151,16 +106,16 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
     larmor_array *k, *weights = NULL;
     LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));
-    gridder g = {0};
+    lmr_gridder g = {0};
     larmor_status st;
-    LMR_OR(done, gridder_create(k, larmor_array_count(traj) / image.ndim, image, &g));
+    LMR_OR(done, lmr_gridder_create(k, image, &g));
     LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
     LMR_OR(done, larmor_fill(weights, 1));
     LMR_OR(done, larmor_fill(g.samples, 1));
     for (int i = 0; i < (iters ? iters : DEFAULT_ITERS); i++) LMR_OR(done, pipe_step(&g, weights));
     st = larmor_array_convert(weights, traj->dtype, w);
 done:
-    gridder_free(&g);
+    lmr_gridder_free(&g);
     larmor_array_free(weights);
     larmor_array_free(k);
     return st;
@@ -170,9 +125,17 @@ larmor_status larmor_density_memory(const larmor_device *dev, const larmor_probl
 {
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    const larmor_nufft_opts opts = gridder_nufft(p->image);
-    double total = 2 * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes)); /* image and window */
-    LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    const larmor_nufft_opts opts = lmr_gridder_nufft(p->image);
+    double total =
+        3 * lmr_bytes_of(LARMOR_C64,
+                         larmor_shape_of(opts.ndim, opts.modes)); /* image, window and, to choose, what to expect */
+    if (p->repeats) {
+        double of_grid;
+        LMR_TRY(lmr_cartesian_bytes(dev, &opts, p->samples, p->repeats, &of_grid));
+        total += of_grid;
+    } else {
+        LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    }
     total += (8.0 * opts.ndim + 8 + 8) * (double)p->samples; /* points, samples, weights */
     return lmr_bytes_store(total, bytes);
 }

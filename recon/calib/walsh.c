@@ -205,10 +205,8 @@ done:
  * matrix for each pixel takes memory by the square and time by the third power of their number. */
 enum { MOST_COILS = 64 };
 
-/* The coils' images c128 [fine, coils] as those of `kept` mixtures [fine, kept], whose conjugated factors are the last
- * columns of *vectors [coils, coils]; part: of the energy that they hold. */
-static larmor_status mix(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,
-                         larmor_array **vectors, larmor_array **mixed, double *part)
+larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,
+                            larmor_array **vectors, larmor_array **mixed, double *part)
 {
     larmor_device *dev = images->dev;
     const lmr_la *la = lmr_la_of(images);
@@ -247,7 +245,7 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     double part;
     larmor_status st;
     *maps = NULL;
-    LMR_OR(done, mix(images, s.fine, coils, MOST_COILS, &vectors, &mixed, &part));
+    LMR_OR(done, lmr_mix_coils(images, s.fine, coils, MOST_COILS, &vectors, &mixed, &part));
     LMR_OR(done, dominant(mixed, n, MOST_COILS, window, dominance, &few));
     if (dominance) *dominance *= part;
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));

@@ -20,7 +20,12 @@ static inline int64_t lmr_fine_size(int64_t n)
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
                         double *dominance, larmor_array **maps);
 
-/* Bytes that it takes, the maps among them. */
+/* The coils' images (or k-space) c128 [fine, coils] as those of `kept` mixtures [fine, kept], the strongest last, whose
+ * conjugated factors are the last columns of *vectors [coils, coils]; part: of the energy that they hold. */
+larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,
+                            larmor_array **vectors, larmor_array **mixed, double *part);
+
+/* Bytes that lmr_walsh takes, the maps among them. */
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils);
 
 #endif

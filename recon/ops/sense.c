@@ -1,5 +1,5 @@
-/* SENSE as a product of operators: root of the weights, NUFFT, coils (Pruessmann et al. 2001), for all coils at once
- * or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
+/* SENSE as a product of operators: root of the weights, NUFFT or FFT, coils (Pruessmann et al. 2001), for all coils at
+ * once or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/ops/cartesian.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -44,13 +45,13 @@ static larmor_status find_stack(const larmor_array *traj, const larmor_problem *
     return larmor_traj_is_stack(traj, p->image.dim[2], is_stack, NULL);
 }
 
-/* Coils that go through the NUFFT at a time. */
+/* Coils that go through the Fourier transform at a time. */
 static int64_t block_of(const larmor_problem *p, const larmor_sense_opts *opts)
 {
     return opts && opts->block > 0 && opts->block < p->coils ? opts->block : p->coils;
 }
 
-/* The NUFFT of so many coils. */
+/* That of so many coils. */
 static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_sense_opts *opts, int64_t coils)
 {
     larmor_nufft_opts nufft = {
@@ -60,15 +61,35 @@ static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_sense_op
     return nufft;
 }
 
+/* What the Fourier transform is done by. */
+typedef enum way { BY_NUFFTS, BY_PLANES, BY_FFTS } way;
+
+static larmor_status find_way(const larmor_problem *p, const larmor_sense_opts *opts, way *by)
+{
+    const larmor_nufft_opts nufft = nufft_of(p, opts, p->coils);
+    int is;
+    *by = BY_NUFFTS;
+    LMR_TRY(lmr_is_cartesian(&nufft, opts->traj, &is));
+    if (is) {
+        *by = BY_FFTS;
+        return LARMOR_OK;
+    }
+    LMR_TRY(find_stack(opts->traj, p, &is));
+    if (is) *by = BY_PLANES;
+    return LARMOR_OK;
+}
+
 /* sqrt(W) F of `coils` coils; root may be NULL. */
 static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
-                                larmor_array *root, int is_stack, int64_t coils, larmor_op **PF)
+                                larmor_array *root, way by, int64_t coils, larmor_op **PF)
 {
     *PF = NULL;
     const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
     larmor_op *F = NULL, *P = NULL;
     larmor_status st;
-    if (is_stack)
+    if (by == BY_FFTS)
+        LMR_OR(done, larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
+    else if (by == BY_PLANES)
         LMR_OR(done, larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
     else
         LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
@@ -138,11 +159,16 @@ done:
 
 /* ---- Toeplitz or not ---- */
 
-static const char plain[] = "sense", quick[] = "sense-toeplitz";
+static const char plain[] = "sense", quick[] = "sense-toeplitz", by_ffts[] = "sense-cartesian";
 
 int larmor_sense_uses_toeplitz(const larmor_op *A)
 {
     return A && larmor_op_name(A) == quick;
+}
+
+int larmor_sense_uses_ffts(const larmor_op *A)
+{
+    return A && larmor_op_name(A) == by_ffts;
 }
 
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
@@ -159,74 +185,104 @@ static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts
     return ratio < 1 ? TOEPLITZ_YES : TOEPLITZ_NO;
 }
 
-/* Of F for so many coils. stack: the trajectory of a stack of planes, else NULL. */
+/* The most samples at one place of the grid, where nobody has counted them. */
+static int64_t repeats_of(const larmor_problem *p)
+{
+    return p->repeats > 0 ? p->repeats : p->samples / larmor_shape_count(p->image) + 2;
+}
+
+/* Of F for so many coils. */
 static larmor_status add_fourier_bytes(const larmor_device *dev, const larmor_problem *p,
-                                       const larmor_sense_opts *opts, const larmor_array *stack, int64_t coils,
-                                       double *total)
+                                       const larmor_sense_opts *opts, way by, int64_t coils, double *total)
 {
     const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
     int64_t bytes;
-    if (!stack) return lmr_bytes_add_nufft(dev, &nufft, p->samples, total);
-    LMR_TRY(larmor_stack_of_stars_memory(dev, &nufft, stack, &bytes));
-    *total += (double)bytes;
+    double of_grid;
+    switch (by) {
+    case BY_NUFFTS:
+        return lmr_bytes_add_nufft(dev, &nufft, p->samples, total);
+    case BY_PLANES:
+        LMR_TRY(larmor_stack_of_stars_memory(dev, &nufft, opts->traj, &bytes));
+        *total += (double)bytes;
+        break;
+    case BY_FFTS:
+        LMR_TRY(lmr_cartesian_bytes(dev, &nufft, p->samples, repeats_of(p), &of_grid));
+        *total += of_grid;
+        break;
+    }
     return LARMOR_OK;
 }
 
-/* Of op_blocks and the three maps; toeplitz: how the normal map is done. */
+/* Of F^H W F of a block, apart from the forward map. */
+static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                  way by, double *making, double *held)
+{
+    const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
+    if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
+    LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, making, held));
+    *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
+    return LARMOR_OK;
+}
+
+/* Of op_blocks and the three maps; apart: how the normal map is done. */
 static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                  const larmor_array *stack, int toeplitz, double *bytes)
+                                  way by, int apart, double *bytes)
 {
     const int64_t block = block_of(p, opts), rest = p->coils % block;
     const double image = lmr_bytes_of(p->dtype, p->image);
     const double samples = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     double total = 0, making = 0, held = 0;
-    LMR_TRY(add_fourier_bytes(dev, p, opts, stack, block, &total));
-    if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, stack, rest, &total));
+    LMR_TRY(add_fourier_bytes(dev, p, opts, by, block, &total));
+    if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, by, rest, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int weights = p->weighted ? 1 : 0, between = toeplitz == TOEPLITZ_YES ? weights : weights + 1;
+    const int weights = p->weighted ? 1 : 0, between = apart == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2;         /* the last block's product; their root */
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
     if (p->sets > 1) total += image * (double)block;
-    if (toeplitz) {
-        const larmor_nufft_opts full = nufft_of(p, opts, block);
-        LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, &making, &held));
-        making += 2 * samples;
-    }
+    if (apart) LMR_TRY(normal_bytes(dev, p, opts, by, &making, &held));
     *bytes = fmax(total + held, making);
     return LARMOR_OK;
 }
 
 static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                 const larmor_array *stack, int64_t *bytes)
+                                 way by, int64_t *bytes)
 {
     double total, toeplitz = 0;
-    const int wanted = wants_toeplitz(p, opts, stack ? OF_VOLUME : 1), sure = opts && opts->toeplitz > 0;
-    LMR_TRY(blocks_bytes(dev, p, opts, stack, TOEPLITZ_NO, &total));
-    if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, stack, wanted, &toeplitz));
+    if (by == BY_FFTS) {
+        LMR_TRY(blocks_bytes(dev, p, opts, by, TOEPLITZ_YES, &total));
+        return lmr_bytes_store(total, bytes);
+    }
+    const int wanted = wants_toeplitz(p, opts, by == BY_PLANES ? OF_VOLUME : 1);
+    const int sure = opts && opts->toeplitz > 0;
+    LMR_TRY(blocks_bytes(dev, p, opts, by, TOEPLITZ_NO, &total));
+    if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, by, wanted, &toeplitz));
     return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
 }
 
 larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int64_t *bytes)
 {
-    int is_stack = 0;
+    way by = p && p->repeats > 0 ? BY_FFTS : BY_NUFFTS;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    if (opts && opts->traj) LMR_TRY(find_stack(opts->traj, p, &is_stack));
-    return sense_bytes(dev, p, opts, is_stack ? opts->traj : NULL, bytes);
+    if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
+    return sense_bytes(dev, p, opts, by, bytes);
 }
 
-/* What is wanted, unless it is only a wish and the memory for it is not free. */
+/* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger than
+ * the image, and always wanted. */
 static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                     int is_stack, int *use)
+                                     way by, int *use)
 {
     int64_t available, total, needed;
-    *use = wants_toeplitz(p, opts, is_stack ? OF_VOLUME : 1);
+    *use = TOEPLITZ_YES;
+    if (by == BY_FFTS) return LARMOR_OK;
+    *use = wants_toeplitz(p, opts, by == BY_PLANES ? OF_VOLUME : 1);
     if (!*use || opts->toeplitz) return LARMOR_OK;
     LMR_TRY(larmor_device_memory(dev, &available, &total));
-    LMR_TRY(sense_bytes(dev, p, opts, is_stack ? opts->traj : NULL, &needed));
+    LMR_TRY(sense_bytes(dev, p, opts, by, &needed));
     if (available > 0 && needed > available) *use = TOEPLITZ_NO;
     return LARMOR_OK;
 }
@@ -253,18 +309,18 @@ done:
 
 /* Q = sqrt(W) F of a full block and, where that is smaller, of the last one; T = F^H W F of a full block, or NULL. */
 static larmor_status samples_and_normal(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
-                                        larmor_array *root, larmor_op *Q[2], larmor_op **T)
+                                        larmor_array *root, way by, larmor_op *Q[2], larmor_op **T)
 {
     const int64_t block = block_of(p, opts), rest = p->coils % block;
-    int toeplitz, is_stack;
-    LMR_TRY(find_stack(opts->traj, p, &is_stack));
-    LMR_TRY(choose_toeplitz(maps->dev, p, opts, is_stack, &toeplitz));
-    if (toeplitz) { /* first, as making it takes memory that is free again after */
-        const larmor_nufft_opts nufft = nufft_of(p, opts, block);
+    const larmor_nufft_opts nufft = nufft_of(p, opts, block);
+    int toeplitz;
+    LMR_TRY(choose_toeplitz(maps->dev, p, opts, by, &toeplitz));
+    if (by == BY_FFTS) /* first, as making it takes memory that is free again after */
+        LMR_TRY(larmor_op_cartesian_normal(maps->dev, &nufft, opts->traj, opts->weights, T));
+    else if (toeplitz)
         LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, T));
-    }
-    LMR_TRY(op_samples(maps, p, opts, root, is_stack, block, &Q[0]));
-    if (rest) LMR_TRY(op_samples(maps, p, opts, root, is_stack, rest, &Q[1]));
+    LMR_TRY(op_samples(maps, p, opts, root, by, block, &Q[0]));
+    if (rest) LMR_TRY(op_samples(maps, p, opts, root, by, rest, &Q[1]));
     return toeplitz == TOEPLITZ_MAYBE ? race(p, Q[0], T) : LARMOR_OK;
 }
 
@@ -277,8 +333,10 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     larmor_op **S = calloc((size_t)count, sizeof *S);
     larmor_array *more = NULL;
     larmor_status st;
+    way by;
     if (!left || !S) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, samples_and_normal(maps, p, opts, root, Q, &T));
+    LMR_OR(done, find_way(p, opts, &by));
+    LMR_OR(done, samples_and_normal(maps, p, opts, root, by, Q, &T));
     if (p->sets > 1)
         LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(p->image, block), &more));
     for (int64_t b = 0; b < count; b++) {
@@ -286,7 +344,9 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
         left[b] = Q[own < block];
         LMR_OR(done, op_block(maps, p, b * block, own, more, &S[b]));
     }
-    LMR_OR(done, lmr_op_blocks(T ? quick : plain, left, S, (int)count, T, A));
+    const char *name = by == BY_FFTS ? by_ffts : plain;
+    if (T && by != BY_FFTS) name = quick;
+    LMR_OR(done, lmr_op_blocks(name, left, S, (int)count, T, A));
 done:
     for (int64_t b = 0; S && b < count; b++) larmor_op_free(S[b]);
     larmor_op_free(Q[0]);

@@ -233,15 +233,15 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
     *out = NULL;
     larmor_array *k, *psf = NULL, *sum = NULL;
-    larmor_nufft *plan = NULL;
+    larmor_op *F = NULL;
     LMR_TRY(lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
     larmor_status st = LARMOR_OK;
     larmor_circulant *c = calloc(1, sizeof *c);
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &plan));
-    LMR_OR(done, lmr_point_spread(plan, k, weights, dtype, image, &psf));
-    larmor_nufft_free(plan);
-    plan = NULL;
+    LMR_OR(done, lmr_doubled_fourier(k, dtype, image, &F));
+    LMR_OR(done, lmr_point_spread(F, k, weights, dtype, image, &psf));
+    larmor_op_free(F);
+    F = NULL;
     LMR_OR(done, find_sight(maps, image, c));
     LMR_OR(done, coil_autocorrelation(k->dev, maps, dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
@@ -249,7 +249,7 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
     c = NULL;
 done:
     larmor_circulant_free(c);
-    larmor_nufft_free(plan);
+    larmor_op_free(F);
     larmor_array_free(sum);
     larmor_array_free(psf);
     larmor_array_free(k);
@@ -261,7 +261,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     double spread;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, &spread));
+    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
     const larmor_shape coarse = coarse_grid(p->image), doubled = lmr_doubled(p->image), small = lmr_doubled(coarse);
     const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, doubled);
     const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, doubled);

@@ -13,14 +13,14 @@
  * s_c conj(s_d), times the point spread function. */
 typedef struct sums {
     larmor_array *psf, *values; /* values: at the samples */
-    larmor_nufft *plan;
+    larmor_op *F; /* from the doubled grid to the samples */
     lmr_autocorrelation correlation;
 } sums;
 
 static void sums_free(sums *s)
 {
     lmr_autocorrelation_free(&s->correlation);
-    larmor_nufft_free(s->plan);
+    larmor_op_free(s->F);
     larmor_array_free(s->psf);
     larmor_array_free(s->values);
 }
@@ -65,7 +65,7 @@ static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larm
     LMR_OR(done, correlate(s, maps, image, dtype, c));
     LMR_OR(done, lmr_autocorrelation_end(&s->correlation, &sum));
     LMR_OR(done, larmor_mul(s->psf, 0, sum));
-    LMR_OR(done, larmor_nufft_execute(s->plan, sum, s->values));
+    LMR_OR(done, larmor_op_forward(s->F, sum, s->values));
     LMR_OR(done, larmor_array_download(s->values, LARMOR_C128, &host));
     if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
     if (maps) LMR_OR(done, larmor_nrm2(mine, &norm));
@@ -99,8 +99,8 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     if (maps) shape = larmor_shape_append(shape, coils);
     larmor_status st;
     if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, lmr_doubled_nufft(k, dtype, image, &s.plan));
-    LMR_OR(done, lmr_point_spread(s.plan, k, NULL, dtype, image, &s.psf));
+    LMR_OR(done, lmr_doubled_fourier(k, dtype, image, &s.F));
+    LMR_OR(done, lmr_point_spread(s.F, k, NULL, dtype, image, &s.psf));
     LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));
     LMR_OR(done, lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
     for (int64_t c = 0; c < coils; c++) LMR_OR(done, weigh(&s, maps, image, dtype, c, lambda, host + c * m));
@@ -117,7 +117,7 @@ larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const 
     double spread;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, &spread));
+    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
     const double samples = (double)p->samples, all = samples * (double)p->coils;
     const int on_host = lmr_device_threads(dev) > 0; /* where the host's arrays are the device's, too */
     const double points = 8.0 * p->image.ndim * samples;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "recon/bytes.h"
+#include "recon/ops/cartesian.h"
 
 larmor_shape lmr_doubled(larmor_shape image)
 {
@@ -54,42 +55,41 @@ static larmor_nufft_opts doubled_opts(larmor_dtype dtype, larmor_shape image)
     return opts;
 }
 
-larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_nufft **plan)
+larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_op **F)
 {
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
     const larmor_nufft_opts opts = doubled_opts(dtype, image);
     larmor_array *points = NULL;
     larmor_status st;
-    *plan = NULL;
+    *F = NULL;
     LMR_OR(done, lmr_recon_kernels_of(k->dev, dtype, &kernels));
     LMR_OR(done, larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
     LMR_OR(done, kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
-    LMR_OR(done, larmor_nufft_create(k->dev, &opts, plan));
-    st = larmor_nufft_set_points(*plan, points, NULL);
-    if (st) {
-        larmor_nufft_free(*plan);
-        *plan = NULL;
-    }
+    st = lmr_op_fourier(k->dev, &opts, points, F);
 done:
     larmor_array_free(points);
     return st;
 }
 
-larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const larmor_array *weights,
+larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights,
                                larmor_dtype dtype, larmor_shape image, larmor_array **t)
 {
     larmor_array *values = NULL, *out = NULL;
     larmor_status st;
     *t = NULL;
     if (weights) {
-        LMR_OR(done, larmor_array_convert(weights, dtype, &values));
+        larmor_array *line;
+        LMR_OR(done, larmor_array_reshape(weights, LARMOR_SHAPE(larmor_array_count(weights)), &line));
+        st = larmor_array_convert(line, dtype, &values);
+        larmor_array_free(line);
+        LMR_OR(done, st);
     } else {
         LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(larmor_array_count(k) / image.ndim), &values));
         LMR_OR(done, larmor_fill(values, 1));
     }
     LMR_OR(done, larmor_array_create(k->dev, dtype, lmr_doubled(image), &out));
-    LMR_OR(done, larmor_nufft_execute_adjoint(plan, values, out));
+    LMR_OR(done, larmor_op_adjoint(F, values, out));
     *t = out;
     out = NULL;
 done:
@@ -99,13 +99,17 @@ done:
 }
 
 larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,
-                                     int64_t samples, double *bytes)
+                                     int64_t samples, int64_t repeats, double *bytes)
 {
     const larmor_nufft_opts opts = doubled_opts(dtype, image);
     const double value = (double)larmor_dtype_size(dtype);
     *bytes = lmr_bytes_of(dtype, lmr_doubled(image));
     *bytes += (16.0 * image.ndim + value + 16) * (double)samples; /* points twice, values, weights */
-    return lmr_bytes_add_nufft(dev, &opts, samples, bytes);
+    if (!repeats) return lmr_bytes_add_nufft(dev, &opts, samples, bytes);
+    double of_grid;
+    LMR_TRY(lmr_cartesian_bytes(dev, &opts, samples, repeats, &of_grid));
+    *bytes += of_grid;
+    return LARMOR_OK;
 }
 
 /* exp(i pi (sum of frequencies)) moves index 0 to N. */

@@ -8,16 +8,17 @@
 /* 2 N in the image's dimensions. */
 larmor_shape lmr_doubled(larmor_shape image);
 
-/* The NUFFT with the doubled grid's modes at the points k [nd, m], f64 in cycles per field of view of the image. */
-larmor_status lmr_doubled_nufft(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_nufft **plan);
+/* From the doubled grid to the points k [nd, ...], f64 in cycles per field of view of the image, as one line [m]: a NUFFT,
+ * or an FFT where all are on the grid. */
+larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_op **F);
 
 /* t(r) = sum_j w_j exp(2 pi i k_j . r / N) for -N <= r < N, centred; weights real or NULL for 1. */
-larmor_status lmr_point_spread(larmor_nufft *plan, const larmor_array *k, const larmor_array *weights,
+larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights,
                                larmor_dtype dtype, larmor_shape image, larmor_array **t);
 
-/* Bytes of both from the caller's points and weights on, t among them. */
+/* Bytes of both from the caller's points and weights on, t among them; repeats: as in larmor_problem. */
 larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,
-                                     int64_t samples, double *bytes);
+                                     int64_t samples, int64_t repeats, double *bytes);
 
 /* Sums of autocorrelations of images x, sum_n x(n + r) conj(x(n)) for -N <= r < N, centred. */
 typedef struct lmr_autocorrelation {

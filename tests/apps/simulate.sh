@@ -79,13 +79,13 @@ printed '40 acquisitions: 40 imaging'
 # Faults of a scanner, which recon does not know of: each makes the image worse.
 simulate good --matrix 48 --traj spiral
 good=$(image good)
-for fault in "--off-resonance 150" "--field-gradient 300,100" "--delay 1,-1"; do
+for fault in "--off-resonance 150" "--field-gradient 300,100" "--delays 1,-1"; do
     # shellcheck disable=SC2086 # words are meant
     simulate bad --matrix 48 --traj spiral $fault
     bad=$(image bad)
     below "$good" "$(awk -v a="$bad" 'BEGIN { print a / 1.5 }')" "$fault"
 done
-simulate zero --matrix 48 --traj spiral --delay 0 --field-gradient 0
+simulate zero --matrix 48 --traj spiral --delays 0 --field-gradient 0
 cmp zero.h5 good.h5 || fail "faults of size 0 change the scan"
 expect 0 phantom -o field.h5 --matrix 12,8 --off-resonance 10 --field-gradient 120 --field-map field.cfl -q
 dims field "12 8 1 1 1"

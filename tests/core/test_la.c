@@ -106,10 +106,48 @@ static void heev_may_be_called_by_more_threads_than_blas_has_buffers(void **stat
     pthread_attr_destroy(&small);
 }
 
+/* In the place of OpenBLAS's own, which larmor looks for by name. */
+static int asked[64], times, now = 7;
+
+#define SHOWN __attribute__((visibility("default")))
+SHOWN int openblas_get_parallel(void);
+SHOWN int openblas_get_num_threads(void);
+SHOWN void openblas_set_num_threads(int threads);
+
+int openblas_get_parallel(void)
+{
+    return 1; /* threads of its own */
+}
+
+int openblas_get_num_threads(void)
+{
+    return now;
+}
+
+void openblas_set_num_threads(int threads)
+{
+    now = threads;
+    if (times < 64) asked[times++] = threads;
+}
+
+static void openblas_adds_no_threads_and_keeps_the_callers_number(void **state)
+{
+    (void)state;
+    cx a[16], w[4];
+    times = 0;
+    fill(LMR_F64, 4, a);
+    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, 4, 1, a, w));
+    assert_ok(dev->be->la[LMR_F64]->gemm(dev->ctx, 'N', 'N', 1, 1, 1, a, 1, a + 1, 1, w, 1));
+    assert_int_equal(times, 4);
+    for (int i = 0; i < 4; i++) assert_int_equal(asked[i], i % 2 ? 7 : 1);
+    assert_int_equal(now, 7);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(heev_touches_nothing_outside_its_arrays),
+        cmocka_unit_test(openblas_adds_no_threads_and_keeps_the_callers_number),
         cmocka_unit_test(heev_may_be_called_by_more_threads_than_blas_has_buffers),
     };
     RUN_TESTS(tests);

@@ -120,7 +120,8 @@ static void density_weights_are_given_to_who_asks(void **state)
     larmor_array *ramp, *kept;
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &ramp));
     larmor_recon_result result;
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid", .keep_density = 1);
+    larmor_recon_opts opts =
+        OPTS(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP, .keep_density = 1);
     larmor_recon *recon = recon_of(&s, &opts);
     assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "no density weights of a series that was run");
     assert_ok(larmor_recon_run(recon, 0, &result));

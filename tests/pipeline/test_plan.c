@@ -15,7 +15,7 @@ static void the_limit_is_kept_by_fewer_coils_at_a_time(void **state)
     (void)state;
     scan s = scan_of(16, 1, 0);
     larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .iters = 4,
-                                  .precondition = -1, .memory = INT64_C(1) << 40);
+                                  .precondition = -1, .compress = -1, .memory = INT64_C(1) << 40);
     const larmor_recon_plan all = plan_of(&s, &opts);
     const larmor_recon_opts free_opts = opts;
     assert_int_equal(all.block, 16);

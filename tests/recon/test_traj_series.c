@@ -105,11 +105,11 @@ static void a_start_out_of_range_is_refused(void **state)
                    LARMOR_ERR_ARG, "traj: got -1 readouts before the first, expected 0 to 2^40");
 }
 
-static double *delayed(const char *name, larmor_traj_opts opts, const double delay[3], larmor_shape *shape)
+static double *delayed(const char *name, larmor_traj_opts opts, const double delay[6], larmor_shape *shape)
 {
     larmor_array *traj, *late;
     assert_ok(larmor_traj_create(dev, name, &opts, &traj));
-    assert_ok(larmor_traj_delay(traj, delay, &late));
+    assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
     *shape = larmor_array_shape(late);
     double *k = malloc(larmor_array_bytes(late));
     assert_non_null(k);
@@ -122,7 +122,7 @@ static double *delayed(const char *name, larmor_traj_opts opts, const double del
 static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
 {
     (void)state;
-    const double delay[3] = {0.7, -1.3, 2.25};
+    const double delay[6] = {0.7, -1.3, 2.25};
     const char *names[] = {"golden", "koosh", "cartesian"};
     for (int i = 0; i < 3; i++)
         for (int64_t samples = 3; samples < 40; samples += 7) {
@@ -141,12 +141,42 @@ static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
         }
 }
 
+/* By minus the symmetric matrix of delays times the readout's step, in the units in which the axes are alike. */
+static void a_coupling_shifts_each_axis_by_what_the_other_does(void **state)
+{
+    (void)state;
+    const double delay[6] = {0.7, -1.3, 2.25, 0.4, -0.3, 0.2}, fov[3] = {1, 2, 0.5};
+    const double S[3][3] = {{0.7, 0.4, -0.3}, {0.4, -1.3, 0.2}, {-0.3, 0.2, 2.25}};
+    const char *names[] = {"golden", "koosh"};
+    for (int i = 0; i < 2; i++) {
+        larmor_array *traj, *late;
+        double *k, *moved;
+        assert_ok(larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
+                                     &traj));
+        assert_ok(larmor_traj_delay(traj, delay, fov, &late));
+        assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+        assert_ok(larmor_array_download(late, LARMOR_F64, &moved));
+        const larmor_shape s = larmor_array_shape(traj);
+        const int64_t nd = s.dim[0], n = s.dim[1];
+        for (int64_t j = 0; j < nd * n * s.dim[2]; j++) {
+            const double *line = k + nd * n * (j / (nd * n));
+            double shift = 0;
+            for (int d = 0; d < nd; d++) shift += S[j % nd][d] * (line[nd + d] - line[d]) * fov[j % nd] / fov[d];
+            assert_at_most(fabs(moved[j] - (k[j] - shift)), 1e-12);
+        }
+        free(moved);
+        free(k);
+        larmor_array_free(late);
+        larmor_array_free(traj);
+    }
+}
+
 /* A spiral between its samples is another, denser sampling of the same spiral. */
 static void a_late_gradient_keeps_to_a_curved_readout(void **state)
 {
     (void)state;
     larmor_shape s, dense;
-    const double half[3] = {0.5, 0.5, 0}; /* half a sample is one of the doubled number */
+    const double half[6] = {0.5, 0.5}; /* half a sample is one of the doubled number */
     larmor_traj_opts opts = {.matrix = {32}, .samples = 700, .readouts = 4};
     double *late = delayed("spiral", opts, half, &s);
     opts.samples = 1400;
@@ -165,13 +195,14 @@ static void delays_out_of_range_are_refused(void **state)
     (void)state;
     larmor_array *traj, *late;
     assert_ok(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .readouts = 2}, &traj));
-    assert_refused(larmor_traj_delay(traj, (double[]){17, 0, 0}, &late), LARMOR_ERR_ARG,
+    assert_refused(larmor_traj_delay(traj, (double[6]){17, 0, 0}, NULL, &late), LARMOR_ERR_ARG,
                    "traj delay: got 17 samples, expected at most the 16 of a readout");
     assert_null(late);
-    assert_refused(larmor_traj_delay(traj, (double[]){0, NAN, 0}, &late), LARMOR_ERR_ARG, "traj delay: got nan");
+    assert_refused(larmor_traj_delay(traj, (double[6]){0, NAN, 0}, NULL, &late), LARMOR_ERR_ARG,
+                   "traj delay: got nan");
     larmor_array_free(traj);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 3, 4), &traj));
-    assert_refused(larmor_traj_delay(traj, (double[]){0, 0, 0}, &late), LARMOR_ERR_SHAPE,
+    assert_refused(larmor_traj_delay(traj, (double[6]){0, 0, 0}, NULL, &late), LARMOR_ERR_SHAPE,
                    "traj delay: got c64 [2, 3, 4]");
     larmor_array_free(traj);
 }
@@ -186,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_start_out_of_range_is_refused),
         cmocka_unit_test(a_late_gradient_shifts_straight_readouts_exactly),
         cmocka_unit_test(a_late_gradient_keeps_to_a_curved_readout),
+        cmocka_unit_test(a_coupling_shifts_each_axis_by_what_the_other_does),
         cmocka_unit_test(delays_out_of_range_are_refused),
     };
     RUN_TESTS(tests);

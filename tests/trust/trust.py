@@ -30,22 +30,26 @@ import seeds  # noqa: E402
 
 STAGES = ("files", "lines", "faults", "devices", "kills", "disks", "signals")
 PROGRAMS = ("larmor", "larmor-reader")
+HELPERS = (("trust_make_seeds", "trust/trust_make_seeds"), ("faults.so", "faults/faults.so"),
+           ("faulty/larmor_cuda.so", "faults/faulty/larmor_cuda.so"))
 
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--larmor", required=True, help="the program")
-    parser.add_argument("--make-seeds", required=True, help="the program that makes scans in several layouts")
-    parser.add_argument("--faults", required=True, help="the library that lets calls fail")
-    parser.add_argument("--faulty", help="the plugin that lets a device's calls fail; without it stage devices is left out")
+    parser.add_argument("--program", help="larmor (default: that of the installation that this file is in)")
+    parser.add_argument("--reader", help="larmor-reader (default: the one that the program finds)")
+    parser.add_argument("--helpers", default=os.path.dirname(os.path.abspath(__file__)),
+                        help="a folder with trust_make_seeds, faults.so and faulty/larmor_cuda.so, or with folders that "
+                             "have them; what is missing is left out, and said (default: this file's)")
     parser.add_argument("--gpu", help="a GPU's own plugin, before which that one stands; else it is the processor")
     parser.add_argument("--only", choices=STAGES, action="append", help="this stage alone; may be repeated")
     parser.add_argument("--short", action="store_true", help="a little of everything, in seconds")
     parser.add_argument("--files", type=int, help="damaged files (default: 20000)")
     parser.add_argument("--first", type=int, default=0, help="number of the first damaged file")
     parser.add_argument("--both", type=float, default=0.1, help="share of refused files that the second command gets too")
-    parser.add_argument("--seed", default="1", help="of the random numbers")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seed", default="1", help="of the random numbers; another one makes other mutants and faults")
+    parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)),
+                        help="processes that try at the same time (default: as many as there are cores)")
     parser.add_argument("--scratch", default="/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
                         help="where files are made; memory is quicker than a disk (default: /dev/shm)")
     parser.add_argument("--keep", help="a folder for the files that failed")
@@ -53,7 +57,37 @@ def options_of(arguments):
     parser.add_argument("--most", type=int, help="of the stages faults and devices at most so many runs, at random")
     parser.add_argument("--all-calls", action="store_true", help="every allocation fails; else the first of each chain of callers")
     parser.add_argument("--patience", type=float, default=1, help="most seconds from a signal to the end")
-    return parser.parse_args(arguments)
+    o = parser.parse_args(arguments)
+    program = o.program or installed_program()
+    if not program or not os.access(program, os.X_OK):
+        parser.error("no program %s: name it by --program" % (program or "larmor"))
+    o.larmor = os.path.abspath(program)
+    o.environment = {"LARMOR_READER": os.path.abspath(o.reader)} if o.reader else {}
+    o.make_seeds, o.faults, o.faulty = (find(o.helpers, *names) for names in HELPERS)
+    return o
+
+
+def installed_program():
+    """PREFIX/bin/larmor for PREFIX/libexec/larmor/tests/trust/trust.py, wherever that lies; else None."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(folder, *[os.pardir] * 4, "bin", "larmor")
+    return os.path.normpath(path) if os.path.exists(path) else None
+
+
+def find(folder, *names):
+    """The file in the folder, or below it in a build's folders; None if there is none."""
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return os.path.abspath(path)
+    return None
+
+
+def missing(o, stage):
+    """Which helper the stage cannot do without, or None."""
+    if stage == "devices":
+        return None if o.faulty else HELPERS[2][0]
+    return HELPERS[1][0] if stage in ("faults", "kills", "disks") and not o.faults else None
 
 
 def in_parallel(jobs, folder, work):
@@ -80,9 +114,14 @@ def in_parallel(jobs, folder, work):
     return everything
 
 
+def runner_of(o, folder, name, environment=None):
+    """A runner of the program in a folder of that name, and with the reader that is asked for."""
+    return running.Runner(o.larmor, os.path.join(folder, name), {**o.environment, **(environment or {})})
+
+
 def prepare(o, folder):
     """All seeds, and the files that every command may need: {name: bytes}."""
-    runner = running.Runner(o.larmor, os.path.join(folder, "seeds"), {"OMP_NUM_THREADS": "1"})
+    runner = runner_of(o, folder, "seeds", {"OMP_NUM_THREADS": "1"})
     found = seeds.make(runner, o.make_seeds)
     common = {}
     for at, _, names in os.walk(runner.folder):
@@ -97,7 +136,7 @@ def run_files(o, folder):
     count = o.files or (300 if o.short else 20000)
 
     def work(number, mine):
-        runner = running.Runner(o.larmor, os.path.join(folder, "files%d" % number), {"OMP_NUM_THREADS": "1"})
+        runner = runner_of(o, folder, "files%d" % number, {"OMP_NUM_THREADS": "1"})
         worker = files.Files(runner, found, common, o)
         for i in range(o.first + number, o.first + count, o.jobs):
             worker.one(i, mine)
@@ -112,7 +151,7 @@ def run_lines(o, folder):
     def work(number, mine):
         small = 4 * running.GIBIBYTE
         resource.setrlimit(resource.RLIMIT_AS, (small, small))
-        runner = running.Runner(o.larmor, os.path.join(folder, "lines%d" % number))
+        runner = runner_of(o, folder, "lines%d" % number)
         seeds.lay_out(runner, common)
         worker = lines.Lines(runner)
         for i in range(number, count, o.jobs):
@@ -122,7 +161,7 @@ def run_lines(o, folder):
 
 
 def bench_of(o, folder, name, common):
-    return jobs.Bench(running.Runner(o.larmor, os.path.join(folder, name), {"OMP_NUM_THREADS": "2"}), common)
+    return jobs.Bench(runner_of(o, folder, name, {"OMP_NUM_THREADS": "2"}), common)
 
 
 def run_faults(o, folder):
@@ -147,7 +186,7 @@ def run_devices(o, folder):
         found["FAULTY_PLUGIN"] = os.path.abspath(o.gpu)
 
     def bench(name):
-        return jobs.Bench(running.Runner(o.larmor, os.path.join(folder, name), found), common)
+        return jobs.Bench(runner_of(o, folder, name, found), common)
 
     first = bench("first")
     undisturbed = first.runner.run(["devices"]).out
@@ -221,33 +260,34 @@ def run_disks(o, folder):
 
 
 def run_signals(o, folder):
-    runner = running.Runner(o.larmor, os.path.join(folder, "signals"), {"OMP_NUM_THREADS": str(o.jobs)})
+    runner = runner_of(o, folder, "signals", {"OMP_NUM_THREADS": str(o.jobs)})
     disturbed.make_large_inputs(runner, o.short)
     bench = jobs.Bench(runner, {})
     bench.usual = set(os.listdir(runner.folder))
     mine = report.Report()
     rng = random.Random("signal %s" % o.seed)
-    for job in disturbed.large_jobs(o.short):
+    for at, job in enumerate(disturbed.large_jobs(o.short)):
         bench.clean()
-        took = runner.run(job.arguments, 8).seconds
-        for i in range(3 if o.short else 12):
-            number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
+        took = runner.run(job.arguments, 2 if o.short else 8).seconds
+        for i in range(1 if o.short else 12):
+            number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[(at + i) % 3]
             disturbed.signal_once(bench, job, number, rng.uniform(0.02, took), o.patience, mine)
     return mine
 
 
 def main():
     o = options_of(sys.argv[1:])
-    o.larmor, o.make_seeds, o.faults = (os.path.abspath(p) for p in (o.larmor, o.make_seeds, o.faults))
-    o.faulty = o.faulty and os.path.abspath(o.faulty)
     if "ASAN_OPTIONS" not in os.environ and not o.gpu:
         resource.setrlimit(resource.RLIMIT_AS, (running.MOST_ADDRESS_SPACE, running.MOST_ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = tempfile.mkdtemp(prefix="larmor-trust-", dir=o.scratch)
-    failed = 0
+    failed = left_out = 0
     try:
         for stage in o.only or STAGES:
-            if stage == "devices" and not o.faulty:
+            lacks = missing(o, stage)
+            if lacks:
+                print("---- %s: left out, there is no %s in %s" % (stage, lacks, o.helpers))
+                left_out += 1
                 continue
             began = time.monotonic()
             where = os.path.join(folder, stage)
@@ -259,8 +299,9 @@ def main():
             failed += len(result.failures)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print("trust: %s" % ("what was tried held" if not failed else "NOT everything held"))
-    return 1 if failed else 0
+    print("trust: %s%s; seed %s, %d jobs" % ("what was tried held" if not failed else "NOT everything held",
+                                             ", %d of its stages left out" % left_out if left_out else "", o.seed, o.jobs))
+    return 1 if failed or left_out == len(o.only or STAGES) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,209 @@
+/* larmor dcf: density compensation, of a scan or of a trajectory. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "choices.h"
+#include "commands.h"
+#include "common.h"
+
+typedef struct settings {
+    const char *output, *method, *trajectory, *group, *units, *join, *device;
+    app_list matrix;
+    int64_t index, threads;
+    int force;
+} settings;
+
+/* ---- the methods ---- */
+
+static larmor_status make_auto(const larmor_array *traj, larmor_shape image, larmor_array **w)
+{
+    const char *taken;
+    const larmor_status st = larmor_density_auto(traj, image, &taken, w);
+    if (!st) app_log("dcf: auto takes %s", taken);
+    return st;
+}
+
+static larmor_status make_pipe(const larmor_array *traj, larmor_shape image, larmor_array **w)
+{
+    return larmor_density_pipe(traj, image, 0, w);
+}
+
+static const struct method {
+    const char *name, *help;
+    larmor_status (*make)(const larmor_array *traj, larmor_shape image, larmor_array **w);
+} methods[] = {{"auto", "ramp where readouts are straight and it is good, else pipe", make_auto},
+               {"ramp", "straight readouts through or from the centre: |k|, |k|^2 in 3D", larmor_density_ramp},
+               {"voronoi", "2D and partitions: the area of each sample's cell", larmor_density_voronoi},
+               {"spiral", "2D arms that are rotated copies: r dr/dt", larmor_density_spiral},
+               {"pipe", "any trajectory: iterations of Pipe and Menon", make_pipe},
+               {NULL, NULL, NULL}};
+
+static const char *choose_dcf(int i, const char **help)
+{
+    *help = methods[i].help;
+    return methods[i].name;
+}
+
+static const struct method *method_named(const char *name)
+{
+    const struct method *m = methods;
+    while (m[1].name && strcmp(m->name, name) != 0) m++;
+    return m;
+}
+
+/* ---- options ---- */
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the .cfl (with .hdr) or .npy file to write",
+           .needed = 1),
+    OPTION(APP_TEXT, method, 'm', "method", "M", "how to compute the weights", .preset = "auto",
+           .choice = choose_dcf),
+    OPTION(APP_READ_FILE, trajectory, 0, "traj", "FILE",
+           "of this trajectory instead of a scan's: .cfl or .npy [3, samples, readouts] in 1/FOV, as larmor traj "
+           "writes it"),
+    OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
+           "voxels of the image; needed with --traj, where Y defaults to X and Z to 1 (default: the scan's)",
+           .low = 1, .high = 65535),
+    OPTION(APP_INTEGER, index, 0, "image", "N", "of this image of the scan, as larmor info counts them",
+           .preset = "0", .low = 0, .high = 1 << 30),
+    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
+    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
+           .choice = choose_unit_or_auto),
+    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
+           .preset = "auto"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    APP_DEVICE_OPTIONS(settings),
+    {0},
+};
+
+/* ---- inputs ---- */
+
+/* The first nd components of a file's trajectory [3, samples, readouts], real parts. */
+static larmor_status read_trajectory(const settings *s, larmor_device *dev, larmor_shape image, larmor_array **traj)
+{
+    larmor_array *stored = NULL;
+    double *values = NULL, *k = NULL;
+    larmor_status st = larmor_image_read(s->trajectory, dev, &stored);
+    if (st) return st;
+    const larmor_shape shape = larmor_array_shape(stored);
+    const int complex = larmor_array_dtype(stored) == LARMOR_C64 || larmor_array_dtype(stored) == LARMOR_C128;
+    const int64_t points = shape.ndim > 1 ? larmor_array_count(stored) / shape.dim[0] : 0;
+    const int64_t samples = shape.ndim > 1 ? shape.dim[1] : 0;
+    if (!points || shape.dim[0] < image.ndim || shape.dim[0] > 3)
+        st = larmor_fail(LARMOR_ERR_SHAPE, "%s: [%d or 3, samples, readouts] expected, its first dimension is %lld.",
+                         s->trajectory, image.ndim, shape.ndim ? (long long)shape.dim[0] : 0LL);
+    if (!st) st = larmor_array_download(stored, complex ? LARMOR_C128 : LARMOR_F64, (void *)&values);
+    if (!st) k = malloc((size_t)(points * image.ndim) * sizeof *k + 1);
+    if (!st && !k) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int64_t i = 0; !st && i < points; i++)
+        for (int d = 0; d < image.ndim; d++)
+            k[i * image.ndim + d] = values[(i * shape.dim[0] + d) * (complex ? 2 : 1)];
+    if (!st)
+        st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, samples, points / samples), LARMOR_F64, k,
+                                 traj);
+    free(k);
+    free(values);
+    larmor_array_free(stored);
+    return st;
+}
+
+static larmor_status read_scan(const settings *s, const char *path, larmor_device *dev, larmor_shape *image,
+                               larmor_array **traj)
+{
+    const larmor_raw_opts opts = {.group = s->group, .traj_units = s->units, .join = s->join};
+    larmor_grid_opts grid_opts = {.oversample = {0}};
+    larmor_raw *raw = NULL;
+    larmor_source *source = NULL;
+    larmor_samples samples = {0};
+    larmor_grid grid;
+    for (int d = 0; d < s->matrix.count; d++) grid_opts.matrix[d] = (int64_t)s->matrix.value[d];
+    larmor_status st = larmor_raw_open(path, &opts, &raw);
+    if (!st) st = larmor_source_of_raw(raw, path, &source);
+    if (!st) st = larmor_source_samples(source, (int)s->index, &grid_opts, dev, &grid, &samples);
+    if (!st) {
+        *image = larmor_shape_of(grid.ndim, grid.matrix);
+        *traj = larmor_array_ref(samples.traj);
+    }
+    larmor_samples_free(&samples);
+    larmor_source_free(source);
+    larmor_raw_free(raw);
+    return st;
+}
+
+/* The image that --matrix names. */
+static larmor_shape image_of(const app_list *matrix)
+{
+    int64_t n[3] = {(int64_t)matrix->value[0], 0, 1};
+    n[1] = matrix->count > 1 ? (int64_t)matrix->value[1] : n[0];
+    if (matrix->count > 2) n[2] = (int64_t)matrix->value[2];
+    return larmor_shape_of(n[2] > 1 ? 3 : 2, n);
+}
+
+static int check(const settings *s, const app_files *files)
+{
+    if (!larmor_format_of(s->output).saves)
+        app_error("dcf: --output %s: a name that ends in .cfl or .npy expected.", s->output);
+    else if (!files->count == !s->trajectory)
+        app_error("dcf: a scan or --traj FILE is needed, and not both.");
+    else if (s->trajectory && !s->matrix.count)
+        app_error("dcf: --traj needs --matrix, the voxels of the image.");
+    else
+        return APP_DONE;
+    return APP_USAGE;
+}
+
+static double sum_of(const larmor_array *w)
+{
+    double *values, sum = 0;
+    if (larmor_array_download(w, LARMOR_F64, (void *)&values)) return 0;
+    for (int64_t i = 0; i < larmor_array_count(w); i++) sum += values[i];
+    free(values);
+    return sum;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    larmor_device *dev = NULL;
+    larmor_array *traj = NULL, *w = NULL, *three = NULL;
+    larmor_output *out = NULL;
+    larmor_shape image = {0};
+    int code = check(s, files);
+    if (code) return code;
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
+    if (s->trajectory) {
+        image = image_of(&s->matrix);
+        APP_OR(done, APP_INPUT, read_trajectory(s, dev, image, &traj));
+    } else {
+        APP_OR(done, APP_INPUT, read_scan(s, files->name[0], dev, &image, &traj));
+    }
+    APP_OR(done, APP_INPUT, method_named(s->method)->make(traj, image, &w));
+    const larmor_shape shape = larmor_array_shape(w);
+    APP_OR(done, APP_RUN, larmor_array_reshape(w, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), &three));
+    APP_OR(done, APP_RUN, larmor_array_save(out, three));
+    app_log("wrote %s: weights of %lld x %lld samples, their sum is %.5g cells of 1/FOV^%d", s->output,
+            (long long)shape.dim[0], (long long)shape.dim[1], sum_of(w), image.ndim);
+done:
+    larmor_array_free(three);
+    larmor_array_free(w);
+    larmor_array_free(traj);
+    larmor_device_free(dev);
+    larmor_output_free(out);
+    return code;
+}
+
+const app_command cmd_dcf = {
+    .name = "dcf",
+    .usage = "[SCAN.h5] -o FILE [options]",
+    .summary = "write the density compensation of a scan or of a trajectory",
+    .details = "The array is [1, samples, readouts], as BART takes it for a pattern, and as recon --save-density "
+               "writes it.\n"
+               "Weights are areas of k-space in 1/FOV^2, volumes in 1/FOV^3.",
+    .max_files = 1,
+    .options = options,
+    .computes = 1,
+    .settings = sizeof(settings),
+    .run = run,
+};

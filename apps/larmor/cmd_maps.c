@@ -1,0 +1,258 @@
+/* larmor maps: the coil maps of an ISMRMRD scan, as larmor recon finds them. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "choices.h"
+#include "commands.h"
+#include "json.h"
+#include "map_options.h"
+#include "progress.h"
+
+typedef struct settings {
+    const char *output, *eigenvalues, *method, *map_sets, *crop, *normalise, *whiten, *group, *units, *join, *device;
+    app_list matrix, fov;
+    int64_t calibration, slice, memory, threads;
+    int drop_nonfinite, conjugate, force, json;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE",
+           "coil maps, for --maps of recon or BART: .cfl [x, y, z, coils, sets], .npy [x, y(, z), coils], .h5 and "
+           ".nii an "
+           "image of each coil",
+           .needed = 1),
+    OPTION(APP_WRITTEN_FILE, eigenvalues, 0, "eigenvalues", "FILE",
+           "espirit: also write the eigenvalues, near 1 where there is signal; any format of images"),
+    OPTION(APP_TEXT, method, 'm', "method", "M", "how maps are found; auto: by what suits the data", .preset = "auto",
+           .choice = choose_maps_method),
+    MAPS_OPTIONS(settings),
+    OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
+           "most samples of the centre of k-space along each axis (default: 32 for walsh, 24 for espirit)", .low = 4,
+           .high = 1024),
+    OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
+           "voxels of the image that the maps are for; X alone: for all axes that are as long as x in the header "
+           "(default: the header's)",
+           .low = 1, .high = 65535),
+    OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
+           .high = 1e5),
+    OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
+           .preset = "auto", .choices = "auto|off"),
+    OPTION(APP_INTEGER, slice, 0, "slice", "N", "of this slice; needed where a scan has several", .preset = "-1",
+           .low = -1, .high = 65535),
+    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
+    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
+           .choice = choose_unit_or_auto),
+    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no separate images, as for recon",
+           .preset = "auto"),
+    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
+    OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
+           "most memory to use on the device, e.g. 512M or 8G (default: what is free)"),
+    OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
+    APP_DEVICE_OPTIONS(settings),
+    {0},
+};
+
+typedef struct maps_run {
+    const settings *s;
+    const char *input;
+    larmor_output *output, *values_output;
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_device *dev;
+    larmor_recon *recon;
+    larmor_recon_plan plan;
+    larmor_coils_report report;
+    app_progress progress;
+} maps_run;
+
+static int on_event(void *run, const larmor_event *e)
+{
+    app_progress *progress = &((maps_run *)run)->progress;
+    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
+    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
+    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
+    return app_stopped() != 0;
+}
+
+static int open_all(maps_run *r)
+{
+    const settings *s = r->s;
+    const larmor_raw_opts raw = {.group = s->group,
+                                 .traj_units = s->units,
+                                 .join = s->join,
+                                 .drop_nonfinite = s->drop_nonfinite,
+                                 .conjugate = s->conjugate};
+    const larmor_counters only = {(int)s->slice, -1, -1, -1, -1};
+    larmor_recon_opts opts = {.size = sizeof opts,
+                              .calibration = s->calibration,
+                              .no_whitening = !strcmp(s->whiten, "off"),
+                              .memory = s->memory,
+                              .only = &only,
+                              .keep_eigenvalues = s->eigenvalues != NULL,
+                              .listener = on_event,
+                              .user = r};
+    int code = APP_DONE;
+    map_options_read(s->method, s->map_sets, s->crop, s->normalise, &opts);
+    for (int d = 0; d < 3; d++) {
+        opts.matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
+        opts.fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
+    }
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &r->output));
+    if (s->eigenvalues) APP_OR(done, APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    app_may_leave(r->dev);
+    const larmor_status st = larmor_recon_create(r->source, r->dev, &opts, &r->recon);
+    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+done:
+    return code;
+}
+
+/* The first series; those of other slices have maps of their own and are refused. */
+static int check_slices(maps_run *r)
+{
+    larmor_recon_plan other;
+    int code = APP_DONE, slices = 1;
+    APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, 0, &r->plan));
+    for (int i = 1; i < larmor_recon_series(r->recon); i++) {
+        APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, i, &other));
+        slices += other.first.slice != r->plan.first.slice || other.first.encoding != r->plan.first.encoding;
+    }
+    if (slices > 1) {
+        app_error("%s: there are maps for each of several slices; choose one by --slice.", r->input);
+        code = APP_USAGE;
+    } else if (larmor_raw_describe(r->raw).coils == 1) {
+        app_error("%s: one coil has no maps to find.", r->input);
+        code = APP_USAGE;
+    }
+done:
+    return code;
+}
+
+static int find(maps_run *r)
+{
+    const larmor_status st = larmor_recon_find_maps(r->recon, 0, &r->report);
+    const larmor_recon_report doubts = {.maps = r->report};
+    char line[512];
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_RUN, st);
+    app_has_computed();
+    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) app_log("warning: %s", line);
+    return APP_DONE;
+}
+
+static int write_eigenvalues(maps_run *r, const larmor_image_meta *meta)
+{
+    larmor_array *values = NULL, *view[2] = {NULL, NULL};
+    larmor_image image[2];
+    int code = APP_DONE;
+    const int sets = r->plan.sets;
+    if (!r->values_output) return APP_DONE;
+    APP_OR(done, APP_RUN, larmor_recon_eigenvalues(r->recon, &values));
+    const larmor_shape shape = larmor_array_shape(values);
+    for (int i = 0; i < sets; i++) {
+        APP_OR(done, APP_RUN, larmor_array_part(values, i, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[i]));
+        image[i] = (larmor_image){view[i], *meta};
+        image[i].meta.set = i;
+    }
+    const larmor_write_opts opts = {.magnitude = 1, .header = larmor_raw_xml(r->raw)};
+    APP_OR(done, APP_RUN, larmor_image_write(r->values_output, image, sets, &opts));
+    app_log("wrote %s: eigenvalues of %d set%s", r->s->eigenvalues, sets, app_s(sets));
+done:
+    for (int i = 0; i < 2; i++) larmor_array_free(view[i]);
+    larmor_array_free(values);
+    return code;
+}
+
+static int write_all(maps_run *r)
+{
+    const larmor_raw_info info = larmor_raw_describe(r->raw);
+    larmor_array *maps = NULL;
+    larmor_image_meta meta;
+    char left_out[64] = "";
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, larmor_recon_maps(r->recon, &maps, &meta));
+    APP_OR(done, APP_RUN, map_save(r->output, maps, r->plan.sets, &meta));
+    if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
+    app_log("wrote %s: %s of %d coil%s%s", r->s->output, r->plan.sets > 1 ? "2 sets of maps" : "the maps", info.coils,
+            app_s(info.coils), left_out);
+    code = write_eigenvalues(r, &meta);
+done:
+    larmor_array_free(maps);
+    return code;
+}
+
+static void report(const maps_run *r, double seconds)
+{
+    const larmor_recon_report doubts = {.maps = r->report};
+    char line[512];
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", r->input);
+    json_text(&j, "output", r->s->output);
+    json_text(&j, "method", r->plan.maps_method);
+    json_integer(&j, "coils", r->plan.coils);
+    json_integer(&j, "sets", r->plan.sets);
+    json_integers(&j, "grid", r->plan.grid.matrix, 3);
+    json_number(&j, "sampled", r->report.sampled);
+    json_number(&j, "dominance", r->report.dominance);
+    json_open(&j, "warnings", '[');
+    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) json_text(&j, NULL, line);
+    json_close(&j, ']');
+    json_number(&j, "seconds", seconds);
+    json_close(&j, '}');
+}
+
+static int check_options(const settings *s)
+{
+    static const char *const of_espirit[] = {"map-sets", "crop", "eigenvalues"};
+    for (size_t i = 0; i < sizeof of_espirit / sizeof *of_espirit; i++) {
+        if (strcmp(s->method, "walsh") != 0 || !app_differs(&cmd_maps, s, of_espirit[i])) continue;
+        app_error("--%s: has no effect with --method %s; it is an option of --method espirit.", of_espirit[i],
+                  s->method);
+        return APP_USAGE;
+    }
+    return APP_DONE;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    const double began = app_now();
+    maps_run r = {.s = s, .input = files->name[0]};
+    int code = check_options(s);
+    app_progress_begin(&r.progress, "coil maps");
+    if (!code) code = open_all(&r);
+    if (!code) code = check_slices(&r);
+    if (!code) code = find(&r);
+    if (!code) code = write_all(&r);
+    app_progress_end(&r.progress);
+    if (!code && s->json) report(&r, app_now() - began);
+    if (!code) app_log("done in %.2f s", app_now() - began);
+    larmor_output_free(r.output);
+    larmor_output_free(r.values_output);
+    larmor_recon_free(r.recon);
+    larmor_source_free(r.source);
+    larmor_raw_free(r.raw);
+    larmor_device_free(r.dev);
+    return code;
+}
+
+const app_command cmd_maps = {
+    .name = "maps",
+    .usage = "SCAN.h5 -o MAPS [options]",
+    .summary = "the coil sensitivity maps of a scan, as recon finds them",
+    .details = "Maps come from the readouts for calibration or, where there are none, from the image's own centre of "
+               "k-space.\n"
+               "They belong to the coils as they were measured: whitening is undone.",
+    .lacking = "a scan is needed; for example: larmor maps scan.h5 -o maps.cfl",
+    .surplus = "one scan at a time; the file for the maps is named by -o",
+    .min_files = 1,
+    .max_files = 1,
+    .options = options,
+    .computes = 1,
+    .settings = sizeof(settings),
+    .run = run,
+};

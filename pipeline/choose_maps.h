@@ -1,0 +1,14 @@
+/* Which maps are found, and how many sets of them. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_CHOOSE_MAPS_H
+#define LMR_PIPELINE_CHOOSE_MAPS_H
+
+#include "pipeline/state.h"
+
+/* The job's method for maps from the data and their number of sets; nothing where maps are given or not needed. */
+larmor_status lmr_choose_maps(larmor_recon *r);
+
+/* The job's maps have so many sets. what: what messages call them. Errors: LARMOR_ERR_ARG for methods that cannot take
+ * several. */
+larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets);
+
+#endif

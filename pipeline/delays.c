@@ -1,0 +1,102 @@
+/* Gradient delays of a scan, which are found before anything is done with trajectories.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/delays.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/cartesian.h"
+#include "pipeline/group.h"
+#include "pipeline/report.h"
+#include "pipeline/trajectory.h"
+
+/* Delays are known to less than this, in samples; so much rounding cannot tell two runs of a scan apart. */
+static const double grain = 1e-3;
+
+/* ---- from the data ---- */
+
+/* The wanted group of an encoding that has most readouts: the first, or the last of them. */
+static int group_with_most(const larmor_recon *r, int encoding, int last)
+{
+    int64_t most = 0;
+    int best = -1;
+    larmor_group g;
+    for (int i = 0; i < r->list.groups; i++) {
+        if (lmr_source_group(r->job.source, r->list.group[i], &g) || g.encoding != encoding) continue;
+        if (g.readouts < most || (g.readouts == most && !last)) continue;
+        most = g.readouts;
+        best = r->list.group[i];
+    }
+    return best;
+}
+
+static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
+{
+    const larmor_grid *grid = &r->job.grid[group];
+    const larmor_delays_opts opts = lmr_delays_opts(grid);
+    larmor_samples samples;
+    lmr_cartesian unused;
+    int made;
+    if (!r->job.whitening) r->job.scale = 0;
+    LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &unused));
+    const larmor_status st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, found);
+    larmor_samples_free(&samples);
+    return st;
+}
+
+static int agree(const larmor_delays *a, const larmor_delays *b)
+{
+    int alike = 1;
+    for (int e = 0; e < 6; e++) {
+        const double spread = hypot(a->deviation[e], b->deviation[e]);
+        const double apart = fabs(a->delay[e] - b->delay[e]);
+        alike &= apart <= 0.1 + 4 * fmin(spread, 0.1) + 0.2 * fabs(a->delay[e]);
+    }
+    return alike;
+}
+
+/* Delays of two images of a scan are the same, or they are none. */
+static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *found)
+{
+    const int first = group_with_most(r, encoding, 0), last = group_with_most(r, encoding, 1);
+    larmor_delays other;
+    if (first < 0) return LARMOR_OK;
+    LMR_TRY(estimate(r, first, found));
+    if (!found->significant || last == first) return LARMOR_OK;
+    LMR_TRY(estimate(r, last, &other));
+    found->significant = other.significant && agree(found, &other);
+    for (int e = 0; e < 6; e++) found->delay[e] = (found->delay[e] + other.delay[e]) / 2;
+    return LARMOR_OK;
+}
+
+static larmor_status find_for(larmor_recon *r, int encoding)
+{
+    larmor_delays *to = &r->job.delays[encoding], found = {.significant = 0};
+    const larmor_status st = find_in_data(r, encoding, &found);
+    if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    lmr_report_delays(r, encoding, &found, st);
+    if (st || !found.significant) return LARMOR_OK;
+    *to = found;
+    for (int e = 0; e < 6; e++) to->delay[e] = grain * round(found.delay[e] / grain);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_delays_find(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    const larmor_recon_opts *o = &r->opts;
+    if (o->delays == LARMOR_DELAYS_OFF) return LARMOR_OK;
+    larmor_delays *delays = calloc((size_t)job->info.encodings + 1, sizeof *delays);
+    if (!delays) return LMR_NO_MEMORY();
+    job->delays = delays;
+    if (o->delays == LARMOR_DELAYS_GIVEN) {
+        for (int i = 0; i < job->info.encodings; i++) memcpy(delays[i].delay, o->delay, sizeof o->delay);
+        lmr_report_given_delays(r);
+        return LARMOR_OK;
+    }
+    LMR_TRY(lmr_enter(&r->events, "gradient delays"));
+    for (int i = 0; i < job->info.encodings; i++) LMR_TRY(find_for(r, i));
+    return LARMOR_OK;
+}

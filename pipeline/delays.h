@@ -1,0 +1,11 @@
+/* Gradient delays of a scan, which are found before anything is done with trajectories.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_DELAYS_H
+#define LMR_PIPELINE_DELAYS_H
+
+#include "pipeline/state.h"
+
+/* The delays of every encoding, as the options say, for lmr_delay_trajectory. */
+larmor_status lmr_delays_find(larmor_recon *r);
+
+#endif

@@ -1,0 +1,52 @@
+/* From a GPU that fails to the processor, where "auto" chose the GPU and no image was given away yet: an image of another
+ * series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/fallback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+#include "pipeline/report.h"
+
+/* What begins anew keeps: the caller's options with their texts, its maps and its source. */
+static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
+{
+    larmor_recon_opts opts = r->opts;
+    const larmor_counters only = r->only;
+    char *method = r->method, *maps_name = r->maps_name, *maps_method = r->maps_method;
+    larmor_source *source = larmor_source_ref(r->job.source);
+    larmor_array *maps = r->maps, *basis = r->basis;
+    larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
+    opts.only = &only;
+    opts.maps = maps;
+    opts.basis = basis;
+    r->method = r->maps_name = r->maps_method = NULL;
+    r->maps = r->basis = NULL;
+    lmr_recon_clear(r);
+    larmor_status st = lmr_options_read(&opts, r);
+    if (!st) {
+        lmr_report_left(r, left, why);
+        st = lmr_recon_begin(r, source, processor);
+    }
+    free(method);
+    free(maps_name);
+    free(maps_method);
+    larmor_array_free(maps);
+    larmor_array_free(basis);
+    larmor_checkpoint_free(checkpoint);
+    larmor_source_free(source);
+    return st;
+}
+
+larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
+{
+    char left[32], why[1024];
+    larmor_device *processor;
+    if (r->run || !larmor_device_may_be_left(r->job.dev, failed)) return failed;
+    snprintf(left, sizeof left, "%s", larmor_device_spec(r->job.dev));
+    snprintf(why, sizeof why, "%s", larmor_last_error());
+    LMR_TRY(larmor_device_open("cpu", &processor));
+    const larmor_status st = begin_anew(r, processor, left, why);
+    larmor_device_free(processor);
+    return st;
+}

@@ -1,0 +1,153 @@
+/* Partial Fourier: whether an image has the smooth phase that fills in what was not sampled, and which method takes it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/partial.h"
+
+#include <math.h>
+
+#include "core/status.h"
+#include "larmor/cartesian.h"
+#include "pipeline/problem.h"
+
+/* Of the signal in the centre, at right angles to its phase, beyond noise: below the first the image is taken for one of
+ * that phase; below the second, what was measured stays, and only the rest is filled in. */
+#define SMOOTH 0.08
+#define ROUGH 0.25
+
+#define FEWEST 3.5 /* lines on the shorter side of the centre: with less there is no phase to go by */
+#define WEIGHT 1e-3 /* of the largest eigenvalue, for images that are looked at in low resolution alone */
+#define ALONG 2     /* the other axes' part of k-space, in units of the partial one's */
+enum { STEPS = 12, POWER_STEPS = 4 };
+
+int lmr_is_partial(const larmor_coverage *c)
+{
+    return c->partial[0] || c->partial[1] || c->partial[2];
+}
+
+/* As far as both sides of every axis go: of the partial ones the shorter side. */
+static double find_reach(const lmr_frame *frame, const larmor_coverage *c, double reach[3])
+{
+    double finest = INFINITY, shortest = INFINITY;
+    for (int d = 0; d < frame->grid.ndim; d++) {
+        if (!c->partial[d]) continue;
+        reach[d] = fmin(-c->low[d], c->high[d]);
+        shortest = fmin(shortest, reach[d]);
+        finest = fmin(finest, reach[d] / frame->grid.fov_mm[d]);
+    }
+    for (int d = 0; d < frame->grid.ndim; d++) {
+        if (c->partial[d]) continue;
+        reach[d] = fmax(FEWEST, ALONG * finest * frame->grid.fov_mm[d]);
+        if (reach[d] >= (double)(frame->grid.matrix[d] / 2)) reach[d] = 0;
+    }
+    return shortest;
+}
+
+/* ---- an image to look at ---- */
+
+static larmor_status quick_image(larmor_op *A, const larmor_array *b, double weight, larmor_array **x)
+{
+    const larmor_solve_opts opts = {.max_iter = STEPS, .lambda = weight, .tol = 1e-3};
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), x));
+    return larmor_cg(A, b, *x, &opts, NULL);
+}
+
+/* The phase of one frame, and how much of its centre is off it beyond noise; off may be NULL. */
+static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double reach[3], double noise,
+                              larmor_array **phase, double *off)
+{
+    larmor_op *A = NULL;
+    larmor_array *b = NULL, *sample = NULL, *x = NULL, *of_noise = NULL;
+    double largest, signal, by_noise, all, unused;
+    int toeplitz;
+    larmor_status st;
+    *phase = NULL;
+    LMR_OR(done, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
+    LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &largest));
+    LMR_OR(done, quick_image(A, b, WEIGHT * largest, &x));
+    LMR_OR(done, larmor_centre_phase(x, reach, phase));
+    if (!off) goto done;
+    LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, &sample));
+    LMR_OR(done, quick_image(A, sample, WEIGHT * largest, &of_noise));
+    LMR_OR(done, larmor_off_phase(x, reach, *phase, &signal, &all));
+    LMR_OR(done, larmor_off_phase(of_noise, reach, *phase, &by_noise, &unused));
+    *off = all > 0 ? sqrt(fmax(0, signal * signal - by_noise * by_noise)) / all : 1;
+done:
+    if (st) {
+        larmor_array_free(*phase);
+        *phase = NULL;
+    }
+    larmor_array_free(of_noise);
+    larmor_array_free(x);
+    larmor_array_free(sample);
+    larmor_array_free(b);
+    larmor_op_free(A);
+    return st;
+}
+
+static larmor_partial_fourier method_of(const lmr_job *job, double shortest, double off)
+{
+    const int projects = job->method == LMR_METHOD_CG;
+    if (job->partial_fourier != LARMOR_PARTIAL_AUTO) return job->partial_fourier;
+    if (shortest < FEWEST || off > ROUGH) return LARMOR_PARTIAL_ZERO;
+    if (off < SMOOTH) return LARMOR_PARTIAL_HOMODYNE;
+    return projects ? LARMOR_PARTIAL_POCS : LARMOR_PARTIAL_ZERO;
+}
+
+larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count, double noise,
+                                larmor_recon_report *result)
+{
+    double reach[3] = {0};
+    if (!lmr_is_partial(&result->coverage)) return LARMOR_OK;
+    result->partial_fourier = LARMOR_PARTIAL_ZERO;
+    result->off_phase = 1;
+    for (int i = 0; i < count; i++)
+        if (!frames[i].cartesian.on_grid) return LARMOR_OK;
+    if (job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets) return LARMOR_OK;
+    LMR_TRY(lmr_enter(job->events, "phase"));
+    const double shortest = find_reach(&frames[0], &result->coverage, reach);
+    for (int i = 0; i < count; i++) {
+        LMR_TRY(phase_of(job, &frames[i], reach, noise, &frames[i].phase, i ? NULL : &result->off_phase));
+        if (!i) result->partial_fourier = method_of(job, shortest, result->off_phase);
+    }
+    for (int i = 0; i < count; i++) {
+        frames[i].is_real = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
+        if (result->partial_fourier != LARMOR_PARTIAL_ZERO) continue;
+        larmor_array_free(frames[i].phase);
+        frames[i].phase = NULL;
+    }
+    return LARMOR_OK;
+}
+
+/* ---- the image ---- */
+
+static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_array *x, larmor_recon_report *result)
+{
+    const larmor_solve_opts opts = {.lambda = result->weight};
+    larmor_op *A = NULL;
+    larmor_array *b = NULL;
+    int toeplitz;
+    larmor_status st;
+    LMR_OR(done, lmr_enter(job->events, "projections"));
+    LMR_OR(done, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
+    st = larmor_pocs(A, b, frame->phase, x, &opts, NULL);
+done:
+    larmor_array_free(b);
+    larmor_op_free(A);
+    return st;
+}
+
+larmor_status lmr_partial_end(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *x,
+                              larmor_recon_report *result)
+{
+    if (!frames[0].phase) return LARMOR_OK;
+    if (!frames[0].is_real) return project(job, frames, x, result);
+    for (int i = 0; i < count; i++) {
+        larmor_array *one = NULL;
+        if (count > 1) LMR_TRY(lmr_one_of(x, i, &one));
+        const larmor_status st = larmor_mul(frames[i].phase, 0, one ? one : x);
+        larmor_array_free(one);
+        LMR_TRY(st);
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,37 @@
+/* The steps from samples to delays. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_DELAYS_H
+#define LMR_RECON_DELAYS_H
+
+#include "larmor/delays.h"
+#include "recon/traj/delay.h"
+
+/* The part of a readout that is near the centre. */
+typedef struct lmr_spoke {
+    int64_t readout, first, count; /* samples first, first + stride, ... */
+    int64_t at;                    /* its first one in the list of all samples */
+    double step[3];                /* from one sample to the next, on average */
+} lmr_spoke;
+
+/* Samples of some readouts near the centre, in blocks that are fitted by themselves. */
+typedef struct lmr_spokes {
+    int nd, coils;
+    int64_t samples, readouts;
+    const double *fov; /* [nd] or NULL */
+    double *k;         /* [nd, samples, readouts] of all */
+    lmr_spoke *spoke;
+    int64_t count, stride, total; /* total: samples in the list */
+    double *value;                /* [2 coils, total], coils by falling energy */
+    int blocks;
+    int64_t *begin; /* [blocks + 1] the first spoke of each */
+} lmr_spokes;
+
+/* recon/calib/spokes.c: choose them, and fetch their samples. */
+larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *traj, const double *fov,
+                                lmr_spokes *s);
+void lmr_spokes_free(lmr_spokes *s);
+
+/* recon/calib/intersections.c: delays from where spokes intersect. pairs: how many were used; below a few the delays
+ * mean nothing. */
+larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS], int *pairs);
+
+#endif

@@ -1,0 +1,117 @@
+/* The phase of images whose k-space is sampled on one side of its centre further than on the other: that of the part
+ * that both sides hold, which is of low resolution (Noll, Nishimura and Macovski 1991).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "larmor/cartesian.h"
+#include "larmor/operators.h"
+#include "recon/inputs.h"
+
+static larmor_status check(const larmor_array *x, const double reach[3])
+{
+    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "phase: image is %s, expected complex of 1 to 3 dimensions",
+                        x ? lmr_describe(x).s : "missing");
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (!(reach[d] >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0",
+                                              reach[d], d);
+    return LARMOR_OK;
+}
+
+/* Of frequency k along an axis: 1 within reach, or Hann's window over it. */
+static double window(double k, double reach, int taper)
+{
+    if (reach == 0) return 1;
+    if (fabs(k) > reach + 1e-6) return 0;
+    return taper ? pow(cos(M_PI / 2 * k / (reach + 1)), 2) : 1;
+}
+
+static larmor_status make_window(const larmor_array *x, const double reach[3], int taper, larmor_array **mask)
+{
+    const larmor_shape shape = x->shape;
+    const int64_t count = larmor_shape_count(shape);
+    double *w = lmr_new(count, sizeof *w);
+    if (!w) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i;
+        w[i] = 1;
+        for (int d = 0; d < shape.ndim; d++) {
+            w[i] *= window((double)(rest % shape.dim[d] - shape.dim[d] / 2), reach[d], taper);
+            rest /= shape.dim[d];
+        }
+    }
+    const larmor_status st = larmor_array_upload(x->dev, lmr_real_of(x->dtype), shape, LARMOR_F64, w, mask);
+    free(w);
+    return st;
+}
+
+/* What a window leaves of x's centre of k-space. */
+static larmor_status centre_of(const larmor_array *x, const double reach[3], int taper, larmor_array **out)
+{
+    const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
+    larmor_array *mask = NULL, *k = NULL, *kept = NULL;
+    larmor_op *F = NULL, *M = NULL;
+    larmor_status st;
+    *out = NULL;
+    LMR_OR(done, make_window(x, reach, taper, &mask));
+    LMR_OR(done, larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
+    LMR_OR(done, larmor_op_mask(mask, x->dtype, &M));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &k));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &kept));
+    LMR_OR(done, larmor_op_forward(F, x, k));
+    LMR_OR(done, larmor_op_forward(M, k, kept));
+    LMR_OR(done, larmor_op_adjoint(F, kept, k));
+    *out = k;
+    k = NULL;
+done:
+    larmor_array_free(k);
+    larmor_array_free(kept);
+    larmor_array_free(mask);
+    larmor_op_free(M);
+    larmor_op_free(F);
+    return st;
+}
+
+larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase)
+{
+    LMR_NEED(phase);
+    *phase = NULL;
+    LMR_TRY(check(x, reach));
+    larmor_array *low;
+    double _Complex *p;
+    LMR_TRY(centre_of(x, reach, 1, &low));
+    larmor_status st = larmor_array_download(low, LARMOR_C128, &p);
+    larmor_array_free(low);
+    LMR_TRY(st);
+    for (int64_t i = 0; i < larmor_array_count(x); i++) {
+        const double size = cabs(p[i]);
+        p[i] = size > 0 && isfinite(size) ? p[i] / size : 1;
+    }
+    st = larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, p, phase);
+    free(p);
+    return st;
+}
+
+larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], const larmor_array *phase, double *off,
+                               double *all)
+{
+    LMR_NEED(off);
+    LMR_NEED(all);
+    LMR_TRY(check(x, reach));
+    LMR_TRY(lmr_expect("phase", "phase", phase, x->dev, x->dtype, x->shape));
+    larmor_array *centre, *along = NULL;
+    LMR_TRY(centre_of(x, reach, 0, &centre));
+    larmor_status st;
+    LMR_OR(done, larmor_nrm2(centre, all));
+    LMR_OR(done, larmor_mul(phase, 1, centre));
+    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &along));
+    LMR_OR(done, larmor_real(centre, along));
+    LMR_OR(done, larmor_axpby(-1, along, 1, centre));
+    st = larmor_nrm2(centre, off);
+done:
+    larmor_array_free(along);
+    larmor_array_free(centre);
+    return st;
+}

@@ -1,0 +1,121 @@
+/* pipeline/virtual_coils.c and compress.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { MANY = 16 };
+
+static larmor_recon_plan plan_of(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon *recon = recon_of(s, opts);
+    larmor_recon_plan plan;
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    return plan;
+}
+
+/* Magnitudes, because maps of other coils have another phase. */
+static double magnitudes_apart(const scan *s, const larmor_recon_opts *a, const larmor_recon_opts *b)
+{
+    larmor_recon_result x = result_of(s, a), y = result_of(s, b);
+    assert_ok(larmor_abs(x.image[0].data, x.image[0].data));
+    assert_ok(larmor_abs(y.image[0].data, y.image[0].data));
+    const double d = difference(x.image[0].data, y.image[0].data);
+    larmor_recon_result_free(&x);
+    larmor_recon_result_free(&y);
+    return d;
+}
+
+static void many_coils_are_compressed_and_few_are_not(void **state)
+{
+    (void)state;
+    notes n = {.text = ""};
+    scan many = scan_of(MANY, 1, 1e-5), few = scan_of(12, 1, 1e-5);
+    const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+    const larmor_recon_opts off = OPTS(.compress = -1), three = OPTS(.compress = 3), half = OPTS(.compress = 0.5);
+    larmor_recon_plan plan = plan_of(&many, &opts), whole = plan_of(&many, &off);
+    assert_in_range(plan.coils, 4, MANY - 4);
+    assert_int_equal(plan.compressed_from, MANY);
+    assert_true(plan.compressed_energy >= 0.9995 && plan.compressed_energy <= 1);
+    assert_noted(n, "S:coil compression\n");
+    assert_noted(n, "L:coils: 16 compressed to ");
+    assert_int_equal(whole.coils, MANY);
+    assert_int_equal(whole.compressed_from, 0);
+    assert_true(plan.bytes < whole.bytes); /* the plan of memory sees the virtual coils */
+    assert_int_equal(plan_of(&few, NULL).coils, 12);
+    assert_int_equal(plan_of(&few, &three).coils, 3);
+    plan = plan_of(&few, &half);
+    assert_in_range(plan.coils, 1, 3);
+    assert_true(plan.compressed_energy >= 0.5);
+    free_scan(&few);
+    free_scan(&many);
+}
+
+static void images_of_virtual_coils_are_those_of_all(void **state)
+{
+    (void)state;
+    scan s = scan_of(MANY, 1, 1e-5);
+    larmor_recon_opts opts = OPTS(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), off = opts;
+    off.compress = -1;
+    assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
+    opts.maps = off.maps = s.maps;
+    assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
+    opts.compress = 1; /* without much of the signal it is another image */
+    assert_true(magnitudes_apart(&s, &opts, &off) > 0.03);
+    free_scan(&s);
+}
+
+static void saved_maps_give_the_same_image(void **state)
+{
+    (void)state;
+    scan s = scan_of(MANY, 1, 1e-4);
+    larmor_array *noise;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &noise));
+    assert_ok(larmor_phantom_noise(noise, 1e-4, 5));
+    s.arrays.noise = noise;
+    const larmor_recon_opts opts = OPTS(.method = "grid");
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result result, again;
+    larmor_array *maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_maps(recon, &maps, NULL));
+    assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
+    larmor_recon_opts given = opts;
+    given.maps = maps;
+    again = result_of(&s, &given);
+    assert_at_most(difference(again.image[0].data, result.image[0].data), 1e-5);
+    larmor_recon_result_free(&again);
+    larmor_recon_result_free(&result);
+    larmor_array_free(maps);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+static void all_images_of_a_scan_share_the_matrix(void **state)
+{
+    (void)state;
+    scan s = scan_of(MANY, 3, 1e-5);
+    const larmor_counters last = {-1, -1, -1, 2, -1};
+    const larmor_recon_opts opts = OPTS(.method = "grid"), one = OPTS(.method = "grid", .only = &last);
+    larmor_recon *recon = recon_of(&s, &opts);
+    larmor_recon_result all[3], alone = result_of(&s, &one);
+    for (int i = 0; i < 3; i++) assert_ok(larmor_recon_run(recon, i, &all[i]));
+    assert_ok(larmor_abs(all[2].image[0].data, all[2].image[0].data)); /* maps are those of the first image */
+    assert_ok(larmor_abs(alone.image[0].data, alone.image[0].data));
+    assert_at_most(difference(alone.image[0].data, all[2].image[0].data), 0.02);
+    assert_int_equal(plan_of(&s, &opts).coils, plan_of(&s, &one).coils);
+    assert_true(plan_of(&s, &opts).compressed_energy == plan_of(&s, &one).compressed_energy);
+    for (int i = 0; i < 3; i++) larmor_recon_result_free(&all[i]);
+    larmor_recon_result_free(&alone);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_coils_are_compressed_and_few_are_not),
+        cmocka_unit_test(images_of_virtual_coils_are_those_of_all),
+        cmocka_unit_test(saved_maps_give_the_same_image),
+        cmocka_unit_test(all_images_of_a_scan_share_the_matrix),
+    };
+    RUN_TESTS(tests);
+}

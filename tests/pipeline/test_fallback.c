@@ -1,0 +1,129 @@
+/* pipeline/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <stdlib.h>
+
+#include "tests/pipeline/scan.h"
+
+typedef struct failing_gpu {
+    notes notes;
+    const char *when; /* the stage from whose beginning on the GPU fails; "step": from a solver's first step */
+    int count;        /* how often the moment has come; it fails at the first */
+} failing_gpu;
+
+static void let_fail(int yes)
+{
+    assert_int_equal(setenv("FAULTY_ENTRY", "all", 1), 0);
+    assert_int_equal(setenv("FAULTY_MORE", "1", 1), 0);
+    assert_int_equal(setenv("FAULTY_AT", yes ? "1" : "0", 1), 0);
+}
+
+static int listen(void *user, const larmor_event *e)
+{
+    failing_gpu *g = user;
+    const int is_step = e->kind == LARMOR_EVENT_STEP && !strcmp(g->when, "step");
+    const int is_stage = e->kind == LARMOR_EVENT_STAGE && !strcmp(g->when, e->stage);
+    if ((is_step || is_stage) && g->count++ == 0) let_fail(1);
+    return take_note(&g->notes, e);
+}
+
+/* The first series, on the device of that name; maps are in the processor's memory. */
+static larmor_status run_on(const char *spec, failing_gpu *g, larmor_recon_opts opts, int images,
+                            larmor_recon_result *result, char *image)
+{
+    scan s = scan_of(COILS, images, 1e-4);
+    larmor_scan_arrays arrays = s.arrays;
+    larmor_source *source;
+    larmor_device *on;
+    larmor_recon *recon = NULL;
+    larmor_array *maps = opts.maps ? larmor_array_ref(s.maps) : NULL;
+    arrays.image = s.image;
+    opts.maps = maps;
+    opts.listener = listen;
+    opts.user = g;
+    *result = (larmor_recon_result){.count = 0};
+    let_fail(0);
+    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    assert_ok(larmor_device_open(spec, &on));
+    larmor_status st = larmor_recon_create(source, on, &opts, &recon);
+    larmor_array_free(maps); /* the caller's no more */
+    for (int i = 0; i < images && !st; i++) {
+        larmor_recon_result_free(result);
+        st = larmor_recon_run(recon, i, result);
+    }
+    if (!st) assert_ok(larmor_array_read(result->image[0].data, image, N * N * 8));
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_device_free(on);
+    free_scan(&s);
+    let_fail(0);
+    return st;
+}
+
+static void an_image_of_a_gpu_that_fails_is_the_processors(void **state)
+{
+    (void)state;
+    static const char *const moments[] = {"field of view", "samples", "operator", "step"};
+    static char image[N * N * 8], expected[sizeof image];
+    for (int given = 0; given < 2; given++) {
+        const larmor_recon_opts opts = OPTS(.maps = given ? (larmor_array *)1 : NULL, .iters = 5);
+        failing_gpu none = {.when = "never"};
+        larmor_recon_result result;
+        assert_ok(run_on("cpu", &none, opts, 1, &result, expected));
+        larmor_recon_result_free(&result);
+        for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+            failing_gpu g = {.when = moments[i]};
+            assert_ok(run_on("auto", &g, opts, 1, &result, image));
+            assert_true(g.count > 1);
+            assert_memory_equal(image, expected, sizeof image);
+            assert_noted(g.notes, "W:cuda:0 failed before anything was computed, the processor takes over: cuda:0: ");
+            assert_memory_equal(result.report.device, "cpu:", 4);
+            larmor_recon_result_free(&result);
+        }
+    }
+}
+
+static void a_gpu_that_does_not_fail_is_not_left(void **state)
+{
+    (void)state;
+    static char image[N * N * 8];
+    failing_gpu g = {.when = "never"};
+    larmor_recon_result result;
+    assert_ok(run_on("auto", &g, OPTS(.method = "grid"), 1, &result, image));
+    assert_string_equal(result.report.device, "cuda:0");
+    assert_null(strstr(g.notes.text, "takes over"));
+    larmor_recon_result_free(&result);
+}
+
+static void a_gpu_that_was_asked_for_is_not_left(void **state)
+{
+    (void)state;
+    failing_gpu g = {.when = "operator"};
+    larmor_recon_result result;
+    static char image[N * N * 8];
+    assert_int_equal(run_on("cuda", &g, OPTS(.iters = 3), 1, &result, image), LARMOR_ERR_BACKEND);
+    assert_non_null(strstr(larmor_last_error(), "cuda:0"));
+    larmor_recon_result_free(&result);
+}
+
+static void a_gpu_is_not_left_once_an_image_was_given_away(void **state)
+{
+    (void)state;
+    failing_gpu g = {.when = "samples", .count = -1}; /* those of the second image */
+    larmor_recon_result result;
+    static char image[N * N * 8];
+    assert_int_equal(run_on("auto", &g, OPTS(.method = "grid", .no_maps = 1), 2, &result, image), LARMOR_ERR_MEMORY);
+    assert_non_null(strstr(larmor_last_error(), "cuda:0: device.alloc failed"));
+    assert_int_equal(g.count, 1);
+    larmor_recon_result_free(&result);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_image_of_a_gpu_that_fails_is_the_processors),
+        cmocka_unit_test(a_gpu_that_does_not_fail_is_not_left),
+        cmocka_unit_test(a_gpu_that_was_asked_for_is_not_left),
+        cmocka_unit_test(a_gpu_is_not_left_once_an_image_was_given_away),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,242 @@
+/* Gradient delays are found from the samples. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "larmor/delays.h"
+#include "larmor/phantom.h"
+#include "larmor/recon.h"
+#include "recon/calib/likelihood.h"
+#include "recon/calib/minimise.h"
+#include "tests/support/test.h"
+
+typedef struct scene {
+    const char *name; /* of the trajectory */
+    int64_t matrix[3], readouts, samples;
+    int64_t first; /* sample that readouts begin with; they go in both directions then */
+    int coils;
+    double snr, size; /* 0: no noise; object's size */
+    double delay[6];
+} scene;
+
+/* The samples from `first` on; every second readout backwards, as centre-out spokes go round a full turn. */
+static larmor_array *begin_later(larmor_array *traj, int64_t first)
+{
+    const larmor_shape s = larmor_array_shape(traj);
+    const int64_t nd = s.dim[0], n = s.dim[1], rest = n - first;
+    double *k;
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    double *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
+    assert_non_null(part);
+    for (int64_t r = 0; r < s.dim[2]; r++)
+        for (int64_t i = 0; i < nd * rest; i++)
+            part[nd * rest * r + i] = (r % 2 ? -1 : 1) * k[nd * (n * r + first) + i];
+    larmor_array *later;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, rest, s.dim[2]), LARMOR_F64, part, &later));
+    free(part);
+    free(k);
+    larmor_array_free(traj);
+    return later;
+}
+
+static void simulate(const scene *s, larmor_array **traj, larmor_array **kspace)
+{
+    const larmor_traj_opts opts = {
+        .matrix = {s->matrix[0], s->matrix[1], s->matrix[2]}, .readouts = s->readouts, .samples = s->samples};
+    larmor_array *late;
+    larmor_phantom *plain, *phantom;
+    double sigma;
+    assert_ok(larmor_traj_create(dev, s->name, &opts, traj));
+    if (s->first) *traj = begin_later(*traj, s->first);
+    assert_ok(larmor_traj_delay(*traj, s->delay, NULL, &late));
+    const int nd = (int)larmor_array_shape(*traj).dim[0];
+    assert_ok(larmor_phantom_create("shepp-logan", nd, &plain));
+    assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->size > 0 ? s->size : 1}, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, late, s->coils, LARMOR_C64, kspace));
+    if (s->snr > 0) {
+        assert_ok(larmor_phantom_noise_level(phantom, dev, larmor_shape_of(nd, s->matrix), s->coils, s->snr, &sigma));
+        assert_ok(larmor_phantom_noise(*kspace, sigma, 7));
+    }
+    larmor_phantom_free(phantom);
+    larmor_phantom_free(plain);
+    larmor_array_free(late);
+}
+
+static larmor_delays find(const scene *s)
+{
+    larmor_array *traj, *kspace;
+    larmor_delays found;
+    simulate(s, &traj, &kspace);
+    assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    return found;
+}
+
+static void expect_found(const scene *s, double within)
+{
+    const larmor_delays found = find(s);
+    assert_int_equal(found.significant, 1);
+    for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - s->delay[e]), within);
+}
+
+static const scene flat[] = {
+    {"golden", {48, 48, 1}, 60, 96, 0, 8, 0, 0, {1.3, -0.7, 0, 0.4}},
+    {"radial", {48, 48, 1}, 32, 96, 0, 8, 0, 0, {-2, 2, 0, -0.5}},
+    {"golden", {48, 48, 1}, 9, 96, 0, 8, 0, 0, {2, 1.5, 0, -0.5}},   /* few spokes */
+    {"golden", {48, 48, 1}, 40, 96, 48, 8, 0, 0, {2, 1.5, 0, 0.3}},  /* from the centre */
+    {"golden", {48, 48, 1}, 40, 96, 40, 8, 0, 0, {-1, 0.5, 0, 0.3}}, /* asymmetric */
+    {"golden", {48, 48, 1}, 40, 144, 0, 1, 0, 0, {1, -2, 0, 0.2}},   /* one coil */
+    {"golden", {48, 48, 1}, 40, 96, 0, 8, 0, 1.6, {1, -2, 0, 0.2}},  /* an object beyond the field of view */
+};
+enum { FLAT = sizeof flat / sizeof *flat };
+
+static void delays_in_a_plane_are_found_to_a_hundredth_of_a_sample(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FLAT; i++) expect_found(&flat[i], 0.01);
+}
+
+static void delays_in_a_plane_are_found_in_noise(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FLAT; i++) {
+        scene noisy = flat[i];
+        noisy.snr = 20;
+        expect_found(&noisy, 0.05);
+    }
+}
+
+static void delays_in_space_are_found(void **state)
+{
+    (void)state;
+    scene s = {"koosh", {32, 32, 32}, 400, 64, 0, 8, 0, 0, {1, -1.5, 0.5, -0.5, 0.2, 0.3}};
+    expect_found(&s, 0.01);
+    s.snr = 20;
+    expect_found(&s, 0.05);
+}
+
+/* Stars do not move along z, so that its delay does not show and is not claimed. */
+static void delays_of_a_stack_of_stars_are_found(void **state)
+{
+    (void)state;
+    const scene s = {"stars", {32, 32, 8}, 30, 64, 0, 8, 20, 0, {1, -1.5, 0, -0.5, 0.2, 0.3}};
+    expect_found(&s, 0.05);
+    assert_true(find(&s).deviation[2] > 1);
+}
+
+static void no_delays_are_claimed_where_there_are_none(void **state)
+{
+    (void)state;
+    static const double snr[] = {0, 20, 5};
+    for (int i = 0; i < FLAT; i++)
+        for (int j = 0; j < 3; j++) {
+            scene s = flat[i];
+            memset(s.delay, 0, sizeof s.delay);
+            s.snr = snr[j];
+            const larmor_delays found = find(&s);
+            assert_int_equal(found.significant, 0);
+        }
+}
+
+static void what_cannot_tell_of_delays_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *traj, *kspace;
+    larmor_delays found;
+    scene s = {"spiral", {32, 32, 1}, 8, 400, 0, 2, 0, 0, {0}};
+    simulate(&s, &traj, &kspace);
+    assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED,
+                   "delays: 0 readouts go straight through the centre of k-space at different angles");
+    assert_refused(larmor_delays_estimate(traj, traj, NULL, &found), LARMOR_ERR_SHAPE, "delays: k-space is f64");
+    assert_refused(larmor_delays_estimate(kspace, kspace, NULL, &found), LARMOR_ERR_SHAPE,
+                   "delays: trajectory is c64");
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    s = (scene){"cartesian", {32, 32, 1}, 0, 64, 0, 2, 0, 0, {0}};
+    simulate(&s, &traj, &kspace);
+    assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED, "different angles");
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+}
+
+/* ---- the parts ---- */
+
+static double likelihood(double *place, const double *value, int64_t m, double size, double noise, double *by_place,
+                         double *by)
+{
+    const lmr_sampled s = {.nd = 2, .m = m, .columns = 4, .place = place, .value = value};
+    lmr_likelihood out = {.by_place = by_place};
+    double *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
+    assert_non_null(work);
+    assert_ok(lmr_likelihood_of(&s, size, noise, work, &out));
+    free(work);
+    if (by) {
+        by[0] = out.by_size;
+        by[1] = out.by_noise;
+    }
+    return out.value;
+}
+
+static void the_likelihood_changes_by_its_derivatives(void **state)
+{
+    (void)state;
+    enum { M = 13 };
+    double place[2 * M], value[4 * M], by_place[2 * M], by[2];
+    for (int i = 0; i < 2 * M; i++) place[i] = 1.3 * sin(1 + i * i);
+    for (int i = 0; i < 4 * M; i++) value[i] = cos(3 + i * i);
+    const double size = 0.3, noise = 0.05, h = 1e-5;
+    likelihood(place, value, M, size, noise, by_place, by);
+    for (int i = 0; i < 2 * M; i++) {
+        const double here = place[i];
+        place[i] = here + h;
+        const double more = likelihood(place, value, M, size, noise, NULL, NULL);
+        place[i] = here - h;
+        const double less = likelihood(place, value, M, size, noise, NULL, NULL);
+        place[i] = here;
+        assert_at_most(fabs((more - less) / (2 * h) - by_place[i]), 1e-5 * (1 + fabs(by_place[i])));
+    }
+    const double of_size = (likelihood(place, value, M, size * exp(h), noise, NULL, NULL) -
+                            likelihood(place, value, M, size * exp(-h), noise, NULL, NULL)) /
+                           (2 * h);
+    const double of_noise = (likelihood(place, value, M, size, noise * exp(h), NULL, NULL) -
+                             likelihood(place, value, M, size, noise * exp(-h), NULL, NULL)) /
+                            (2 * h);
+    assert_at_most(fabs(of_size - by[0]), 1e-5 * (1 + fabs(by[0])));
+    assert_at_most(fabs(of_noise - by[1]), 1e-5 * (1 + fabs(by[1])));
+}
+
+/* Rosenbrock's valley, which ends at (1, 1). */
+static larmor_status valley(void *self, const double *x, double *value, double *gradient)
+{
+    ++*(int *)self;
+    const double a = 1 - x[0], b = x[1] - x[0] * x[0];
+    *value = a * a + 100 * b * b;
+    gradient[0] = -2 * a - 400 * b * x[0];
+    gradient[1] = 200 * b;
+    return LARMOR_OK;
+}
+
+static void the_least_value_of_a_curved_valley_is_found(void **state)
+{
+    (void)state;
+    const lmr_minimise how = {.n = 2, .scale = {1, 1}, .tol = 1e-8, .most = 200};
+    double x[2] = {-1.2, 1}, value, gradient[2];
+    int calls = 0;
+    assert_ok(lmr_minimise_by_bfgs(&how, valley, &calls, x, &value, gradient));
+    assert_at_most(fabs(x[0] - 1) + fabs(x[1] - 1), 1e-6);
+    assert_at_most(calls, 80);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delays_in_a_plane_are_found_to_a_hundredth_of_a_sample),
+        cmocka_unit_test(delays_in_a_plane_are_found_in_noise),
+        cmocka_unit_test(delays_in_space_are_found),
+        cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
+        cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
+        cmocka_unit_test(what_cannot_tell_of_delays_is_refused),
+        cmocka_unit_test(the_likelihood_changes_by_its_derivatives),
+        cmocka_unit_test(the_least_value_of_a_curved_valley_is_found),
+    };
+    RUN_TESTS(tests);
+}
