@@ -1,95 +1,91 @@
-/* New HDF5 files, composed in memory, so that no failing disk reaches HDF5. SPDX-License-Identifier: Apache-2.0 */
+/* New HDF5 files. SPDX-License-Identifier: Apache-2.0 */
 #include "io/h5_write.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "io/reader/h5_driver.h"
+#include "io/reader/checksum.h"
 
-#define MEMORY_STEP ((size_t)16 << 20)
+#define STEP ((int64_t)4 << 20) /* bytes that are asked for at a time */
 
-larmor_status lmr_h5_failed(const char *path, const char *what)
+larmor_status lmr_h5_begin(larmor_output *out, int64_t bytes, lmr_h5_new *file)
 {
-    if (lmr_h5_lacks_memory()) return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: out of host memory; nothing written.", path);
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: HDF5 could not %s; nothing written.", path, what);
+    *file = (lmr_h5_new){.out = out};
+    return lmr_reader_start_composing(out->path, bytes, &file->reader);
 }
 
-/* HDF5 1.10 cannot close a file whose writes fail (it keeps descriptors and may crash when the program ends), so
- * disks are left to lmr_output_put. */
-larmor_status lmr_h5_create(const larmor_output *out, hid_t *file)
+void lmr_h5_end(lmr_h5_new *file)
 {
-    char name[64]; /* of no file, and of no other one in memory */
-    snprintf(name, sizeof name, "/larmor in memory/%p", (const void *)out);
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    *file = -1;
-    if (access >= 0 && H5Pset_fapl_core(access, MEMORY_STEP, 0) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        *file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    lmr_h5_close(access);
-    return *file < 0 ? lmr_h5_failed(out->path, "begin a file in memory") : LARMOR_OK;
+    lmr_reader_end(file->reader);
+    free(file->piece);
+    *file = (lmr_h5_new){.out = file->out};
 }
 
-/* Open what was written, by its descriptor, and read the dataset. */
-static int verify(const larmor_output *out, const char *path, int elements)
+static void fill(void *memory, int64_t bytes, void *user)
 {
-    const hid_t file = lmr_h5_open_descriptor(out->part[0].fd, 0);
-    const hid_t data = file < 0 ? -1 : H5Dopen2(file, path, H5P_DEFAULT);
-    const hid_t space = data < 0 ? -1 : H5Dget_space(data), type = data < 0 ? -1 : H5Dget_type(data);
-    hsize_t dim[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0}, one[H5S_MAX_RANK];
-    const int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dim, NULL);
-    int good = rank > 0 && dim[0] > 0 && type >= 0;
-    if (good && elements) {
-        hsize_t bytes = H5Tget_size(type); /* of one index of the first dimension */
-        for (int d = 0; d < rank; d++) {
-            one[d] = d ? dim[d] : 1;
-            bytes *= one[d];
-        }
-        void *buffer = malloc(bytes);
-        const hid_t memory = H5Screate_simple(rank, one, NULL);
-        good = buffer && memory >= 0;
-        for (; good && start[0] < dim[0]; start[0]++)
-            good = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one, NULL) >= 0 &&
-                   H5Dread(data, type, memory, space, H5P_DEFAULT, buffer) >= 0;
-        lmr_h5_close(memory);
-        free(buffer);
+    const lmr_bytes *work = user;
+    memcpy(memory, work->data, (size_t)bytes < work->size ? (size_t)bytes : work->size);
+}
+
+/* Pieces must lie in the file one after the other, and have all elements in their order. */
+static larmor_status take_pieces(lmr_h5_new *file, const lmr_reader_composed *composed)
+{
+    int64_t bytes, needed, end = 0, element = 0;
+    const void *memory = lmr_reader_memory(file->reader, &bytes);
+    file->size = composed->size;
+    file->pieces = composed->pieces;
+    if (composed->size < 0 || !lmr_mul(composed->pieces, sizeof *file->piece, &needed) || needed != bytes)
+        return lmr_reader_lies(file->reader);
+    file->piece = lmr_new(composed->pieces, sizeof *file->piece);
+    if (!file->piece) return LMR_NO_MEMORY();
+    if (bytes) memcpy(file->piece, memory, (size_t)bytes);
+    for (int64_t i = 0; i < file->pieces; i++) {
+        const lmr_reader_piece *p = &file->piece[i];
+        if (p->at < end || p->bytes < 1 || p->bytes > file->size - LMR_CHECKSUM_BYTES || p->first != element ||
+            p->count < 1 || p->at > file->size - p->bytes - LMR_CHECKSUM_BYTES)
+            return lmr_reader_lies(file->reader);
+        end = p->at + p->bytes + LMR_CHECKSUM_BYTES;
+        element += p->count;
     }
-    lmr_h5_close(type);
-    lmr_h5_close(space);
-    lmr_h5_close(data);
-    if (file >= 0) lmr_h5_close_descriptor(file);
-    return good;
+    return lmr_output_reserve(file->out, 0, file->size);
 }
 
-larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, int elements)
+larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes *work)
 {
-    void **memory = NULL;
-    const ssize_t bytes = H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 ? -1 : H5Fget_file_image(file, NULL, 0);
-    if (bytes <= 0 || H5Fget_vfd_handle(file, H5P_DEFAULT, (void **)&memory) < 0 || !memory || !*memory)
-        return lmr_h5_failed(out->path, "complete the file in memory");
-    LMR_TRY(lmr_output_reserve(out, 0, bytes));
-    LMR_TRY(lmr_output_put(out, 0, *memory, (size_t)bytes));
-    return verify(out, dataset, elements) ? LARMOR_OK : lmr_h5_failed(out->path, "read back what was written");
+    const lmr_reader_answer *answer;
+    const lmr_reader_request request = {.ask = ask, .bytes = (int64_t)work->size};
+    lmr_reader_prepare(file->reader, fill, (void *)(uintptr_t)work);
+    LMR_TRY(lmr_reader_ask_with(file->reader, request, INT64_MAX, &answer));
+    if (ask == LMR_ASK_SAMPLES) return LARMOR_OK;
+    const lmr_reader_composed composed = answer->composed;
+    return take_pieces(file, &composed);
 }
 
-hid_t lmr_h5_dataset_plan(void)
+larmor_status lmr_h5_put_structure(lmr_h5_new *file, int64_t i)
 {
-    const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
-    if (plan >= 0 && H5Pset_obj_track_times(plan, 0) >= 0) return plan;
-    lmr_h5_close(plan);
-    return -1;
+    const int64_t end = i < file->pieces ? file->piece[i].at : file->size;
+    while (file->at < end) {
+        const int64_t bytes = end - file->at < STEP ? end - file->at : STEP;
+        const lmr_reader_answer *answer;
+        const lmr_reader_request request = {.ask = LMR_ASK_BYTES, .at = file->at, .bytes = bytes};
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(lmr_reader_ask_with(file->reader, request, bytes, &answer));
+        int64_t got;
+        const void *memory = lmr_reader_memory(file->reader, &got);
+        if (got != bytes) return lmr_reader_lies(file->reader);
+        LMR_TRY(lmr_output_put(file->out, 0, memory, (size_t)bytes));
+        file->at += bytes;
+    }
+    return LARMOR_OK;
 }
 
-larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text)
+larmor_status lmr_h5_put_piece(lmr_h5_new *file, int64_t i, const void *elements)
 {
-    const hsize_t one = 1;
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &one, NULL), plan = lmr_h5_dataset_plan();
-    hid_t data = -1;
-    int good = type >= 0 && space >= 0 && plan >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0;
-    if (good) data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
-    lmr_h5_close(data);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    lmr_h5_close(type);
-    return good ? LARMOR_OK : lmr_h5_failed(path, "write a text");
+    const lmr_reader_piece *p = &file->piece[i];
+    unsigned char sum[LMR_CHECKSUM_BYTES];
+    LMR_TRY(lmr_go_on());
+    lmr_checksum_put(elements, (size_t)p->bytes, sum);
+    LMR_TRY(lmr_output_put(file->out, 0, elements, (size_t)p->bytes));
+    LMR_TRY(lmr_output_put(file->out, 0, sum, sizeof sum));
+    file->at = p->at + p->bytes + LMR_CHECKSUM_BYTES;
+    return LARMOR_OK;
 }

@@ -1,24 +1,32 @@
-/* New HDF5 files, composed in memory, so that no failing disk reaches HDF5. SPDX-License-Identifier: Apache-2.0 */
+/* New HDF5 files: larmor-reader composes their structure, and this process writes it with the elements of images in their
+ * places. HDF5 crashes where it gets no memory, and cannot close a file whose writes fail. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_H5_WRITE_H
 #define LMR_H5_WRITE_H
 
 #include "core/atomic.h"
-#include "io/reader/h5.h"
+#include "io/bytes.h"
+#include "io/reader_process.h"
 
-/* A new file in memory, to be closed by H5Fclose. */
-larmor_status lmr_h5_create(const larmor_output *out, hid_t *file);
+typedef struct lmr_h5_new {
+    larmor_output *out;
+    lmr_reader *reader;
+    int64_t size, pieces;    /* when it is composed; */
+    lmr_reader_piece *piece; /* in the file's order */
+    int64_t at;              /* bytes that are written */
+} lmr_h5_new;
 
-/* Write the memory of a file to the output's temporary file and open that once as a check: `dataset` must be there.
- * With elements, all are read, so that their checksums are verified. The file stays open. */
-larmor_status lmr_h5_save(hid_t file, larmor_output *out, const char *dataset, int elements);
+/* Begin; bytes: about as many as go to the reader. Errors: those of lmr_reader_start_composing. */
+larmor_status lmr_h5_begin(larmor_output *out, int64_t bytes, lmr_h5_new *file);
+void lmr_h5_end(lmr_h5_new *file); /* twice is fine */
 
-/* Fails with LARMOR_ERR_IO: "HDF5 could not WHAT; nothing written." */
-larmor_status lmr_h5_failed(const char *path, const char *what);
+/* Give the reader work, LMR_ASK_IMAGES, LMR_ASK_SAMPLES or LMR_ASK_HEADER; after the first and the last the file is composed,
+ * and space is reserved for it. Errors: LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
+larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes *work);
 
-/* Properties for new datasets: without the time of their making, so that the same content gives the same file. */
-hid_t lmr_h5_dataset_plan(void);
-
-/* A dataset of one variable-length ASCII string, as ISMRMRD's headers are. */
-larmor_status lmr_h5_write_string(hid_t file, const char *path, const char *text);
+/* Write what the reader has composed up to piece i, or to the end for the number of pieces; then the elements of that piece
+ * with their checksum: piece[i].bytes, padding included. */
+larmor_status lmr_h5_put_structure(lmr_h5_new *file, int64_t i);
+larmor_status lmr_h5_put_piece(lmr_h5_new *file, int64_t i, const void *elements);
 
 #endif

@@ -24,6 +24,7 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     int spatial;              /* of these, how many are k-space coordinates */
     int density;              /* 1: the third component holds density weights */
     double scale[3];          /* stored value to cycles per encoded field of view */
+    double step, offset;      /* of a third component that counts partitions: from one to the next, else 0; at kz = 0 */
     double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
 } lmr_mrd_traj;
 
@@ -96,6 +97,10 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
 /* The matrix that an encoding's stored trajectory asks for, by its unit and its extent or sample distance; 0 or 1 along
  * axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
+
+/* mrd_third.c: what the third component is; plane: the largest value of the first two. A matrix of one partition becomes
+ * that of a volume where it is kz. */
+larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, double plane, lmr_mrd_traj *t);
 
 /* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
  * */

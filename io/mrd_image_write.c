@@ -8,14 +8,7 @@
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/h5_write.h"
-#include "io/reader/mrd_types.h"
-
-#define CHUNK_BYTES ((int64_t)16 << 20)
-
-static larmor_status hdf5_failed(const larmor_output *out)
-{
-    return lmr_h5_failed(out->path, "compose the images");
-}
+#include "io/image_check.h"
 
 static void add_notes(const larmor_notes *notes, lmr_bytes *xml)
 {
@@ -87,124 +80,97 @@ static lmr_mrd_image header_of(const lmr_images *images, int i, int is_complex, 
     return h;
 }
 
-/* A dataset whose first dimension can grow, in chunks of about CHUNK_BYTES of at most one image. */
-static hid_t create_dataset(hid_t file, const char *path, hid_t type, int rank, const hsize_t *dim, int checksums)
+/* The numbers of image i, which HDF5 would convert: finite, or refused. */
+static larmor_status values_of(const larmor_output *out, const lmr_images *images, int i, int is_complex,
+                               float *values)
 {
-    hsize_t most[LMR_MRD_RANK], chunk[LMR_MRD_RANK];
-    int64_t bytes = (int64_t)H5Tget_size(type);
-    for (int d = rank - 1; d >= 0; d--) {
-        const int64_t fit = bytes > 0 && bytes < CHUNK_BYTES ? CHUNK_BYTES / bytes : 1; /* 0 bytes: no type */
-        most[d] = d ? dim[d] : H5S_UNLIMITED;
-        chunk[d] = dim[d] < (hsize_t)fit ? dim[d] : (hsize_t)fit;
-        if (rank == LMR_MRD_RANK && d == 0) chunk[d] = 1;
-        bytes *= (int64_t)chunk[d];
-    }
-    const hid_t space = H5Screate_simple(rank, dim, most), plan = lmr_h5_dataset_plan();
-    hid_t data = -1;
-    if (space >= 0 && plan >= 0 && H5Pset_chunk(plan, rank, chunk) >= 0 &&
-        (!checksums || H5Pset_fletcher32(plan) >= 0))
-        data = H5Dcreate2(file, path, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    return data;
+    const lmr_as real = images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+    LMR_TRY(lmr_values(images->image[i].data, is_complex ? LMR_AS_COMPLEX : real, values));
+    return lmr_finite(out, is_complex ? LARMOR_C64 : LARMOR_F32, values, images->voxels);
 }
 
-static larmor_status write_data(const larmor_output *out, hid_t file, const lmr_images *images, int is_complex)
+/* All pieces with elements of the images, each of which belongs to one image. edge: room for the longest. */
+static larmor_status put_pieces(lmr_h5_new *file, const lmr_images *images, int is_complex, float *values, void *edge)
 {
-    const hsize_t dim[LMR_MRD_RANK] = {(hsize_t)images->count, 1, (hsize_t)images->dim[2], (hsize_t)images->dim[1],
-                                       (hsize_t)images->dim[0]};
-    const hsize_t one[LMR_MRD_RANK] = {1, 1, dim[2], dim[3], dim[4]};
-    const hid_t type = is_complex ? lmr_mrd_complex_type() : H5Tcopy(H5T_NATIVE_FLOAT);
-    const hid_t data = type < 0 ? -1 : create_dataset(file, LMR_MRD_SERIES "/data", type, LMR_MRD_RANK, dim, 1);
-    const hid_t space = data < 0 ? -1 : H5Dget_space(data), memory = H5Screate_simple(LMR_MRD_RANK, one, NULL);
-    float *voxels = malloc((size_t)images->voxels * (is_complex ? 2 : 1) * sizeof *voxels);
-    larmor_status st = LARMOR_OK;
-    if (!voxels)
-        st = LMR_NO_MEMORY();
-    else if (space < 0 || memory < 0)
-        st = hdf5_failed(out);
-    const lmr_as real = images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
-    const lmr_as as = is_complex ? LMR_AS_COMPLEX : real;
-    for (int i = 0; i < images->count && !st; i++) {
-        const hsize_t start[LMR_MRD_RANK] = {(hsize_t)i};
-        st = lmr_values(images->image[i].data, as, voxels);
-        if (!st) st = lmr_finite(out, is_complex ? LARMOR_C64 : LARMOR_F32, voxels, images->voxels);
-        if (!st && (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one, NULL) < 0 ||
-                    H5Dwrite(data, type, memory, space, H5P_DEFAULT, voxels) < 0))
-            st = hdf5_failed(out);
+    const int64_t element = (is_complex ? 2 : 1) * (int64_t)sizeof *values;
+    int now = -1;
+    for (int64_t i = 0; i < file->pieces; i++) {
+        const lmr_reader_piece *p = &file->piece[i];
+        const int64_t image = p->first / images->voxels, first = p->first % images->voxels;
+        if (image >= images->count || p->count > images->voxels - first || p->bytes < p->count * element)
+            return lmr_reader_lies(file->reader);
+        if (image != now) LMR_TRY(values_of(file->out, images, (int)image, is_complex, values));
+        now = (int)image;
+        LMR_TRY(lmr_h5_put_structure(file, i));
+        const void *elements = (const char *)values + first * element;
+        if (p->bytes > p->count * element) {
+            memset(edge, 0, (size_t)p->bytes);
+            memcpy(edge, elements, (size_t)(p->count * element));
+            elements = edge;
+        }
+        LMR_TRY(lmr_h5_put_piece(file, i, elements));
     }
-    free(voxels);
-    lmr_h5_close(memory);
-    lmr_h5_close(space);
-    lmr_h5_close(data);
-    lmr_h5_close(type);
+    return lmr_h5_put_structure(file, file->pieces);
+}
+
+static larmor_status put_images(lmr_h5_new *file, const lmr_images *images, int is_complex)
+{
+    const lmr_reader_piece *last = file->pieces ? &file->piece[file->pieces - 1] : NULL;
+    int64_t longest = 0;
+    if (!last || last->first + last->count != images->voxels * images->count) return lmr_reader_lies(file->reader);
+    for (int64_t i = 0; i < file->pieces; i++)
+        longest = file->piece[i].bytes > longest ? file->piece[i].bytes : longest;
+    float *values = lmr_new(images->voxels, (is_complex ? 2 : 1) * sizeof *values);
+    void *edge = lmr_new(longest, 1);
+    const larmor_status st = values && edge ? put_pieces(file, images, is_complex, values, edge) : LMR_NO_MEMORY();
+    free(edge);
+    free(values);
     return st;
 }
 
-/* Create a dataset of one record per image and write it. */
-static larmor_status write_records(const larmor_output *out, hid_t file, const char *path, hid_t type, int count,
-                                   const void *records)
-{
-    const hsize_t dim = (hsize_t)count;
-    const hid_t data = type < 0 ? -1 : create_dataset(file, path, type, 1, &dim, 0);
-    const int good = data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, records) >= 0;
-    lmr_h5_close(data);
-    lmr_h5_close(type);
-    return good ? LARMOR_OK : hdf5_failed(out);
-}
-
-static larmor_status write_headers(const larmor_output *out, hid_t file, const lmr_images *images, int is_complex)
+/* All but the elements, as lmr_reader_images says. */
+static larmor_status describe(const lmr_images *images, int is_complex, lmr_bytes *work)
 {
     const int count = images->count;
-    lmr_mrd_image *headers = calloc((size_t)count, sizeof *headers);
-    const char **texts = calloc((size_t)count, sizeof *texts);
-    lmr_bytes *attributes = calloc((size_t)count, sizeof *attributes);
-    larmor_status st = headers && texts && attributes ? LARMOR_OK : LMR_NO_MEMORY();
+    const char *xml = images->opts->header;
+    lmr_bytes attributes = {0}, lengths = {0};
+    lmr_reader_images head = {
+        .count = count, .is_complex = is_complex, .xml_bytes = xml ? (int64_t)strlen(xml) + 1 : 0};
+    memcpy(head.dim, images->dim, sizeof head.dim);
+    lmr_bytes_add(work, &head, sizeof head);
+    larmor_status st = LARMOR_OK;
     for (int i = 0; i < count && !st; i++) {
-        st = make_attributes(images->opts, i, &attributes[i]);
-        headers[i] = header_of(images, i, is_complex, attributes[i].size);
-        texts[i] = (const char *)attributes[i].data;
+        const size_t before = attributes.size;
+        st = make_attributes(images->opts, i, &attributes);
+        const lmr_mrd_image header = header_of(images, i, is_complex, attributes.size - before);
+        lmr_bytes_add(&attributes, "", 1);
+        const int64_t length = (int64_t)(attributes.size - before);
+        lmr_bytes_add(&lengths, &length, sizeof length);
+        lmr_bytes_add(work, &header, sizeof header);
     }
-    if (!st) st = write_records(out, file, LMR_MRD_SERIES "/header", lmr_mrd_image_type(), count, headers);
-    const hid_t string = H5Tcopy(H5T_C_S1);
-    if (!st && (string < 0 || H5Tset_size(string, H5T_VARIABLE) < 0)) st = hdf5_failed(out);
-    if (!st)
-        st = write_records(out, file, LMR_MRD_SERIES "/attributes", string, count, texts);
-    else
-        lmr_h5_close(string);
-    for (int i = 0; attributes && i < count; i++) lmr_bytes_free(&attributes[i]);
-    free(attributes);
-    free(headers);
-    free(texts);
-    return st;
-}
-
-static larmor_status write_all(const larmor_output *out, hid_t file, const lmr_images *images)
-{
-    const hid_t group = H5Gcreate2(file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t series = group < 0 ? -1 : H5Gcreate2(file, LMR_MRD_SERIES, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const int good = series >= 0;
-    lmr_h5_close(series);
-    lmr_h5_close(group);
-    if (!good) return hdf5_failed(out);
-    const int is_complex = images->is_complex && !images->opts->magnitude;
-    larmor_status st = write_headers(out, file, images, is_complex);
-    if (!st) st = write_data(out, file, images, is_complex);
-    if (!st && images->opts->header) st = lmr_h5_write_string(file, "/dataset/xml", images->opts->header);
+    if (!st) st = lmr_bytes_end(&lengths);
+    if (!st) lmr_bytes_add(work, lengths.data, lengths.size);
+    if (!st) lmr_bytes_add(work, attributes.data, attributes.size);
+    if (!st && xml) lmr_bytes_add(work, xml, strlen(xml) + 1);
+    if (!st) st = attributes.failed ? LMR_NO_MEMORY() : lmr_bytes_end(work);
+    lmr_bytes_free(&lengths);
+    lmr_bytes_free(&attributes);
     return st;
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
+    const int is_complex = images->is_complex && !images->opts->magnitude;
+    lmr_bytes work = {0};
+    lmr_h5_new file = {0};
     LMR_TRY(check_ranges(out, images));
-    const lmr_h5_print before = lmr_h5_quiet();
-    hid_t file;
-    larmor_status st = lmr_h5_create(out, &file);
-    if (!st) st = write_all(out, file, images);
-    if (!st) st = lmr_h5_save(file, out, LMR_MRD_SERIES "/data", 1);
-    if (file >= 0) H5Fclose(file);
-    lmr_h5_loud(before);
-    return st;
+    larmor_status st = describe(images, is_complex, &work);
+    if (!st) st = lmr_h5_begin(out, (int64_t)work.size, &file);
+    if (!st) st = lmr_h5_give(&file, LMR_ASK_IMAGES, &work);
+    lmr_bytes_free(&work);
+    if (!st) st = put_images(&file, images, is_complex);
+    lmr_h5_end(&file);
+    return st ? st : lmr_images_read_back(out);
 }
 
 static int element(larmor_dtype dtype, int magnitude)

@@ -70,6 +70,7 @@ static int is_possible(const lmr_mrd_encoding *e)
         good &= space->fov_mm[d] >= 0 && space->fov_mm[d] <= 1e9;
         good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
     }
+    good &= space->angle_deg >= 0 && space->angle_deg < 360;
     for (int c = 0; c < LMR_COUNTERS; c++)
         for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
     return good;
@@ -218,12 +219,14 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
 {
     pieces *data = calloc(1, sizeof *data), *traj = calloc(1, sizeof *traj);
     int64_t i = -1;
-    int good = 1;
+    int good = 1, stopped = 0;
     if (data && traj) data->source = traj->source = source;
     while (data && traj && good && ++i < raw->info.acquisitions) {
         const lmr_mrd_head *h = &raw->head[i];
         const lmr_mrd_readout *r = &raw->readout[i];
         if (!r->use) continue;
+        stopped = lmr_stop_asked();
+        if (stopped) break;
         good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
                read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
     }
@@ -231,6 +234,7 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
     free(data);
     free(traj);
     if (!created) return LMR_NO_MEMORY();
+    if (stopped) return lmr_stopped();
     if (good) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "damaged HDF5 structure (acquisition %lld: heap cannot be read). Copy it again.", (long long)i);
@@ -352,5 +356,43 @@ larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *o
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: group %d, the file has %d", group, raw->info.groups);
     *out = raw->group[group];
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out)
+{
+    LMR_NEED(raw);
+    LMR_NEED(out);
+    if (i < 0 || i >= raw->info.acquisitions)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld", (long long)i,
+                        (long long)raw->info.acquisitions);
+    const lmr_mrd_head *h = &raw->head[i];
+    const int used = raw->readout[i].use != 0;
+    *out = (larmor_acquisition){.flags = h->flags,
+                                .samples = h->samples,
+                                .coils = h->channels,
+                                .traj_dims = h->traj_dims,
+                                .discard_pre = h->discard_pre,
+                                .discard_post = h->discard_post,
+                                .center_sample = h->center_sample,
+                                .encoding = h->encoding,
+                                .dwell_us = (double)h->dwell_us,
+                                .step1 = h->counter[LMR_STEP1],
+                                .step2 = h->counter[LMR_STEP2],
+                                .average = h->counter[LMR_AVERAGE],
+                                .slice = h->counter[LMR_SLICE],
+                                .contrast = h->counter[LMR_CONTRAST],
+                                .phase = h->counter[LMR_PHASE],
+                                .repetition = h->counter[LMR_REPETITION],
+                                .set = h->counter[LMR_SET],
+                                .segment = h->counter[LMR_SEGMENT],
+                                .data = used ? raw->data + raw->readout[i].data : NULL,
+                                .traj = used && h->traj_dims ? raw->traj + raw->readout[i].traj : NULL};
+    for (int d = 0; d < 3; d++) {
+        out->position_mm[d] = (double)h->position[d];
+        out->read_dir[d] = (double)h->read_dir[d];
+        out->phase_dir[d] = (double)h->phase_dir[d];
+        out->slice_dir[d] = (double)h->slice_dir[d];
+    }
     return LARMOR_OK;
 }

@@ -79,7 +79,7 @@ static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larm
     const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
     for (int d = 0; d < grid->ndim; d++) {
         if (h->traj_dims && d < t->spatial)
-            k[d] = t->scale[d] * (double)stored[d];
+            k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
         else if (d == 0)
             k[d] = cartesian_x(h, s, space->matrix[0]);
         else

@@ -8,7 +8,6 @@
 #include "io/mrd.h"
 
 /* Larger values are not signal, and their squares would leave the range of single precision. */
-#define LARGEST_VALUE 1e18f
 
 /* Noise of a coil, relative to the others, that counts as no noise. */
 #define LEAST_NOISE 1e-6
@@ -259,13 +258,14 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
 {
     findings f = {0};
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        LMR_TRY(lmr_go_on());
         if (!raw->readout[i].use || look_at(raw, i, &f)) continue;
         raw->info.nonfinite++;
         if (drop_nonfinite) raw->readout[i].use = 0;
     }
     if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
     LMR_TRY(count_uses(raw));
-    if (f.peak > LARGEST_VALUE)
+    if ((double)f.peak > LARMOR_LARGEST_SAMPLE)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);
     if (!(f.imaging_peak > 0)) return LMR_FAIL(LARMOR_ERR_FORMAT, "all data is zero.");
     raw->info.channels = raw->channels;

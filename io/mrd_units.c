@@ -84,23 +84,6 @@ static double largest(const extent *e, int d)
     return fmax(fabs(e->low[d]), fabs(e->high[d]));
 }
 
-/* A third component beside a matrix of one partition: density weights, nothing, or a mistake. */
-static larmor_status third_component(larmor_raw *raw, const larmor_encoding *space, const extent *e, lmr_mrd_traj *t)
-{
-    t->spatial = t->dims < 3 ? t->dims : 3;
-    if (t->dims < 3 || space->matrix[2] > 1) return LARMOR_OK;
-    const double low = e->low[2], high = e->high[2], plane = fmax(largest(e, 0), largest(e, 1));
-    t->spatial = 2;
-    t->density = low >= 0 && high > low && high > 1e-9 * plane;
-    if (t->density) raw->info.density_stored = 1;
-    if (low < 0 && largest(e, 2) > 1e-3 * plane)
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "trajectory has a third component (%.4g to %.4g), but the matrix is %lld x "
-                        "%lld x 1. Correct matrixSize z.",
-                        low, high, (long long)space->matrix[0], (long long)space->matrix[1]);
-    return LARMOR_OK;
-}
-
 /* ---- the hypothesis test ---- */
 
 typedef struct fit { /* of one unit */
@@ -307,7 +290,7 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         if (!(raw->readout[i].use & (LMR_IMAGING | LMR_CALIBRATION)) || h->encoding != encoding) continue;
-        if (h->traj_dims >= axis + 1) continue;
+        if ((h->traj_dims ? t->spatial : 0) > axis) continue;
         const int64_t step = h->counter[axis - 1];
         if (step > high) {
             high = step;
@@ -337,7 +320,7 @@ static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     if (made_from_counters(space->trajectory)) LMR_TRY(find_center(raw, encoding, 1, t));
-    if (space->ndim == 3 && (made_from_counters(space->trajectory) || t->dims == 2))
+    if (space->ndim == 3 && (made_from_counters(space->trajectory) || t->spatial == 2))
         LMR_TRY(find_center(raw, encoding, 2, t));
     if (space->ndim == 3 && t->dims == 2)
         lmr_mrd_warn(raw, "trajectory has two components; the third is taken from kspace_encode_step_2.");
@@ -349,7 +332,8 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     const extent e = measure(raw, encoding, use, t->dims);
-    LMR_TRY(third_component(raw, space, &e, t));
+    LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(largest(&e, 0), largest(&e, 1)), t));
+    const int tested = t->step > 0 ? 2 : t->spatial;
     int extended = 0;
     for (int d = 0; d < t->spatial; d++) extended |= e.high[d] > e.low[d];
     if (!extended)
@@ -358,11 +342,12 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
                         (long long)e.samples, e.low[0] + 0., e.low[1] + 0.); /* no -0 */
     if (*unit < 0) {
         if (units)
-            LMR_TRY(take_given(raw, units, space, &e, t->spatial, unit));
+            LMR_TRY(take_given(raw, units, space, &e, tested, unit));
         else
-            LMR_TRY(infer(raw, space, &e, t->spatial, unit));
+            LMR_TRY(infer(raw, space, &e, tested, unit));
     }
     for (int d = 0; d < t->spatial; d++) t->scale[d] = unit_scale(*unit, space, d);
+    if (t->step > 0) t->scale[2] = 1 / t->step;
     return LARMOR_OK;
 }
 

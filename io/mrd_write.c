@@ -1,6 +1,5 @@
-/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in memory (h5.c says
- * why), so that the peak of memory is the file's size. SPDX-License-Identifier: Apache-2.0
- */
+/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of the process that
+ * composes it. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,43 +7,19 @@
 #include "io/formats.h"
 #include "io/h5_write.h"
 #include "io/mrd_xml.h"
-#include "io/reader/mrd_types.h"
 
 #define BATCH 64
-#define DATA "/dataset/data"
+#define MOST_BYTES (INT64_C(1) << 40) /* of a scan: not known before */
 
 struct larmor_raw_writer {
     larmor_output *out; /* the caller's */
     larmor_scan scan;
     char *xml;
-    hid_t file, type, data;
-    lmr_mrd_acquisition batch[BATCH];
-    int waiting; /* acquisitions in batch */
+    lmr_h5_new file;
+    lmr_bytes batch; /* acquisitions that the reader has not got yet, as an lmr_reader_readout and its numbers each */
+    int waiting;     /* how many */
     int64_t written;
 };
-
-static larmor_status hdf5_failed(const larmor_raw_writer *w)
-{
-    return lmr_h5_failed(w->out->path, "compose the acquisitions");
-}
-
-static larmor_status create_file(larmor_raw_writer *w)
-{
-    LMR_TRY(lmr_h5_create(w->out, &w->file));
-    const hsize_t none = 0, most = H5S_UNLIMITED, chunk = BATCH;
-    const hid_t group = H5Gcreate2(w->file, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(1, &none, &most), plan = lmr_h5_dataset_plan();
-    w->type = lmr_mrd_acquisition_type();
-    const hid_t packed = w->type < 0 ? -1 : H5Tcopy(w->type);
-    if (group >= 0 && space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 &&
-        H5Pset_chunk(plan, 1, &chunk) >= 0)
-        w->data = H5Dcreate2(w->file, DATA, packed, space, H5P_DEFAULT, plan, H5P_DEFAULT);
-    lmr_h5_close(packed);
-    lmr_h5_close(plan);
-    lmr_h5_close(space);
-    lmr_h5_close(group);
-    return w->data < 0 ? hdf5_failed(w) : LARMOR_OK;
-}
 
 larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, larmor_raw_writer **writer)
 {
@@ -61,13 +36,8 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     if (!w) return LMR_NO_MEMORY();
     w->out = out;
     w->scan = *scan;
-    w->file = w->type = w->data = -1;
     larmor_status st = lmr_mrd_make_xml(out->path, scan, &w->xml);
-    if (!st) {
-        const lmr_h5_print before = lmr_h5_quiet();
-        st = create_file(w);
-        lmr_h5_loud(before);
-    }
+    if (!st) st = lmr_h5_begin(out, MOST_BYTES, &w->file);
     if (st)
         larmor_raw_writer_free(w);
     else
@@ -75,30 +45,15 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     return st;
 }
 
-static void clear_batch(larmor_raw_writer *w)
-{
-    for (int i = 0; i < w->waiting; i++) {
-        free(w->batch[i].data.p);
-        free(w->batch[i].traj.p);
-    }
-    w->waiting = 0;
-}
-
 static larmor_status write_batch(larmor_raw_writer *w)
 {
     if (!w->waiting) return LARMOR_OK;
-    const hsize_t first = (hsize_t)w->written, count = (hsize_t)w->waiting, total = first + count;
-    const lmr_h5_print before = lmr_h5_quiet();
-    int good = H5Dset_extent(w->data, &total) >= 0;
-    const hid_t space = good ? H5Dget_space(w->data) : -1, memory = H5Screate_simple(1, &count, NULL);
-    good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
-           H5Dwrite(w->data, w->type, memory, space, H5P_DEFAULT, w->batch) >= 0;
-    lmr_h5_close(memory);
-    lmr_h5_close(space);
-    lmr_h5_loud(before);
-    if (!good) return hdf5_failed(w);
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(lmr_bytes_end(&w->batch));
+    LMR_TRY(lmr_h5_give(&w->file, LMR_ASK_SAMPLES, &w->batch));
     w->written += w->waiting;
-    clear_batch(w);
+    w->waiting = 0;
+    w->batch.size = 0;
     return LARMOR_OK;
 }
 
@@ -169,13 +124,6 @@ static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acq
     return h;
 }
 
-static float *copy_of(const float *numbers, size_t count)
-{
-    float *copy = malloc((count ? count : 1) * sizeof *copy);
-    if (copy && count) memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
 larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition)
 {
     if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
@@ -184,27 +132,42 @@ larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisit
     const larmor_acquisition *a = acquisition;
     const size_t numbers = 2 * (size_t)a->samples * (size_t)a->coils,
                  points = (size_t)a->samples * (size_t)a->traj_dims;
-    lmr_mrd_acquisition *record = &writer->batch[writer->waiting];
-    *record = (lmr_mrd_acquisition){.head = head_of(writer, a),
-                                    .traj = {points, copy_of(a->traj, points)},
-                                    .data = {numbers, copy_of(a->data, numbers)}};
-    if (!record->traj.p || !record->data.p) {
-        free(record->traj.p);
-        free(record->data.p);
-        return LMR_NO_MEMORY();
-    }
+    const lmr_reader_readout readout = {
+        .head = head_of(writer, a), .traj = (int32_t)points, .data = (int32_t)numbers};
+    lmr_bytes_add(&writer->batch, &readout, sizeof readout);
+    lmr_bytes_add(&writer->batch, a->traj, points * sizeof *a->traj);
+    lmr_bytes_add(&writer->batch, a->data, numbers * sizeof *a->data);
+    if (writer->batch.failed) return LMR_NO_MEMORY();
     writer->waiting++;
     const larmor_status st = writer->waiting == BATCH ? write_batch(writer) : LARMOR_OK;
     if (st) lmr_output_give_up(writer->out); /* so that nothing is appended to a full batch */
     return st;
 }
 
+/* The number of acquisitions that a reader finds in the file. */
+static larmor_status read_back(const larmor_raw_writer *w)
+{
+    const lmr_part *part = &w->out->part[0];
+    const lmr_source source = {.path = w->out->path, .fd = part->fd, .size = part->written};
+    const lmr_reader_answer *answer;
+    lmr_reader *reader;
+    LMR_TRY(lmr_reader_start(&source, NULL, NULL, NULL, &reader));
+    const larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_SCAN, "dataset", INT64_MAX, &answer);
+    const int same = !st && answer->scan.acquisitions == w->written;
+    lmr_reader_end(reader);
+    if (same || (st && st != LARMOR_ERR_FORMAT)) return st ? lmr_fail_in(st, w->out->path) : st;
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: what was written cannot be read back; nothing written.", w->out->path);
+}
+
 static larmor_status complete(larmor_raw_writer *w)
 {
     if (w->written + w->waiting == 0) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no acquisitions to write", w->out->path);
     LMR_TRY(write_batch(w));
-    LMR_TRY(lmr_h5_write_string(w->file, "/dataset/xml", w->xml));
-    LMR_TRY(lmr_h5_save(w->file, w->out, DATA, 0));
+    lmr_bytes_add(&w->batch, w->xml, strlen(w->xml) + 1);
+    LMR_TRY(lmr_bytes_end(&w->batch));
+    LMR_TRY(lmr_h5_give(&w->file, LMR_ASK_HEADER, &w->batch));
+    LMR_TRY(lmr_h5_put_structure(&w->file, 0));
+    LMR_TRY(read_back(w));
     return lmr_output_commit(w->out);
 }
 
@@ -212,9 +175,7 @@ larmor_status larmor_raw_finish(larmor_raw_writer *writer)
 {
     if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
     LMR_TRY(lmr_output_ready(writer->out));
-    const lmr_h5_print before = lmr_h5_quiet();
     const larmor_status st = complete(writer);
-    lmr_h5_loud(before);
     lmr_output_give_up(writer->out);
     return st;
 }
@@ -222,12 +183,8 @@ larmor_status larmor_raw_finish(larmor_raw_writer *writer)
 void larmor_raw_writer_free(larmor_raw_writer *writer)
 {
     if (!writer) return;
-    const lmr_h5_print before = lmr_h5_quiet();
-    clear_batch(writer);
-    lmr_h5_close(writer->data);
-    lmr_h5_close(writer->type);
-    if (writer->file >= 0) H5Fclose(writer->file);
-    lmr_h5_loud(before);
+    lmr_h5_end(&writer->file);
+    lmr_bytes_free(&writer->batch);
     free(writer->xml);
     free(writer);
 }

@@ -24,6 +24,7 @@
  * made small; for images a chunk and its copy, each of which may be the whole image, and the results. */
 #define LEAST_MEMORY (INT64_C(256) << 20)
 #define SCAN_MEMORY_PER_BYTE 32
+#define COMPOSING_MEMORY_PER_BYTE 4
 #define IMAGE_MEMORY_PER_BYTE (2 * DEFLATE_RATIO + ROOM_PER_BYTE)
 
 /* Results of a file: what deflate can make of it at most, and 8 bytes for a number of one. */
@@ -34,6 +35,7 @@
 #define LEAST_SECONDS 20
 #define BYTES_PER_SECOND (INT64_C(4) << 20) /* that are parsed at least: a tenth of what an old processor does */
 #define LEAST_PATIENCE 60
+#define BETWEEN_ASKING 100 /* milliseconds; whether the caller wants to stop */
 #define BYTES_PER_SECOND_OF_PATIENCE (INT64_C(1) << 20)
 
 struct lmr_reader {
@@ -44,6 +46,7 @@ struct lmr_reader {
     int64_t bytes, room;   /* of it; of any answer at most */
     int64_t memory_limit, seconds, patience;
     const char *path; /* to name in messages, or NULL */
+    int composes;     /* a file, and reads none */
     void (*fill)(void *memory, int64_t bytes, void *user);
     void *user;
     lmr_reader_answer answer;
@@ -101,6 +104,8 @@ static larmor_status named(const lmr_reader *r, larmor_status st)
 
 larmor_status lmr_reader_lies(const lmr_reader *r)
 {
+    if (r->composes)
+        return named(r, LMR_FAIL(LARMOR_ERR_IO, "the process that composes it failed; nothing written."));
     return named(r, LMR_FAIL(LARMOR_ERR_FORMAT,
                              "its reader gave an answer that cannot be true: the file is damaged. Copy it again."));
 }
@@ -131,9 +136,20 @@ static const char *signal_name(int signal)
     }
 }
 
+/* What it composes is larmor's own, so that it is not the content that ends it. */
+static larmor_status say_how_composing_ended(int status)
+{
+    if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "the process that composes it ended by signal %d (%s), as HDF5 does where it gets no memory; "
+                        "nothing written.",
+                        WTERMSIG(status), signal_name(WTERMSIG(status)));
+    return LMR_FAIL(LARMOR_ERR_IO, "the process that composes it was killed or ended early; nothing written.");
+}
+
 static larmor_status say_how(const lmr_reader *r, int status)
 {
-    if (status != -1 && WIFSIGNALED(status)) {
+    if (status != -1 && WIFSIGNALED(status) && !r->composes) {
         const int signal = WTERMSIG(status);
         if (signal == SIGXCPU)
             return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -151,6 +167,7 @@ static larmor_status say_how(const lmr_reader *r, int status)
                         "larmor-reader and liblarmor are of different versions. Install both from one release.");
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor-reader cannot be run (exit status 127). Install it again.");
+    if (r->composes) return say_how_composing_ended(status);
     if (status != -1 && WIFEXITED(status))
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "its reader ended with exit status %d: the file is damaged. Copy it again.",
@@ -234,8 +251,8 @@ static larmor_status launch(lmr_reader *r, const lmr_source *source, const lmr_s
 {
     char program[LMR_READER_PATH];
     LMR_TRY(lmr_reader_path(program));
-    int fd[3] = {lift(source->fd), second ? lift(second->fd) : -1, lift(theirs)};
-    int bad = fd[0] < 0 || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
+    int fd[3] = {source ? lift(source->fd) : -1, second ? lift(second->fd) : -1, lift(theirs)};
+    int bad = (source && fd[0] < 0) || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
     if (!bad) bad = spawn(r, program, fd);
     for (int i = 0; i < 3; i++) close_one(&fd[i]);
     if (bad) return LMR_FAIL(LARMOR_ERR_IO, "%s cannot be started (%s).", program, strerror(bad));
@@ -273,6 +290,7 @@ static int64_t usual_memory(int64_t size, int is_image)
     return of_machine(more_for(LEAST_MEMORY, size, is_image ? IMAGE_MEMORY_PER_BYTE : SCAN_MEMORY_PER_BYTE));
 }
 
+/* source: NULL if a file is composed. */
 static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix)
 {
     lmr_reader_setup *setup = calloc(1, sizeof *setup);
@@ -285,36 +303,28 @@ static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_s
                                 .encoding_bytes = sizeof(lmr_mrd_encoding),
                                 .parent = getpid(),
                                 .has_second = second != NULL,
-                                .size = source->size,
+                                .composes = r->composes,
+                                .size = source ? source->size : 0,
                                 .second_size = second ? second->size : 0,
                                 .memory = r->memory_limit,
                                 .room = r->room,
                                 .seconds = r->seconds};
-    snprintf(setup->path, sizeof setup->path, "%s", source->path);
+    snprintf(setup->path, sizeof setup->path, "%s", source ? source->path : r->path);
     if (second) snprintf(setup->second, sizeof setup->second, "%s", second->path);
-    if (source->inside) snprintf(setup->inside, sizeof setup->inside, "%s", source->inside);
+    if (source && source->inside) snprintf(setup->inside, sizeof setup->inside, "%s", source->inside);
     snprintf(setup->suffix, sizeof setup->suffix, "%s", suffix ? suffix : ".h5");
     const int sent = send_packet(r, setup, sizeof *setup);
     free(setup);
     return sent ? LARMOR_OK : died(r);
 }
 
-larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *second, const char *suffix,
-                               const lmr_reader_limits *limits, lmr_reader **out)
+/* The process and its setup; r belongs to the caller or, after an error, to nobody. */
+static larmor_status begin(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix,
+                           lmr_reader **out)
 {
-    lmr_reader_limits l = limits ? *limits : (lmr_reader_limits){0};
     int pair[2] = {-1, -1};
-    *out = NULL;
-    lmr_reader *r = calloc(1, sizeof *r);
-    if (!r) return LMR_NO_MEMORY();
-    r->handle = r->socket = -1;
-    r->path = suffix ? source->path : NULL;
-    r->memory_limit = l.memory;
-    if (!l.memory) r->memory_limit = usual_memory(source->size, suffix != NULL);
-    r->seconds = l.seconds ? l.seconds : LEAST_SECONDS + source->size / BYTES_PER_SECOND;
-    r->patience = l.patience ? l.patience : LEAST_PATIENCE + source->size / BYTES_PER_SECOND_OF_PATIENCE;
-    r->room = more_for(LEAST_ROOM, source->size, ROOM_PER_BYTE);
     larmor_status st = LARMOR_OK;
+    r->handle = r->socket = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         st = LMR_FAIL(LARMOR_ERR_IO, "a reader cannot be started (%s).", strerror(errno));
     r->socket = pair[0];
@@ -327,6 +337,36 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
     else
         *out = r;
     return st;
+}
+
+larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *second, const char *suffix,
+                               const lmr_reader_limits *limits, lmr_reader **out)
+{
+    lmr_reader_limits l = limits ? *limits : (lmr_reader_limits){0};
+    *out = NULL;
+    lmr_reader *r = calloc(1, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
+    r->path = suffix ? source->path : NULL;
+    r->memory_limit = l.memory;
+    if (!l.memory) r->memory_limit = usual_memory(source->size, suffix != NULL);
+    r->seconds = l.seconds ? l.seconds : LEAST_SECONDS + source->size / BYTES_PER_SECOND;
+    r->patience = l.patience ? l.patience : LEAST_PATIENCE + source->size / BYTES_PER_SECOND_OF_PATIENCE;
+    r->room = more_for(LEAST_ROOM, source->size, ROOM_PER_BYTE);
+    return begin(r, source, second, suffix, out);
+}
+
+larmor_status lmr_reader_start_composing(const char *path, int64_t bytes, lmr_reader **out)
+{
+    *out = NULL;
+    lmr_reader *r = calloc(1, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
+    r->path = path;
+    r->composes = 1;
+    r->memory_limit = of_machine(more_for(LEAST_MEMORY, bytes, COMPOSING_MEMORY_PER_BYTE));
+    r->seconds = LEAST_SECONDS + bytes / BYTES_PER_SECOND;
+    r->patience = LEAST_PATIENCE + bytes / BYTES_PER_SECOND_OF_PATIENCE;
+    r->room = of_machine(INT64_MAX);
+    return begin(r, NULL, NULL, ".h5", out);
 }
 
 /* ---- talk ---- */
@@ -343,8 +383,9 @@ static larmor_status wait_for_answer(lmr_reader *r)
     const int64_t end = milliseconds() + r->patience * 1000;
     struct pollfd one = {.fd = r->socket, .events = POLLIN};
     while (1) {
+        LMR_TRY(lmr_go_on());
         const int64_t left = end - milliseconds();
-        const int ready = poll(&one, 1, left > 0 ? (int)(left < 60000 ? left : 60000) : 0);
+        const int ready = poll(&one, 1, left > 0 ? (int)(left < BETWEEN_ASKING ? left : BETWEEN_ASKING) : 0);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return named(r, LMR_FAIL(LARMOR_ERR_IO, "its reader cannot be heard (%s).", strerror(errno)));
@@ -404,6 +445,8 @@ static larmor_status grant(lmr_reader *r, int64_t most)
     if (of_machine(bytes) < bytes)
         return named(
             r, LMR_FAIL(LARMOR_ERR_MEMORY, "needs %lld MiB, more than this machine has.", (long long)(bytes >> 20)));
+    free(r->memory);
+    r->bytes = 0;
     r->memory = malloc((size_t)bytes);
     if (!r->memory) return named(r, LMR_NO_MEMORY());
     r->bytes = bytes;
@@ -431,20 +474,38 @@ void *lmr_reader_memory(lmr_reader *r, int64_t *bytes)
 larmor_status lmr_reader_ask_for(lmr_reader *r, lmr_reader_ask what, const char *text, int64_t most,
                                  const lmr_reader_answer **answer)
 {
-    lmr_reader_request request = {.magic = LMR_READER_MAGIC, .ask = what};
+    lmr_reader_request request = {.ask = what};
     snprintf(request.text, sizeof request.text, "%s", text ? text : "");
+    return lmr_reader_ask_with(r, request, most, answer);
+}
+
+/* An answer asks for room for its own bytes and, to a reader that composes, before that for those that go to it. */
+static larmor_status take_last_answer(lmr_reader *r, int64_t most, int sends)
+{
+    LMR_TRY(take_answer(r));
+    for (int times = sends ? 2 : 1; r->answer.wants_room; times--) {
+        if (!times) return lmr_reader_lies(r);
+        LMR_TRY(grant(r, most));
+        LMR_TRY(take_answer(r));
+        if (sends && times == 2 && !r->answer.wants_room)
+            r->bytes = 0; /* went to the reader, and nothing comes back */
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_reader_ask_with(lmr_reader *r, lmr_reader_request request, int64_t most,
+                                  const lmr_reader_answer **answer)
+{
+    request.magic = LMR_READER_MAGIC;
     free(r->memory);
     r->memory = NULL;
     r->bytes = 0;
     if (!send_packet(r, &request, sizeof request)) return died(r);
-    LMR_TRY(take_answer(r));
-    if (r->answer.wants_room) {
-        LMR_TRY(grant(r, most));
-        LMR_TRY(take_answer(r));
-        if (r->answer.wants_room) return lmr_reader_lies(r);
-    }
+    LMR_TRY(take_last_answer(r, most, r->composes && request.ask != LMR_ASK_BYTES));
     const int status = r->answer.status;
     if (status < LARMOR_OK || status >= LARMOR_STOPPED) return lmr_reader_lies(r);
+    if (status && r->composes)
+        return named(r, LMR_FAIL((larmor_status)status, "%s; nothing written.", r->answer.text));
     if (status == LARMOR_ERR_MEMORY)
         return named(r, LMR_FAIL(LARMOR_ERR_MEMORY,
                                  "its reader has too little memory: it may take %lld MiB for a file of this size.",

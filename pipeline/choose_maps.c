@@ -9,7 +9,10 @@
 #include "pipeline/maps.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
-static const double is_folded = 0.1;
+static const double is_folded = 0.2;
+
+/* Calibration regions below this side give no better maps by ESPIRiT. */
+static const int64_t least_side = 10;
 
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
@@ -33,43 +36,96 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
     return LARMOR_OK;
 }
 
-static larmor_status find_folded(larmor_recon *r, int index, double *folded)
+static larmor_status look(larmor_recon *r, lmr_maps_sight *sight)
 {
     lmr_job *job = &r->job;
+    const int index = r->list.group[0];
     larmor_group group;
     larmor_samples samples;
     lmr_cartesian unused;
     int made;
+    LMR_TRY(lmr_enter(&r->events, "coil maps"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &unused));
-    const larmor_status st = lmr_maps_folded(job, index, &group, &job->grid[index], &samples, folded);
+    const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, sight);
     larmor_samples_free(&samples);
     return st;
 }
 
-/* As many as the first image asks for. */
+static int folds(const lmr_maps_sight *sight)
+{
+    return sight->cartesian && sight->folded > is_folded;
+}
+
+/* As many as the first image asks for. Grids of samples that are on none are enlarged instead, so that nothing folds. */
+static larmor_status take_folded(larmor_recon *r, const lmr_maps_sight *sight)
+{
+    if (!folds(sight)) return LARMOR_OK;
+    lmr_log(&r->events, "coil maps: the object folds in %.0f %% of its extent; two sets of maps are found",
+            100 * sight->folded);
+    return lmr_take_sets(r, "the object, which folds within the field of view,", 2);
+}
+
+static int can_take_two(const larmor_recon *r)
+{
+    return takes_sets(&r->job) && r->job.precondition <= 0 && r->opts.map_sets != 1;
+}
+
+/* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
+static larmor_status has_spokes(const larmor_recon *r, int *spokes)
+{
+    larmor_group group;
+    larmor_encoding encoding;
+    LMR_TRY(lmr_source_group(r->job.source, r->list.group[0], &group));
+    LMR_TRY(lmr_source_encoding(r->job.source, group.encoding, &encoding));
+    *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
+    return LARMOR_OK;
+}
+
+/* By what was measured over simulated scans (docs/maps.md): ESPIRiT in 2D where lines are missing or the object folds, and
+ * for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
+static larmor_status choose_by_data(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    lmr_maps_sight sight;
+    int spokes;
+    job->maps_method = lmr_maps_method_of("walsh");
+    if (!r->list.groups || job->grid[r->list.group[0]].ndim > 2) return LARMOR_OK;
+    LMR_TRY(has_spokes(r, &spokes));
+    if (spokes) return LARMOR_OK;
+    LMR_TRY(look(r, &sight));
+    if (sight.side < least_side) return LARMOR_OK;
+    const int two = folds(&sight) && can_take_two(r);
+    const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight;
+    if (!wanted) return LARMOR_OK;
+    job->maps_method = lmr_maps_method_of("espirit");
+    if (two) return take_folded(r, &sight);
+    lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
+            sight.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+    return LARMOR_OK;
+}
+
 static larmor_status choose_sets(larmor_recon *r)
 {
-    const lmr_job *job = &r->job;
-    double folded;
-    if (job->maps_method->sets < 2 || !takes_sets(job) || job->precondition > 0 || !r->list.groups) return LARMOR_OK;
-    LMR_TRY(lmr_enter(&r->events, "coil maps"));
-    LMR_TRY(find_folded(r, r->list.group[0], &folded));
-    if (folded <= is_folded) return LARMOR_OK;
-    lmr_log(&r->events, "coil maps: the object folds in %.0f %% of its extent; two sets of maps are found",
-            100 * folded);
-    return lmr_take_sets(r, "the object, which folds within the field of view,", 2);
+    const larmor_recon_opts *o = &r->opts;
+    lmr_maps_sight sight;
+    if (o->map_sets > r->job.maps_method->sets)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit finds two.", o->map_sets,
+                        r->job.maps_method->name);
+    if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
+    if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
+    LMR_TRY(look(r, &sight));
+    return take_folded(r, &sight);
 }
 
 larmor_status lmr_choose_maps(larmor_recon *r)
 {
-    const larmor_recon_opts *o = &r->opts;
+    const char *name = r->opts.maps_method;
     lmr_job *job = &r->job;
     if (job->given || job->no_maps || job->coils == 1) return LARMOR_OK;
-    job->maps_method = lmr_maps_method_of(strcmp(o->maps_method, "auto") != 0 ? o->maps_method : "walsh");
-    if (o->map_sets > job->maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit finds two.", o->map_sets,
-                        job->maps_method->name);
-    return o->map_sets ? lmr_take_sets(r, "--map-sets", o->map_sets) : choose_sets(r);
+    if (!strcmp(name, "auto") && r->opts.map_sets < 2) return choose_by_data(r);
+    job->maps_method =
+        lmr_maps_method_of(strcmp(name, "auto") != 0 ? name : "espirit"); /* which alone has two sets */
+    return choose_sets(r);
 }

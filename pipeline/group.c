@@ -32,6 +32,16 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->phase);
 }
 
+/* The trajectory from the counters; the first time it is said which. */
+static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
+                                     const larmor_grid *grid, larmor_samples *samples)
+{
+    const int known = job->spokes.decided;
+    LMR_TRY(lmr_make_trajectory(job->dev, group, encoding, grid, samples, &job->spokes, &samples->traj));
+    if (!known) lmr_log(job->events, "trajectory: %s", job->spokes.said);
+    return LARMOR_OK;
+}
+
 /* calibration: as of a source. */
 static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                   lmr_cartesian *cartesian)
@@ -45,7 +55,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
     *made = !samples->traj;
-    if (*made) LMR_OR(fail, lmr_make_trajectory(job->dev, &group, &encoding, grid, samples, &samples->traj));
+    if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
     LMR_OR(fail, lmr_delay_trajectory(job, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));

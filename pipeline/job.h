@@ -19,6 +19,14 @@ typedef struct lmr_weight {
     int encoding;
 } lmr_weight;
 
+/* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */
+typedef struct lmr_spokes {
+    int decided;    /* 1: by the fields below */
+    double angle;   /* between a spoke and the next, in degrees; 0: turn / spokes */
+    double turn;    /* 180 or 360 */
+    char said[192]; /* what was taken, and why */
+} lmr_spokes;
+
 /* The options and inputs of all images. Members with names of larmor_recon_opts are those options. */
 typedef struct lmr_job {
     lmr_method method;
@@ -66,8 +74,9 @@ typedef struct lmr_job {
     larmor_coils_report maps_report;          /* of maps from the data */
     larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
-    larmor_density density_taken;             /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
-    int keep_weights;                         /* 1: the density weights of the last group stay in `weights` */
+    lmr_spokes spokes;
+    larmor_density density_taken; /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
+    int keep_weights;             /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;
     int weights_from; /* the group */
 } lmr_job;
@@ -90,7 +99,8 @@ typedef struct lmr_frame {
     larmor_samples samples; /* whitened, with their trajectory */
     larmor_array *weights;  /* density, or NULL */
     larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
-    int is_real;            /* 1: the solution is a real image, to be multiplied by the phase */
+    int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
+    double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
 } lmr_frame;
 

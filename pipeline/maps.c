@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -43,8 +44,7 @@ static larmor_region_opts region_opts(const lmr_job *job, const double *encoded)
 
 static larmor_espirit_opts espirit_opts(const lmr_job *job)
 {
-    const larmor_crop_mode usual = job->sets ? LARMOR_CROP_SOFT : LARMOR_CROP_NONE;
-    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop ? job->crop : usual};
+    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop};
 }
 
 static void report_espirit(lmr_job *job, const larmor_region_report *region, const larmor_array *data,
@@ -62,16 +62,22 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* Of a region that is smaller than this along an axis maps are doubted. */
+/* Of a region that is smaller along an axis maps are doubted. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
+
+static int64_t least_side(const larmor_array *region)
+{
+    const larmor_shape shape = larmor_array_shape(region);
+    int64_t least = shape.dim[0];
+    for (int d = 1; d + 1 < shape.ndim; d++)
+        if (shape.dim[d] < least) least = shape.dim[d];
+    return least;
+}
 
 static void judge_region(const larmor_array *region, larmor_coils_report *report)
 {
-    const larmor_shape shape = larmor_array_shape(region);
-    int64_t least = USUAL_SIDE;
-    for (int d = 0; d + 1 < shape.ndim; d++)
-        if (shape.dim[d] < least) least = shape.dim[d];
-    report->sampled = (double)least / USUAL_SIDE;
+    const int64_t least = least_side(region);
+    report->sampled = fmin(1, (double)least / USUAL_SIDE);
     report->dominance = 1;
     report->doubt = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
@@ -86,6 +92,8 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     larmor_array *region;
     LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
     memcpy(opts.fov, found.fov, sizeof opts.fov);
+    /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
+    if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
     const larmor_status st =
         larmor_espirit(region, t->image, &opts, maps, job->keep_eigenvalues ? &job->eigenvalues : NULL, &r);
     if (!st) report_espirit(job, &found, region, &r);
@@ -137,7 +145,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
     if (own->kspace && !own->traj && job->info.averaged) /* the image's own readouts */
-        LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &own->traj));
+        LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
     LMR_TRY(lmr_delay_trajectory(job, group->encoding, grid, own));
@@ -146,35 +154,79 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     return lmr_compress(job, &own->kspace);
 }
 
-enum { FOLDED_SIDE = 32 }; /* voxels that tell whether the object folds */
+/* Voxels along an axis, mixtures of coils and sides of windows that tell quickly whether the object folds. */
+enum { FOLDED_SIDE = 32, FOLDED_COILS = 8, FOLDED_KERNEL = 5, FOLDED_KERNEL_3D = 4 };
 
-larmor_status lmr_maps_folded(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples, double *folded)
+/* Low resolution, few mixtures of coils and small windows tell it quickly. */
+static larmor_status find_folded(const lmr_maps_task *t, larmor_array *region, const larmor_region_report *found,
+                                 double *folded)
 {
-    const larmor_espirit_opts usual = {.sets = 1};
-    larmor_espirit_opts opts = usual;
+    larmor_espirit_opts opts = {.sets = 1, .coils = FOLDED_COILS};
+    larmor_espirit_report r;
+    larmor_array *maps;
+    larmor_shape small = t->image;
+    memcpy(opts.fov, found->fov, sizeof opts.fov);
+    for (int d = 0; d < small.ndim; d++) {
+        if (small.dim[d] > FOLDED_SIDE) small.dim[d] = FOLDED_SIDE;
+        opts.kernel[d] = small.ndim > 2 ? FOLDED_KERNEL_3D : FOLDED_KERNEL;
+    }
+    const larmor_status st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    *folded = r.folded;
+    larmor_array_free(maps);
+    return LARMOR_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* 1 if lines are missing between others: readouts along x whose distance along another axis is more than one step. */
+static larmor_status find_gaps(const larmor_array *traj, const double encoded[3], int *gaps)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t nd = shape.dim[0], n = shape.dim[1], lines = larmor_array_count(traj) / (nd * n);
+    double *k, *at = malloc((size_t)(lines + 1) * sizeof *at);
+    larmor_status st = at ? larmor_array_download(traj, LARMOR_F64, &k) : LMR_NO_MEMORY();
+    *gaps = 0;
+    for (int64_t d = 1; d < nd && !st; d++) {
+        for (int64_t i = 0; i < lines; i++) at[i] = k[d + nd * (n / 2 + n * i)] * encoded[d];
+        qsort(at, (size_t)lines, sizeof *at, ascending);
+        for (int64_t i = 1; i < lines; i++) *gaps |= at[i] - at[i - 1] > 1.5;
+    }
+    if (!st) free(k);
+    free(at);
+    return st;
+}
+
+larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                            const larmor_samples *samples, lmr_maps_sight *sight)
+{
     larmor_region_report found;
-    larmor_espirit_report r = {.folded = 0};
-    larmor_array *region = NULL, *maps = NULL;
+    larmor_array *region = NULL, *ramp = NULL;
     larmor_samples own;
     lmr_maps_task task;
-    larmor_status st;
-    *folded = 0;
-    LMR_OR(done, begin_task(job, index, group, grid, samples, &task, &own));
-    const larmor_region_opts region_of = region_opts(job, task.encoded);
-    LMR_OR(done, larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
-                                           &found));
-    memcpy(opts.fov, found.fov, sizeof opts.fov);
-    larmor_shape small = task.image;
-    for (int d = 0; d < small.ndim; d++)
-        if (small.dim[d] > FOLDED_SIDE) small.dim[d] = FOLDED_SIDE;
-    st = larmor_espirit(region, small, &opts, &maps, NULL, &r);
-done:
-    larmor_array_free(maps);
+    *sight = (lmr_maps_sight){.side = 0};
+    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    if (!st) {
+        st = find_gaps(samples->traj, task.encoded, &sight->gaps);
+        sight->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+        larmor_array_free(ramp);
+        const larmor_region_opts region_of = region_opts(job, task.encoded);
+        if (!st)
+            st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
+                                           &found);
+        if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
+    }
+    if (!st && region) {
+        sight->side = least_side(region);
+        sight->cartesian = found.cartesian;
+        st = find_folded(&task, region, &found, &sight->folded);
+    }
     larmor_array_free(region);
     larmor_samples_free(&own);
-    if (st == LARMOR_ERR_NUMERIC) return LARMOR_OK;
-    *folded = r.folded;
     return st;
 }
 

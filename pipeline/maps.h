@@ -34,9 +34,17 @@ const lmr_maps_method *lmr_maps_method_of(const char *name);
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples);
 
-/* The part of the object where two sets of maps have a signal, as low resolution shows it: it folds there. From the
- * same data as the maps; 0 where there is no region to tell it from. */
-larmor_status lmr_maps_folded(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples, double *folded);
+/* What the data say of the maps to find from them. */
+typedef struct lmr_maps_sight {
+    int64_t side;  /* of the calibration region along its shortest axis; 0: there is none */
+    int cartesian; /* 1: its samples lie on a grid */
+    int straight;  /* 1: readouts are spokes, or lines through the centre */
+    int gaps;      /* 1: of a grid, the image's own lines lack some between them */
+    double folded; /* the part of the object where two sets of maps have a signal, as low resolution shows it */
+} lmr_maps_sight;
+
+/* A look at a group's data before its maps are made: from what these will be made. */
+larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                            const larmor_samples *samples, lmr_maps_sight *sight);
 
 #endif

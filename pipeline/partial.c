@@ -110,7 +110,8 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
         if (!i) result->partial_fourier = method_of(job, shortest, result->off_phase);
     }
     for (int i = 0; i < count; i++) {
-        frames[i].is_real = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
+        frames[i].has_phase = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
+        frames[i].off_phase = fmin(1, result->off_phase);
         if (result->partial_fourier != LARMOR_PARTIAL_ZERO) continue;
         larmor_array_free(frames[i].phase);
         frames[i].phase = NULL;
@@ -137,17 +138,32 @@ done:
     return st;
 }
 
+/* Frame i of x becomes the image. */
+static larmor_status turn(const lmr_frame *frame, int i, int count, larmor_array *x)
+{
+    larmor_array *one = NULL, *image = NULL;
+    larmor_op *P = NULL;
+    larmor_status st;
+    if (count > 1)
+        LMR_OR(done, lmr_one_of(x, i, &one));
+    else
+        one = larmor_array_ref(x);
+    LMR_OR(done, larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
+    LMR_OR(done, larmor_op_forward(P, one, image));
+    st = larmor_copy(image, one);
+done:
+    larmor_op_free(P);
+    larmor_array_free(image);
+    larmor_array_free(one);
+    return st;
+}
+
 larmor_status lmr_partial_end(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *x,
                               larmor_recon_report *result)
 {
     if (!frames[0].phase) return LARMOR_OK;
-    if (!frames[0].is_real) return project(job, frames, x, result);
-    for (int i = 0; i < count; i++) {
-        larmor_array *one = NULL;
-        if (count > 1) LMR_TRY(lmr_one_of(x, i, &one));
-        const larmor_status st = larmor_mul(frames[i].phase, 0, one ? one : x);
-        larmor_array_free(one);
-        LMR_TRY(st);
-    }
+    if (!frames[0].has_phase) return project(job, frames, x, result);
+    for (int i = 0; i < count; i++) LMR_TRY(turn(&frames[i], i, count, x));
     return LARMOR_OK;
 }

@@ -22,11 +22,11 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
     return larmor_op_sense(maps, &sense, A);
 }
 
-/* A becomes that of real images, which have the phase. */
-static larmor_status with_phase(larmor_array *phase, larmor_op **A)
+/* A becomes that of images that have about the phase. */
+static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 {
     larmor_op *P, *all = NULL;
-    LMR_TRY(larmor_op_phase(phase, &P));
+    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
     const larmor_status st = larmor_op_chain(*A, P, &all);
     larmor_op_free(P);
     LMR_TRY(st);
@@ -52,7 +52,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         const int lost = i && !*toeplitz;
         LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
         if (!i) *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
-        if (frames[i].is_real) LMR_OR(done, with_phase(frames[i].phase, &ops[i]));
+        if (frames[i].has_phase) LMR_OR(done, with_phase(&frames[i], &ops[i]));
     }
     if (count > 1)
         st = larmor_op_frames(ops, count, A);
@@ -181,7 +181,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
         traj = larmor_array_ref(frames[0].samples.traj);
         weights = larmor_array_ref(frames[0].weights);
     }
-    if (frames[0].is_real) LMR_OR(done, mirror(job, &traj, &weights));
+    if (frames[0].has_phase) LMR_OR(done, mirror(job, &traj, &weights));
     st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
 done:
     larmor_array_free(weights);

@@ -65,8 +65,8 @@ only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only nufft/cuda 'cusparse\.h'
 only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
 only recon/calib 'libqhull.*'
-only io 'hdf5\.h|png\.h|nifti1.*\.h|zlib\.h|ismrmrd/.*'
-only io/reader 'expat\.h'
+only io 'png\.h|nifti1.*\.h|zlib\.h'
+only io/reader 'expat\.h|hdf5\.h|ismrmrd/.*'
 
 # The processor's columns alone know OpenMP's threads; others call lmr_parallel. Hints for the vectoriser are free.
 threads=$(grep -rnE '#[[:space:]]*pragma[[:space:]]+omp|<omp\.h>' core nufft recon io phantoms --include='*.[ch]' |

@@ -100,6 +100,25 @@ static larmor_status with_leading_one(larmor_array **x, int64_t samples)
     return LARMOR_OK;
 }
 
+/* Samples that larmor reads again. */
+static int check_values(const settings *s, const bart_scan *p)
+{
+    const int64_t count = 2 * p->samples * p->readouts * p->coils;
+    int64_t bad = 0;
+    double peak = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bad += !isfinite(p->data[i]);
+        peak = fmax(peak, fabs((double)p->data[i]));
+    }
+    if (!bad && peak <= LARMOR_LARGEST_SAMPLE) return APP_DONE;
+    if (bad)
+        app_error("%s: %lld value%s not finite.", s->kspace, (long long)bad, bad == 1 ? " is" : "s are");
+    else
+        app_error("%s: values up to %.1e: uninitialised or overflowing data, at most %.0e expected.", s->kspace, peak,
+                  LARMOR_LARGEST_SAMPLE);
+    return APP_REFUSED;
+}
+
 /* The two arrays fit together and into ISMRMRD's counters; else says why and returns the exit code. */
 static int check_scan(const settings *s, bart_scan *p)
 {
@@ -118,7 +137,7 @@ static int check_scan(const settings *s, bart_scan *p)
                   (long long)p->readouts);
         return APP_REFUSED;
     }
-    if (p->samples <= 65535 && p->coils <= 1024) return APP_DONE;
+    if (p->samples <= 65535 && p->coils <= 1024) return check_values(s, p);
     app_error("%s: %lld samples x %lld coils; ISMRMRD holds at most 65535 x 1024.", s->kspace, (long long)p->samples,
               (long long)p->coils);
     return APP_REFUSED;

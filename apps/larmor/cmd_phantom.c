@@ -75,6 +75,11 @@ static const app_option options[] = {
            .preset = "0", .low = -1e6, .high = 1e6),
     OPTION(APP_NUMBERS, gradient, 0, "field-gradient", "X[,Y[,Z]]",
            "by how many Hz the off-resonance rises across the field of view", .low = -1e6, .high = 1e6),
+    OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
+           "the image has a smooth phase, RAD sin(2 pi cycles . r), from -RAD to RAD", .preset = "0", .low = -20,
+           .high = 20),
+    OPTION(APP_NUMBERS, phase_cycles, 0, "phase-cycles", "X[,Y[,Z]]",
+           "its cycles across the field of view (default: 0.5,0.5,0)", .low = -100, .high = 100),
     OPTION(APP_NUMBERS, delays, 0, "delays", "X,Y[,XY]",
            "gradients are late by so many samples, and leave so much of each other on the axes; 3D: "
            "X,Y,Z[,XY,XZ,YZ]; the stored trajectory is the nominal one",
@@ -135,6 +140,10 @@ static int check(simulation *m)
     if (s->noise_samples && !(s->noise > 0 || s->snr > 0)) {
         app_error("--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
                   (long long)s->noise_samples);
+        return APP_USAGE;
+    }
+    if (s->image_phase != 0 && (s->off_resonance != 0 || s->gradient.count)) {
+        app_error("--image-phase \"%g\": is not for a scan with --off-resonance or --field-gradient.", s->image_phase);
         return APP_USAGE;
     }
     if (simulation_moves(m) && s->repetitions < 2) {

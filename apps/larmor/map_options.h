@@ -17,7 +17,7 @@ int recon_maps_from_file(const char *maps);
                .preset = "auto", .choices = "auto|1|2"),                                                             \
         APP_OPTION(settings, APP_TEXT, crop, 0, "crop", "HOW",                                                       \
                    "espirit: maps where the eigenvalue shows no signal: soft (weighted down), hard (zero) or none "  \
-                   "(as elsewhere); auto: soft for 2 sets, else none",                                               \
+                   "(as elsewhere); auto: hard for samples on a grid, else none",                                    \
                    .preset = "auto", .choices = "auto|soft|hard|none"),                                              \
         APP_OPTION(settings, APP_TEXT, normalise, 0, "normalise", "BY",                                              \
                    "shading that stays in the image: rss (that of the root sum of squares of the coils), sum (that " \

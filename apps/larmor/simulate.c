@@ -178,6 +178,14 @@ static larmor_status off_resonant_kspace(const simulation *m, const larmor_phant
     return st;
 }
 
+static larmor_phantom_phase phase_of(const simulation *m)
+{
+    const app_list *cycles = &m->s->phase_cycles;
+    larmor_phantom_phase phase = {.radians = m->s->image_phase, .cycles = {0.5, 0.5, 0}};
+    for (int d = 0; cycles->count && d < 3; d++) phase.cycles[d] = d < cycles->count ? cycles->value[d] : 0;
+    return phase;
+}
+
 /* Coils, the last dimension of x, become zero where they are listed. */
 static larmor_status silence(const simulation *m, const unsigned char *listed, larmor_array *x)
 {
@@ -209,7 +217,11 @@ static larmor_status exact_kspace(simulation *m, int repetition, larmor_array **
     }
     const larmor_array *traj = delayed ? delayed : m->traj;
     if (!st && field) st = off_resonant_kspace(m, object, traj, kspace);
-    if (!st && !field) st = larmor_phantom_kspace(object, traj, (int)s->coils, LARMOR_C64, kspace);
+    const larmor_phantom_phase phase = phase_of(m);
+    if (!st && !field && phase.radians != 0)
+        st = larmor_phantom_kspace_phase(object, traj, &phase, (int)s->coils, LARMOR_C64, kspace);
+    if (!st && !field && phase.radians == 0)
+        st = larmor_phantom_kspace(object, traj, (int)s->coils, LARMOR_C64, kspace);
     if (!st && s->coils) st = silence(m, m->dead, *kspace);
     larmor_array_free(delayed);
     larmor_phantom_free(object);
@@ -400,6 +412,17 @@ larmor_status simulation_write_scan(simulation *m, larmor_output *out)
 
 /* ---- what to expect ---- */
 
+/* The image with its phase. */
+static larmor_status turn(const simulation *m, larmor_array *image)
+{
+    const larmor_phantom_phase phase = phase_of(m);
+    larmor_array *map;
+    TRY(larmor_phantom_phase_map(&phase, m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), &map));
+    const larmor_status st = larmor_mul(map, 0, image);
+    larmor_array_free(map);
+    return st;
+}
+
 /* The image of each repetition, or a single one if they are alike. */
 static larmor_status create_images(const simulation *m, int count, larmor_array **images)
 {
@@ -411,6 +434,7 @@ static larmor_status create_images(const simulation *m, int count, larmor_array 
             st =
                 larmor_phantom_bandlimited(object, m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), &images[r]);
         larmor_phantom_free(object);
+        if (!st && m->s->image_phase != 0) st = turn(m, images[r]);
         if (!st && app_stopped()) st = LARMOR_STOPPED;
     }
     return st;

@@ -10,8 +10,8 @@ typedef struct simulation_settings {
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
-    double object_size, rotation, breathing, breathing_period, contrast, off_resonance;
-    app_list maps_matrix, drift, gradient, delays;
+    double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
+    app_list maps_matrix, drift, gradient, delays, phase_cycles;
     int oblique, same_angles, force;
 } simulation_settings;
 

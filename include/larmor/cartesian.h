@@ -85,13 +85,18 @@ LARMOR_API larmor_status larmor_centre_phase(const larmor_array *x, const double
 LARMOR_API larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], const larmor_array *phase,
                                           double *off, double *all);
 
-/* Images of a given phase: P x = phase .* Re x, and P^H y = Re(conj(phase) .* y). It is linear over the real numbers, and
- * so are products with it: |A P x - b|^2 is minimised by larmor_cg and the other solvers from a real start, such as
- * zeros, and their x stays real. With A of a Cartesian scan this is homodyne reconstruction as least squares.
+/* Images of about a given phase: P x = phase .* (Re x + i imaginary Im x). It is linear over the real numbers, and so are
+ * products with it: |A P x - b|^2 is minimised by larmor_cg and the other solvers from zeros or any other start, in the
+ * scalar product Re <x, y>. With A of a Cartesian scan and imaginary 0 this is homodyne reconstruction as least squares.
+ * With a penalty on x what is off the phase costs 1 / imaginary^2 times as much, as becomes an image of which it is that
+ * part in amplitude (larmor_off_phase).
  *
- * phase   complex [image...] of magnitude 1; kept, not copied.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_op_phase(larmor_array *phase, larmor_op **P);
+ * phase      complex [image...] of magnitude 1; kept, not copied.
+ * imaginary  0: the image has the phase exactly; 1: any image.
+ * Errors     LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Source     Noll, Nishimura and Macovski, IEEE Trans. Med. Imaging 10, 154 (1991); as a penalty: Bydder and Robson,
+ *            Magn. Reson. Med. 53, 1393 (2005). */
+LARMOR_API larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op **P);
 
 /* Projections in turn: onto the images of a given phase, and from there to the nearest image that explains the data. The
  * last is the second, so that what was measured stays as it is.

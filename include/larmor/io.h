@@ -10,6 +10,9 @@ extern "C" {
 
 /* ---- reading ISMRMRD raw data ---- */
 
+/* Scans with larger samples are refused: nothing measures them, and sums of their squares pass single precision. */
+#define LARMOR_LARGEST_SAMPLE 1e18
+
 typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable */
 
 typedef struct larmor_raw_opts { /* zero means default */
@@ -31,7 +34,8 @@ typedef struct larmor_raw_opts { /* zero means default */
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
  *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the
  *         file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is missing
- *         or of another version. */
+ *         or of another version. LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do all calls that
+ *         read files. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
@@ -49,6 +53,7 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     double fov_mm[3], recon_fov_mm[3];
     char trajectory[16]; /* "cartesian", "epi", "radial", "goldenangle", "spiral", "other" */
     int ndim;            /* 2 or 3: of the image that is reconstructed */
+    double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
 } larmor_encoding;
 
 typedef struct larmor_raw_info {
@@ -351,6 +356,12 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     const float *data; /* re, im interleaved, [samples, coils] */
     const float *traj; /* [traj_dims, samples] */
 } larmor_acquisition;
+
+/* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by their
+ * flags, else they are valid as long as raw.
+ *
+ * Errors  LARMOR_ERR_ARG for a readout that is not there. */
+LARMOR_API larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out);
 
 typedef struct larmor_raw_writer larmor_raw_writer;
 

@@ -4,6 +4,7 @@
 
 #include "larmor/array.h"
 #include "larmor/cartesian.h"
+#include "larmor/check.h"
 #include "larmor/checkpoint.h"
 #include "larmor/compress.h"
 #include "larmor/delays.h"

@@ -55,10 +55,12 @@ typedef struct larmor_espirit_opts { /* zero means default */
     int64_t
         kernel[3]; /* side of the windows in samples; default 6, less where the region is small or has many coils */
     double threshold; /* eigenvalues of the calibration matrix's Gram matrix that are signal, relative to the largest;
-                              default 0.001 */
+                              default 0.001; those that noise alone may have are never signal */
     double cropped_below; /* threshold of the eigenvalues of the maps, which are between 0 and 1; default 0.8 */
     larmor_crop_mode crop;
-    int sets; /* of maps: 1 (default) or 2 */
+    int64_t
+        coils; /* at most so many mixtures of coils are used; default: as many as the windows' problem has room for */
+    int sets;  /* of maps: 1 (default) or 2 */
     double
         fov[3]; /* field of view of the region's grid as part of the image's, as in larmor_region_report; default 1 */
 } larmor_espirit_opts;

@@ -99,6 +99,23 @@ LARMOR_API larmor_status larmor_phantom_kspace_off_resonance(const larmor_phanto
 LARMOR_API larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev,
                                                   larmor_dtype dtype, larmor_shape shape, larmor_array **map);
 
+typedef struct larmor_phantom_phase { /* of an image, smooth: radians sin(2 pi cycles . r) */
+    double radians;                   /* from -20 to 20 */
+    double cycles[3];                 /* across the field of view */
+} larmor_phantom_phase;
+
+/* Exact k-space of the phantom times exp(i phase): a sum of the k-space of plane waves, about 2 |radians| + 15 of them.
+ *
+ * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_ARG for a phase that is out of range.
+ * Source  exp(i a sin t) = sum_n J_n(a) exp(i n t), the expansion of Jacobi and Anger. */
+LARMOR_API larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const larmor_array *traj,
+                                                     const larmor_phantom_phase *phase, int coils, larmor_dtype dtype,
+                                                     larmor_array **kspace);
+
+/* exp(i phase) at the voxels of an image, dtype complex. Errors: LARMOR_ERR_SHAPE, LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_phantom_phase_map(const larmor_phantom_phase *phase, larmor_device *dev,
+                                                  larmor_dtype dtype, larmor_shape shape, larmor_array **map);
+
 /* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
  * their products with the phantom have an exact Fourier transform: a few shifted copies.
  *

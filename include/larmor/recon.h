@@ -78,6 +78,17 @@ typedef struct larmor_coverage { /* of k-space by samples, by axis */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage);
 
+/* How well one image on the field of view explains the centre of k-space, of the coil with most energy: 0 for data that
+ * are consistent with the trajectory, towards 1 for others. Two trajectories for the same data may be compared so, if
+ * there are more readouts than an image of that resolution needs.
+ *
+ * kspace    [samples, readouts, coils], complex; traj [2, samples, readouts], real.
+ * residual  |W^(1/2) (F x - y)| / |W^(1/2) y| of the least squares image x, with weights |k|, within 6/FOV or as many
+ *           1/FOV as there are sixths of readouts.
+ * Errors    LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for fewer than 10 readouts; LARMOR_ERR_NUMERIC; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_array *traj,
+                                                 double *residual);
+
 typedef struct larmor_traj_info {
     const char *name, *help; /* help: one line, in brackets the options that count for it */
     const char *header;      /* in ISMRMRD headers: "cartesian", "radial", "goldenangle", "spiral"; NULL: "other" */

@@ -59,7 +59,7 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
     int count = 0;
     int64_t dims[DIMS], bytes;
     LMR_TRY(read_header(input, &count, dims, &bytes));
-    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes, .in_file = 1};
+    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = count, .bytes = bytes, .in_file = LMR_IN_ONE};
     for (int d = 0; d < count; d++) array->dim[d] = dims[d];
     return LARMOR_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_driver.h"
 #include "io/reader/h5_filter.h"
@@ -237,5 +238,71 @@ larmor_status lmr_dataset_each(lmr_dataset *d, lmr_take take, void *user)
         find_origin(d, (int64_t)b, origin);
         each_row(d, origin, take, user);
     }
+    return LARMOR_OK;
+}
+
+/* ---- elements that are in the file as they are ---- */
+
+/* The dimension that chunks are cut along, if each is elements in a row; else -1. */
+static int find_cut(const lmr_dataset *d)
+{
+    int cut = d->rank - 1;
+    while (cut > 0 && d->chunk[cut] == d->dim[cut]) cut--;
+    for (int k = 0; k < cut; k++)
+        if (d->chunk[k] != 1) return -1;
+    return cut;
+}
+
+/* 0 if the chunk is not as the others are. */
+static larmor_status find_piece(const lmr_dataset *d, int64_t b, int cut, int checksums, lmr_reader_piece *piece,
+                                int *as_it_is)
+{
+    hsize_t origin[H5S_MAX_RANK];
+    uint32_t mask = 0;
+    int64_t at, stored;
+    find_origin(d, b, origin);
+    const hsize_t left = d->dim[cut] - origin[cut], here = left < d->chunk[cut] ? left : d->chunk[cut];
+    const int64_t bytes = d->per_block * (int64_t)d->bytes;
+    if (!lmr_h5_find_chunk(d->file, d->id, origin, &at, &stored, &mask))
+        return lmr_h5_damaged("chunk index", d->path);
+    *as_it_is = !mask && stored == bytes + (checksums ? LMR_CHECKSUM_BYTES : 0);
+    *piece =
+        (lmr_reader_piece){at, bytes, index_of(d, origin), d->per_block / (int64_t)d->chunk[cut] * (int64_t)here};
+    return LARMOR_OK;
+}
+
+static larmor_status find_pieces(const lmr_dataset *d, int64_t chunks, int cut, int checksums,
+                                 lmr_reader_piece *piece, int64_t *count)
+{
+    int as_it_is = 1;
+    for (int64_t b = 0; b < chunks && as_it_is; b++) LMR_TRY(find_piece(d, b, cut, checksums, &piece[b], &as_it_is));
+    *count = as_it_is ? chunks : 0;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_dataset_pieces(lmr_dataset *d, lmr_reader_piece **pieces, int64_t *count, int *checksums)
+{
+    int64_t chunks = 1;
+    int cut = 0;
+    *pieces = NULL;
+    *count = 0;
+    *checksums = d->layout == H5D_CHUNKED && d->filters == 1 && d->filter[0] == LMR_FILTER_FLETCHER32;
+    if (d->layout == H5D_CHUNKED) {
+        if (d->filters && !*checksums) return LARMOR_OK;
+        cut = find_cut(d);
+        if (cut < 0) return LARMOR_OK;
+        for (int k = 0; k < d->rank; k++)
+            if (!lmr_mul(chunks, (int64_t)((d->dim[k] - 1) / d->chunk[k] + 1), &chunks)) return LARMOR_OK;
+    }
+    /* each chunk is larger than this, or the file has none for some */
+    if (chunks > d->source->size) return lmr_h5_damaged("chunk index", d->path);
+    *pieces = lmr_new(chunks, sizeof **pieces);
+    if (!*pieces) return LMR_NO_MEMORY();
+    const uint64_t size = (uint64_t)d->source->size, bytes = (uint64_t)d->count * d->bytes;
+    if (d->layout == H5D_CONTIGUOUS && (d->address > size || bytes > size - d->address))
+        return lmr_h5_damaged("storage", d->path);
+    if (d->layout == H5D_CHUNKED) return find_pieces(d, chunks, cut, *checksums, *pieces, count);
+    **pieces = (lmr_reader_piece){(int64_t)d->address, (int64_t)bytes, 0, d->count};
+    *count = 1;
     return LARMOR_OK;
 }

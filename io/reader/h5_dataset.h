@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include "io/reader/protocol.h"
 #include "io/reader/source.h"
 
 typedef struct lmr_dataset {
@@ -44,5 +45,10 @@ larmor_status lmr_dataset_block(lmr_dataset *dataset, int64_t b, const unsigned 
 /* All elements, each once: `take` gets runs of n, whose indices count on from `first`, the last dimension fastest. */
 typedef void (*lmr_take)(int64_t first, int64_t n, const unsigned char *elements, void *user);
 larmor_status lmr_dataset_each(lmr_dataset *dataset, lmr_take take, void *user);
+
+/* Where the file has all elements as they are, without a filter or with fletcher32 alone: pieces in the order of the
+ * elements, to be freed. *count is 0 if it has not. After lmr_dataset_prepare. Errors: LARMOR_ERR_FORMAT,
+ * LARMOR_ERR_MEMORY. */
+larmor_status lmr_dataset_pieces(lmr_dataset *dataset, lmr_reader_piece **pieces, int64_t *count, int *checksums);
 
 #endif

@@ -22,7 +22,9 @@ typedef struct input {
     lmr_source source;
     haddr_t end; /* of the part that HDF5 uses */
     int limited; /* a chunk is being read, into `room` bytes */
+    int looking; /* 1: not even that, but where it is */
     size_t room, got;
+    haddr_t at;
 } input;
 
 static H5FD_t *open_input(const char *name, unsigned flags, hid_t access, haddr_t most)
@@ -87,6 +89,8 @@ static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
     if (in->limited && type == H5FD_MEM_DRAW) {
         if (bytes > in->room || in->got) return -1;
         in->got = bytes;
+        in->at = at;
+        if (in->looking) return 0;
     }
     return lmr_source_get(&in->source, (int64_t)at, to, bytes) == (int64_t)bytes ? 0 : -1;
 }
@@ -189,15 +193,37 @@ void lmr_h5_close_descriptor(hid_t file)
     hold_plugins(-1);
 }
 
-size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask)
+static input *input_of(hid_t file)
 {
     void *handle = NULL;
-    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 || !handle) return 0;
-    input *in = handle;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 ? NULL : handle;
+}
+
+/* The chunk's length in its index, 0 if that fails. */
+static size_t get_chunk(input *in, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask)
+{
     in->limited = 1;
     in->room = room;
     in->got = 0;
     const herr_t failed = H5Dread_chunk(dataset, H5P_DEFAULT, offset, mask, to);
     in->limited = 0;
     return failed < 0 ? 0 : in->got;
+}
+
+size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask)
+{
+    input *in = input_of(file);
+    return in ? get_chunk(in, dataset, offset, to, room, mask) : 0;
+}
+
+int lmr_h5_find_chunk(hid_t file, hid_t dataset, const hsize_t *offset, int64_t *at, int64_t *bytes, uint32_t *mask)
+{
+    input *in = input_of(file);
+    unsigned char nothing[1]; /* HDF5 wants a place for what the driver does not write */
+    if (!in) return 0;
+    in->looking = 1;
+    *bytes = (int64_t)get_chunk(in, dataset, offset, nothing, SIZE_MAX, mask);
+    in->looking = 0;
+    *at = (int64_t)in->at;
+    return *bytes > 0;
 }

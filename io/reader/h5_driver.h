@@ -18,4 +18,7 @@ void lmr_h5_close_descriptor(hid_t file);
  * Returns the chunk's length in its index, 0 if there is none or it does not fit. */
 size_t lmr_h5_get_chunk(hid_t file, hid_t dataset, const hsize_t *offset, void *to, size_t room, uint32_t *mask);
 
+/* Where the file has a chunk, and its length there; nothing is read. Returns 0 if that is not to be found. */
+int lmr_h5_find_chunk(hid_t file, hid_t dataset, const hsize_t *offset, int64_t *at, int64_t *bytes, uint32_t *mask);
+
 #endif

@@ -4,33 +4,13 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "io/reader/source.h"
-
-/* Fletcher's sum over big-endian 16-bit words; a last odd byte is the high half of a word. */
-static uint32_t fletcher32(const unsigned char *p, size_t bytes)
-{
-    enum { UNREDUCED = 1 << 16 }; /* bytes until the sums are taken modulo 65535: they stay below 2^49 */
-    uint64_t a = 0, b = 0;
-    for (size_t from = 0; from < bytes; from += UNREDUCED) {
-        const size_t end = bytes - from < UNREDUCED ? bytes : from + UNREDUCED;
-        for (size_t i = from; i < end; i += 2) {
-            a += (uint32_t)p[i] << 8 | (i + 1 < bytes ? p[i + 1] : 0);
-            b += a;
-        }
-        a %= 65535;
-        b %= 65535;
-    }
-    return (uint32_t)(b << 16 | a);
-}
+#include "io/reader/checksum.h"
 
 static const char *check_sum(const unsigned char *p, size_t *bytes)
 {
-    if (*bytes < 4) return "checksum missing";
-    *bytes -= 4;
-    const uint32_t stored = (uint32_t)lmr_little_endian(p + *bytes, 4), sum = fletcher32(p, *bytes);
-    /* 65535 and 0 are the same remainder, and HDF5 keeps either */
-    const int low = (stored & 0xffff) % 65535 == (sum & 0xffff), high = (stored >> 16) % 65535 == sum >> 16;
-    return low && high ? NULL : "checksum wrong";
+    if (*bytes < LMR_CHECKSUM_BYTES) return "checksum missing";
+    *bytes -= LMR_CHECKSUM_BYTES;
+    return lmr_checksum_fits(p, *bytes, p + *bytes) ? NULL : "checksum wrong";
 }
 
 static void unshuffle(const unsigned char *src, unsigned char *dst, size_t bytes, size_t element)

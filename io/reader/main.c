@@ -1,5 +1,5 @@
-/* larmor-reader: parses a file for a process that does not want to, with little room to do harm. It is started by
- * liblarmor with the file and a socket as descriptors. SPDX-License-Identifier: Apache-2.0 */
+/* larmor-reader: parses a file, or composes the structure of one, for a process that does not want to, with little room to do
+ * harm. It is started by liblarmor with the file and a socket as descriptors. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <hdf5.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ int main(void)
     if (!agrees(&setup, bytes)) _exit(LMR_READER_OTHER_VERSION);
     lmr_sandbox_close_from(LMR_READER_DESCRIPTORS);
     if (!setup.has_second) close(LMR_READER_SECOND); /* not the host program's */
+    if (setup.composes) close(LMR_READER_FILE);
     if (!lmr_sandbox_follow(setup.parent)) _exit(LMR_READER_ALONE);
     if (!strcmp(setup.suffix, ".h5")) {
         H5dont_atexit();

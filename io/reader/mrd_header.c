@@ -4,7 +4,6 @@
 #include "io/reader/mrd_header.h"
 
 #include <ctype.h>
-#include <expat.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "core/status.h"
 #include "io/reader/source.h"
+#include "io/reader/xml.h"
 
 enum { MAX_DEPTH = 64, MAX_NAME = 40, MAX_TEXT = 64 };
 
@@ -34,7 +34,11 @@ typedef enum element {
     LIMITS,
     LIMIT,
     BOUND,
-    TRAJECTORY
+    TRAJECTORY,
+    PARAMETERS, /* of the trajectory, or of the scan */
+    PARAMETER,
+    PARAMETER_NAME,
+    PARAMETER_VALUE
 } element;
 
 static const struct rule {
@@ -52,6 +56,12 @@ static const struct rule {
     {ENCODING, "reconSpace", SPACE, 1},
     {ENCODING, "trajectory", TRAJECTORY, 0},
     {ENCODING, "encodingLimits", LIMITS, 0},
+    {ENCODING, "trajectoryDescription", PARAMETERS, 0},
+    {ROOT, "userParameters", PARAMETERS, 1},
+    {PARAMETERS, "userParameterLong", PARAMETER, 0},
+    {PARAMETERS, "userParameterDouble", PARAMETER, 0},
+    {PARAMETER, "name", PARAMETER_NAME, 0},
+    {PARAMETER, "value", PARAMETER_VALUE, 0},
     {SPACE, "matrixSize", MATRIX, 0},
     {SPACE, "fieldOfView_mm", FOV, 0},
     {MATRIX, "x", MATRIX_AXIS, 0},
@@ -82,7 +92,7 @@ typedef struct level { /* an open element */
 } level;
 
 typedef struct parser {
-    XML_Parser xml;
+    lmr_xml xml;
     locale_t c;
     lmr_mrd_header *out;
     larmor_status st;
@@ -91,12 +101,15 @@ typedef struct parser {
     char text[MAX_TEXT + 1]; /* of the leaf that is open */
     int length, overlong;
     int seen_trajectory, seen_matrix[2][3], seen_fov[2][3]; /* in this encoding */
+    char parameter[MAX_TEXT + 1];                           /* the name of the one that is open */
+    double value;                                           /* NAN: none, or no number */
+    double angle;                                           /* of the parameters of the scan */
 } parser;
 
 #define REFUSE(p, ...)                                                                                               \
     do {                                                                                                             \
         if (!(p)->st) (p)->st = LMR_FAIL(LARMOR_ERR_FORMAT, __VA_ARGS__);                                            \
-        XML_StopParser((p)->xml, XML_FALSE);                                                                         \
+        XML_StopParser((p)->xml.parser, XML_FALSE);                                                                  \
     } while (0)
 
 /* A leaf's text, for messages. */
@@ -197,6 +210,44 @@ static void system_leaf(parser *p, element is)
     p->out->noise_bandwidth = ratio;
 }
 
+/* The name's letters and digits, in lower case. */
+static void plain_name(const char *text, char *name, size_t room)
+{
+    size_t used = 0;
+    for (; *text && used + 1 < room; text++)
+        if (isalnum((unsigned char)*text)) name[used++] = (char)tolower((unsigned char)*text);
+    name[used] = '\0';
+}
+
+/* A parameter that tells the angle between spokes, in degrees or as the index of a tiny golden angle. Those that say
+ * something else are no concern of this. */
+static void take_parameter(parser *p)
+{
+    static const char *const angles[] = {"angleincrement", "angularincrement", "angleincrementdeg",
+                                         "spokeangle",     "goldenangle",      "radialangle"};
+    static const char *const indices[] = {"tinygoldenangle", "tinygoldenangleindex", "tinygoldenindex",
+                                          "goldenangleindex"};
+    char name[MAX_TEXT + 1];
+    double angle = 0;
+    plain_name(p->parameter, name, sizeof name);
+    for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
+        if (!strcmp(name, angles[i]) && p->value > 1 && p->value < 360) angle = p->value;
+    for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
+        if (!strcmp(name, indices[i]) && p->value >= 1 && p->value <= 100 && p->value == floor(p->value))
+            angle = 180 / ((1 + sqrt(5)) / 2 + p->value - 1);
+    if (!(angle > 0)) return;
+    if (p->level[p->depth - 1].index)
+        p->angle = angle;
+    else
+        p->out->encoding[p->out->encodings - 1].space.angle_deg = angle;
+}
+
+static void take_parameter_leaf(parser *p, element is)
+{
+    if (is == PARAMETER_VALUE && !number(p, &p->value)) p->value = NAN;
+    if (is == PARAMETER_NAME) memcpy(p->parameter, p->text, sizeof p->parameter);
+}
+
 /* ---- encodings ---- */
 
 static void begin_encoding(parser *p)
@@ -221,7 +272,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     (void)attributes;
     parser *p = self;
     if (p->st) return;
-    const long line = (long)XML_GetCurrentLineNumber(p->xml);
+    const long line = (long)XML_GetCurrentLineNumber(p->xml.parser);
     if (p->depth == MAX_DEPTH) {
         REFUSE(p, "header line %ld: more than %d levels of tags.", line, MAX_DEPTH);
         return;
@@ -242,6 +293,8 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     lmr_mrd_encoding *e = p->out->encodings ? &p->out->encoding[p->out->encodings - 1] : NULL;
     if (l->is == LIMITS) e->has_limits = 1;
     if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
+    if (l->is == PARAMETER) *p->parameter = '\0';
+    if (l->is == PARAMETER) p->value = NAN;
     if (l->is != SKIPPED) p->length = p->overlong = 0;
 }
 
@@ -273,43 +326,40 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == BOUND) bound(p, e);
     if (is == TRAJECTORY) trajectory(p, e);
     if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
+    if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
+    if (is == PARAMETER) take_parameter(p);
     p->depth--;
-}
-
-static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
-                               int has)
-{
-    (void)name;
-    (void)system;
-    (void)public;
-    (void)has;
-    parser *p = self;
-    REFUSE(p, "header line %ld: DOCTYPE is not allowed.", (long)XML_GetCurrentLineNumber(p->xml));
 }
 
 static larmor_status explain(const parser *p)
 {
-    const enum XML_Error error = XML_GetErrorCode(p->xml);
+    const enum XML_Error error = XML_GetErrorCode(p->xml.parser);
     if (error == XML_ERROR_NO_MEMORY) return LMR_NO_MEMORY();
     const level *open = &p->level[p->depth];
     if (p->depth &&
         (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).", (long)XML_GetCurrentLineNumber(p->xml),
-                    XML_ErrorString(error));
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).",
+                    (long)XML_GetCurrentLineNumber(p->xml.parser), XML_ErrorString(error));
 }
 
 static larmor_status parse(parser *p, const char *text, int64_t bytes)
 {
-    XML_SetUserData(p->xml, p);
-    XML_SetElementHandler(p->xml, on_start, on_end);
-    XML_SetCharacterDataHandler(p->xml, on_text);
-    XML_SetStartDoctypeDeclHandler(p->xml, on_doctype);
+    XML_SetUserData(p->xml.parser, p);
+    XML_SetElementHandler(p->xml.parser, on_start, on_end);
+    XML_SetCharacterDataHandler(p->xml.parser, on_text);
+    lmr_xml_forbid_doctype(&p->xml);
     p->level[0].is = NOTHING;
-    const enum XML_Status status = XML_Parse(p->xml, text, (int)bytes, 1);
+    const enum XML_Status status = XML_Parse(p->xml.parser, text, (int)bytes, 1);
     if (p->st) return p->st;
+    if (p->xml.doctype)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: DOCTYPE is not allowed.", p->xml.doctype);
     if (status != XML_STATUS_OK) return explain(p);
     if (!p->out->encodings) begin_encoding(p); /* of which everything is left out */
+    for (int i = 0; i < p->out->encodings && !p->st; i++) {
+        double *angle = &p->out->encoding[i].space.angle_deg;
+        if (*angle == 0) *angle = p->angle;
+    }
     return p->st;
 }
 
@@ -327,12 +377,12 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
     parser *p = calloc(1, sizeof *p);
     if (p) {
         p->out = out;
-        p->xml = XML_ParserCreate(NULL);
+        p->xml.parser = XML_ParserCreate(NULL);
         p->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     }
-    const int ready = out->encoding && p && p->xml && p->c;
+    const int ready = out->encoding && p && p->xml.parser && p->c;
     const larmor_status st = ready ? parse(p, text, bytes) : LMR_NO_MEMORY();
-    if (p && p->xml) XML_ParserFree(p->xml);
+    if (p && p->xml.parser) XML_ParserFree(p->xml.parser);
     if (p && p->c) freelocale(p->c);
     free(p);
     return st;

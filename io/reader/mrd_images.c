@@ -111,7 +111,9 @@ typedef struct content { /* of a series */
     lmr_mrd_number real, imag; /* imag: NULL for real images */
     size_t real_at, imag_at;
     const lmr_input *input;
-    float *values; /* complex */
+    float *values;  /* complex; NULL with */
+    int64_t pieces; /* of the file */
+    int checksums;  /* 1: they have some */
 } content;
 
 /* Where the elements have a member that is a number, and how to read it. */
@@ -159,6 +161,37 @@ static void take_values(int64_t first, int64_t n, const unsigned char *elements,
     }
 }
 
+/* 1 if an element is a little-endian float, or two: real, then imag. */
+static int is_plain(const lmr_dataset *d, const content *c)
+{
+    hid_t type = d->type;
+    if (c->imag) {
+        if (c->bytes != 8 || c->real_at != 0 || c->imag_at != 4) return 0;
+        const hid_t real = H5Tget_member_type(type, (unsigned)H5Tget_member_index(type, "real")),
+                    imag = H5Tget_member_type(type, (unsigned)H5Tget_member_index(type, "imag"));
+        const int plain =
+            real > 0 && imag > 0 && H5Tequal(real, H5T_IEEE_F32LE) > 0 && H5Tequal(imag, H5T_IEEE_F32LE) > 0;
+        lmr_h5_close(real);
+        lmr_h5_close(imag);
+        return plain;
+    }
+    return H5Tequal(type, H5T_IEEE_F32LE) > 0;
+}
+
+/* Where the file has the elements, if it has them as they are. */
+static larmor_status find_values(lmr_dataset *d, content *c)
+{
+    lmr_reader_piece *piece = NULL;
+    void *room;
+    larmor_status st = lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums);
+    if (!st && c->pieces) {
+        st = c->input->room(c->input->user, c->pieces * (int64_t)sizeof *piece, &room);
+        if (!st) memcpy(room, piece, (size_t)c->pieces * sizeof *piece);
+    }
+    free(piece);
+    return st;
+}
+
 static larmor_status read_values(lmr_dataset *d, void *result)
 {
     content *c = result;
@@ -170,6 +203,8 @@ static larmor_status read_values(lmr_dataset *d, void *result)
     }
     int64_t bytes;
     void *room;
+    if (is_plain(d, c)) LMR_TRY(find_values(d, c));
+    if (c->pieces) return LARMOR_OK;
     if (!lmr_mul(d->count, 2 * sizeof *c->values, &bytes)) return LMR_NO_MEMORY();
     LMR_TRY(c->input->room(c->input->user, bytes, &room));
     c->values = room;
@@ -212,7 +247,12 @@ static larmor_status read_images(const lmr_input *input, lmr_reader_array *array
 {
     content c = {.input = input};
     LMR_TRY(read_series(&input->source, "/data", read_values, &c));
-    *array = (lmr_reader_array){.dtype = LARMOR_C64, .axes = c.axes, .bytes = 2 * sizeof *c.values};
+    *array = (lmr_reader_array){.dtype = LARMOR_C64,
+                                .axes = c.axes,
+                                .bytes = 2 * sizeof *c.values,
+                                .in_file = c.pieces ? LMR_IN_PIECES : LMR_NOT_IN_FILE,
+                                .stored = c.imag ? LARMOR_C64 : LARMOR_F32,
+                                .checksums = c.checksums};
     for (int k = 0; k < c.axes; k++) {
         array->dim[k] = c.dim[k];
         array->bytes *= c.dim[k];

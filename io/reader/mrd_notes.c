@@ -1,14 +1,14 @@
 /* The attributes of ISMRMRD images as lines of text, by expat. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/mrd_notes.h"
 
-#include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "io/reader/source.h"
+#include "io/reader/xml.h"
 
 typedef struct parser {
-    XML_Parser xml;
+    lmr_xml xml;
     int depth; /* of <ismrmrdMeta><meta><name>, 3 is where texts are */
     char name[192], value[192];
     char *text; /* the one of them that is open, or NULL */
@@ -53,28 +53,17 @@ static void XMLCALL on_end(void *self, const XML_Char *element)
     p->used += (size_t)snprintf(p->notes + p->used, p->room - p->used, "%s: %s\n", name.s, value.s);
 }
 
-/* No entity of the file's own: nothing is expanded, nothing else is opened. */
-static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
-                               int has)
-{
-    (void)name;
-    (void)system;
-    (void)public;
-    (void)has;
-    XML_StopParser(((parser *)self)->xml, XML_FALSE);
-}
-
 larmor_status lmr_mrd_notes(const char *xml, size_t bytes, char *notes, size_t room)
 {
-    parser p = {.xml = XML_ParserCreate(NULL), .notes = notes, .room = room};
+    parser p = {.xml = {.parser = XML_ParserCreate(NULL)}, .notes = notes, .room = room};
     *notes = '\0';
-    if (!p.xml) return LMR_NO_MEMORY();
-    XML_SetUserData(p.xml, &p);
-    XML_SetElementHandler(p.xml, on_start, on_end);
-    XML_SetCharacterDataHandler(p.xml, on_text);
-    XML_SetStartDoctypeDeclHandler(p.xml, on_doctype);
-    XML_Parse(p.xml, xml, (int)strnlen(xml, bytes), 1);
-    const int full = XML_GetErrorCode(p.xml) == XML_ERROR_NO_MEMORY;
-    XML_ParserFree(p.xml);
+    if (!p.xml.parser) return LMR_NO_MEMORY();
+    XML_SetUserData(p.xml.parser, &p);
+    XML_SetElementHandler(p.xml.parser, on_start, on_end);
+    XML_SetCharacterDataHandler(p.xml.parser, on_text);
+    lmr_xml_forbid_doctype(&p.xml);
+    XML_Parse(p.xml.parser, xml, (int)strnlen(xml, bytes), 1);
+    const int full = XML_GetErrorCode(p.xml.parser) == XML_ERROR_NO_MEMORY;
+    XML_ParserFree(p.xml.parser);
     return full ? LMR_NO_MEMORY() : LARMOR_OK;
 }

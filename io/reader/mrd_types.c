@@ -188,19 +188,6 @@ hid_t lmr_mrd_complex_type(void)
                                H5Tinsert(record, "imag", sizeof(float), H5T_NATIVE_FLOAT) >= 0);
 }
 
-void lmr_mrd_set_floats(void *to, const double from[3])
-{
-    const float f[3] = {(float)from[0], (float)from[1], (float)from[2]};
-    memcpy(to, f, sizeof f);
-}
-
-void lmr_mrd_get_floats(double to[3], const void *from)
-{
-    float f[3];
-    memcpy(f, from, sizeof f);
-    for (int k = 0; k < 3; k++) to[k] = (double)f[k];
-}
-
 /* ---- in files ---- */
 
 static size_t size_of(kind k)

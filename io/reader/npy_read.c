@@ -126,7 +126,7 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
     npy file;
     LMR_TRY(read_header(&input->source, &file));
     *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
-    array->in_file = 1;
+    array->in_file = LMR_IN_ONE;
     array->at = file.data;
     for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
     return LARMOR_OK;

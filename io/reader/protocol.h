@@ -1,4 +1,4 @@
-/* What a process that wants a file and the reader that parses it tell each other over a socket of packets: one request at
+/* What a process that wants a file and the reader that parses it, or composes its structure, tell each other over a socket of packets: one request at
  * a time, one answer to each. Where an answer has more to give it asks for room first, and its bytes follow it in
  * packets. Shared memory would be a file to the kernel, which a limit on the size of files (ulimit -f) forbids.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "io/reader/mrd_head.h"
+#include "io/reader/mrd_records.h"
 #include "larmor/io.h"
 
 /* The reader's descriptors. The second file is one that belongs to the first: the .hdr of a .cfl. */
@@ -15,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 1, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 2, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65 };
@@ -24,6 +25,7 @@ typedef struct lmr_reader_setup { /* the first packet */
     uint32_t magic, version, bytes, answer_bytes, head_bytes, encoding_bytes;
     int32_t parent;     /* its process */
     int32_t has_second; /* 1: there is a second file */
+    int32_t composes;   /* 1: there is no file, an HDF5 file is to be composed */
     int64_t size, second_size;
     int64_t memory, room, seconds; /* limits: bytes of memory, of an answer, processor time */
     char path[PATH_MAX], second[PATH_MAX], inside[PATH_MAX]; /* for messages; inside: "" if nothing is asked for */
@@ -37,11 +39,19 @@ typedef enum lmr_reader_ask {
     LMR_ASK_ARRAY,    /* answer: array; bytes: its elements, unless the file has them as they are */
     LMR_ASK_META,     /* answer: meta */
     LMR_ASK_DESCRIBE, /* answer: info */
-    LMR_ASK_ROOM      /* there is room; bytes follow if LMR_ASK_PLACES was asked for */
+    LMR_ASK_ROOM,     /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
+
+    /* to a reader that composes */
+    LMR_ASK_IMAGES,  /* bytes to it: lmr_reader_images and what follows it. Answer: composed; bytes: pieces */
+    LMR_ASK_SAMPLES, /* bytes to it: an lmr_reader_readout with its numbers for each acquisition, which are appended */
+    LMR_ASK_HEADER,  /* bytes to it: the XML text of a scan with its end, which completes it. Answer: composed */
+    LMR_ASK_BYTES    /* bytes from `at` on; answer: these */
 } lmr_reader_ask;
 
 typedef struct lmr_reader_request {
     uint32_t magic, ask;
+    int64_t bytes; /* that go to the reader before its answer; of LMR_ASK_BYTES: that are wanted */
+    int64_t at;
     char text[256];
 } lmr_reader_request;
 
@@ -59,9 +69,40 @@ typedef struct lmr_reader_array {
     int32_t dtype, axes;
     int64_t dim[LMR_READER_AXES]; /* fastest first */
     int64_t bytes;
-    int32_t in_file; /* 1: byte `at` of the file and those after it are the elements */
+    int32_t in_file; /* where the file has the elements, an lmr_reader_where */
     int64_t at;
+    int32_t stored,
+        checksums; /* of pieces: F32 for an array of C64 without imaginary parts, else dtype; 1: with checksums */
 } lmr_reader_array;
+
+typedef enum lmr_reader_where {
+    LMR_NOT_IN_FILE, /* not as they are: they follow the answer */
+    LMR_IN_ONE,      /* at byte `at` and those after it */
+    LMR_IN_PIECES    /* in pieces, which follow the answer */
+} lmr_reader_where;
+
+/* Elements of an image file that the other side puts into the file, or reads there. */
+typedef struct lmr_reader_piece {
+    int64_t at, bytes;    /* in the file, with padding but without the checksum */
+    int64_t first, count; /* elements, in the order of the array */
+} lmr_reader_piece;
+
+/* After this: the lmr_mrd_image of each image, the number of bytes of each one's attributes (int64_t), these texts with their
+ * ends, and the XML text with its end if there is one. */
+typedef struct lmr_reader_images {
+    int32_t count, is_complex;
+    int64_t dim[3]; /* of one image, x first */
+    int64_t xml_bytes;
+} lmr_reader_images;
+
+typedef struct lmr_reader_readout { /* after this: the numbers of the trajectory, then those of the data, as float */
+    lmr_mrd_readout_head head;
+    int32_t traj, data;
+} lmr_reader_readout;
+
+typedef struct lmr_reader_composed {
+    int64_t size, pieces;
+} lmr_reader_composed;
 
 typedef struct lmr_reader_answer {
     uint32_t magic;
@@ -74,6 +115,7 @@ typedef struct lmr_reader_answer {
         lmr_reader_array array;
         larmor_image_meta meta;
         larmor_image_info info;
+        lmr_reader_composed composed;
     };
 } lmr_reader_answer;
 

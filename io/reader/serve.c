@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/reader/compose.h"
 #include "io/reader/mrd_file.h"
 #include "io/reader/parsers.h"
 
@@ -15,6 +16,8 @@ typedef struct session {
     lmr_input input;
     lmr_source second;
     const lmr_parser *parser;
+    int composes; /* there is no file */
+    lmr_composer *composer;
     lmr_mrd_file *scan;
     lmr_mrd_refs *refs;    /* of all acquisitions */
     unsigned char *memory; /* what follows the answer */
@@ -184,6 +187,52 @@ static larmor_status share_places(session *s)
     return st;
 }
 
+/* ---- files that are composed ---- */
+
+/* The answer's bytes begin as those of the request. */
+static larmor_status take_work(session *s, const lmr_reader_request *request)
+{
+    void *memory;
+    LMR_TRY(room(s, request->bytes, &memory));
+    take_memory(s);
+    return s->lost ? LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is to be composed") : LARMOR_OK;
+}
+
+static larmor_status compose(session *s, const lmr_reader_request *request, lmr_reader_composed *composed)
+{
+    void *pieces;
+    LMR_TRY(take_work(s, request));
+    LMR_TRY(lmr_compose(&s->composer, (lmr_reader_ask)request->ask, s->memory, s->bytes, composed));
+    drop_memory(s);
+    if (!composed->pieces) return LARMOR_OK;
+    const int64_t bytes = composed->pieces * (int64_t)sizeof(lmr_reader_piece);
+    LMR_TRY(room(s, bytes, &pieces));
+    memcpy(pieces, lmr_composed_pieces(s->composer), (size_t)bytes);
+    return LARMOR_OK;
+}
+
+static larmor_status share_bytes(session *s, const lmr_reader_request *request)
+{
+    void *memory;
+    if (!s->composer) return LMR_FAIL(LARMOR_ERR_ARG, "reader: nothing is composed");
+    LMR_TRY(room(s, request->bytes, &memory));
+    return lmr_composed_bytes(s->composer, request->at, request->bytes, memory);
+}
+
+static larmor_status answer_to_writer(session *s, const lmr_reader_request *request, lmr_reader_answer *out)
+{
+    switch (request->ask) {
+    case LMR_ASK_IMAGES:
+    case LMR_ASK_SAMPLES:
+    case LMR_ASK_HEADER:
+        return compose(s, request, &out->composed);
+    case LMR_ASK_BYTES:
+        return share_bytes(s, request);
+    default:
+        return LMR_FAIL(LARMOR_ERR_ARG, "reader: request %u is not known", request->ask);
+    }
+}
+
 /* ---- any file ---- */
 
 static larmor_status cannot(const session *s)
@@ -194,6 +243,7 @@ static larmor_status cannot(const session *s)
 static larmor_status answer_to(session *s, const lmr_reader_request *request, lmr_reader_answer *out)
 {
     const lmr_parser *p = s->parser;
+    if (s->composes) return answer_to_writer(s, request, out);
     switch (request->ask) {
     case LMR_ASK_SCAN:
         return open_scan(s, request->text, &out->scan);
@@ -229,6 +279,7 @@ int lmr_serve(const lmr_reader_setup *setup)
     s.input.room = room;
     s.input.user = &s;
     s.parser = lmr_parser_of(setup->suffix);
+    s.composes = setup->composes;
     while (take_request(&s, &request)) {
         memset(&out, 0, sizeof out);
         const larmor_status st = answer_to(&s, &request, &out);

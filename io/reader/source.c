@@ -49,6 +49,8 @@ void lmr_source_close(lmr_source *source)
     *source = (lmr_source){.fd = -1};
 }
 
+#define STEP ((size_t)16 << 20) /* bytes, until it is asked again whether to stop */
+
 int64_t lmr_source_get(const lmr_source *source, int64_t offset, void *to, size_t bytes)
 {
     size_t got = 0;
@@ -64,7 +66,13 @@ int64_t lmr_source_get(const lmr_source *source, int64_t offset, void *to, size_
 
 larmor_status lmr_source_read(const lmr_source *source, int64_t offset, void *to, size_t bytes)
 {
-    const int64_t got = lmr_source_get(source, offset, to, bytes);
+    int64_t got = 0, now = 1;
+    while (got < (int64_t)bytes && now > 0) {
+        const size_t left = bytes - (size_t)got;
+        LMR_TRY(lmr_go_on());
+        now = lmr_source_get(source, offset + got, (char *)to + got, left < STEP ? left : STEP);
+        got = now < 0 ? -1 : got + now;
+    }
     if (got < 0) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read (%s).", source->path, strerror(errno));
     if (got == (int64_t)bytes) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: file cut short at %" PRId64 " bytes. Copy it again.", source->path,

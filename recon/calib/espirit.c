@@ -56,6 +56,7 @@ static void choose_kernel(const larmor_espirit_opts *o, sizes *s)
         if (kernel == DEFAULT_KERNEL - 1 || s->all * product(s->kernel) <= MOST_ROWS) break;
     }
     s->coils = lmr_clamp(MOST_ROWS / product(s->kernel), 1, s->all);
+    if (o->coils > 0 && s->coils > o->coils) s->coils = o->coils;
     if (s->coils < s->sets) s->coils = s->sets;
 }
 
@@ -399,6 +400,8 @@ static larmor_status check(const larmor_array *region, larmor_shape image, const
         return LMR_FAIL(LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1", o->threshold);
     if (!(o->cropped_below >= 0 && o->cropped_below < 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
+    if (o->coils < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0", (long long)o->coils);
     if (o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim])
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
@@ -523,5 +526,5 @@ larmor_status larmor_espirit_memory(const larmor_device *dev, const larmor_probl
     const double search = 16 * (pairs * lags + planes + block * (on_gpu ? 2 : 1) + low) + 32 * (double)s.pixels;
     const double image = 16 * 3 * (double)s.voxels + 2 * (double)larmor_dtype_size(p->dtype) * (double)s.voxels;
     const double found = 16 * ((double)s.pixels * (double)s.all * s.sets + pairs * lags) + image;
-    return lmr_bytes_store(fmax(before, held + fmax(lmr_windows_bytes(dev, &w), fmax(search, found))), bytes);
+    return lmr_bytes_store(fmax(before, held + fmax(lmr_windows_bytes(&w), fmax(search, found))), bytes);
 }

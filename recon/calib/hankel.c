@@ -120,18 +120,34 @@ static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_
 
 /* ---- its space ---- */
 
-static larmor_status count_signal(const larmor_array *values, double threshold, int64_t *signal)
+/* The largest eigenvalue that noise alone makes, from the median of all, most of which are of noise. Rows that are about
+ * independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose upper edge is
+ * (1 + sqrt(rows / windows))^2 and whose median is fitted to 5 %. */
+static double noise_edge(const double *value, int64_t rows, int64_t windows)
+{
+    const int64_t rank = rows < windows ? rows : windows; /* the others are 0 */
+    const double ratio = (double)rows / (double)windows;
+    const double median = ratio < 1 ? 1 - ratio / 3 : ratio - 1. / 3;
+    return fmax(value[rows - 1 - rank / 2], 0) / median * pow(1 + sqrt(ratio), 2);
+}
+
+/* Eigenvalues above the threshold, and above what is noise. */
+static larmor_status count_signal(const larmor_array *values, const lmr_windows *w, double threshold, int64_t *signal)
 {
     const int64_t rows = larmor_array_count(values);
+    int64_t windows = 1;
     double *value;
+    for (int d = 0; d < 3; d++) windows *= w->side[d] - w->kernel[d] + 1;
     LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
-    const double largest = value[rows - 1];
+    const double largest = value[rows - 1], least = fmax(threshold * largest, noise_edge(value, rows, windows));
     *signal = 0;
-    for (int64_t i = 0; i < rows; i++) *signal += value[i] > threshold * largest;
+    for (int64_t i = 0; i < rows; i++) *signal += value[i] > least;
     free(value);
-    if (largest > 0 && isfinite(largest)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_NUMERIC, "espirit: the calibration region has energy %g, expected a finite number > 0",
-                    largest);
+    if (!(largest > 0 && isfinite(largest)))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "espirit: the calibration region has energy %g, expected a finite number > 0", largest);
+    if (*signal) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "espirit: the calibration region is noise alone, no signal is above it");
 }
 
 typedef struct lag_sums {
@@ -195,7 +211,7 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
     LMR_OR(done, lmr_go_on());
     LMR_OR(done, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
     LMR_OR(done, lmr_la_of(matrix)->heev(dev->ctx, rows, 1, matrix->data, values->data));
-    LMR_OR(done, count_signal(values, threshold, signal));
+    LMR_OR(done, count_signal(values, w, threshold, signal));
     LMR_OR(done, lmr_go_on());
     st = project(matrix, w, *signal, lags);
 done:
@@ -204,10 +220,10 @@ done:
     return st;
 }
 
-double lmr_windows_bytes(const larmor_device *dev, const lmr_windows *w)
+double lmr_windows_bytes(const lmr_windows *w)
 {
-    const int on_gpu = !dev->be->threads(dev->ctx); /* whose eigenvalue solver works in a copy */
     const double places = (double)lmr_windows_places(w), rows = places * (double)w->coils;
-    const double matrix = 8 * rows * rows * (on_gpu ? 3 : 1), block = 8 * rows * places;
-    return matrix + block + 4 * rows + 16 * (double)(w->coils * w->coils * lmr_windows_lags(w));
+    const double copies = 4; /* the eigenvalue solvers' own, and their work */
+    const double matrix = 8 * rows * rows * copies + 64 * rows, block = 16 * rows * places;
+    return matrix + block + 32 * (double)(w->coils * w->coils * lmr_windows_lags(w));
 }

@@ -17,7 +17,8 @@ int64_t lmr_windows_lags(const lmr_windows *w);
 /* G(r) = sum_l lags(l) exp(2 pi i l.r / fov) / places is, at each place r of the image, the part of the projection onto the
  * windows' space that keeps r: maps are its eigenvectors to eigenvalue 1.
  *
- * threshold  eigenvalues of the windows' Gram matrix that are signal, relative to the largest.
+ * threshold  eigenvalues of the windows' Gram matrix that are signal, relative to the largest; those that noise may
+ *            have are none, however.
  * lags       c128 [coils, coils, lags...] on dev, l from -(kernel - 1) to kernel - 1 along each axis.
  * signal     how many eigenvectors span the space.
  * Errors     LARMOR_ERR_NUMERIC for a region without signal; LARMOR_ERR_MEMORY; LARMOR_STOPPED.
@@ -26,6 +27,6 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
                                 int64_t *signal);
 
 /* Bytes that it takes on the device, the lags among them. */
-double lmr_windows_bytes(const larmor_device *dev, const lmr_windows *w);
+double lmr_windows_bytes(const lmr_windows *w);
 
 #endif

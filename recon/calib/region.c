@@ -78,10 +78,11 @@ static int64_t cell_of(const box *all, int nd, const int64_t at[3])
 static void hit(search *s, const double *k)
 {
     const int nd = s->centre.nd;
+    const double far = s->cartesian ? 0 : reach;
     for (int corner = 0; corner < 1 << nd; corner++) {
         int64_t at[3];
         for (int d = 0; d < nd; d++) {
-            const double shift = s->cartesian ? 0 : (corner >> d & 1 ? reach : -reach);
+            const double shift = corner >> d & 1 ? far : -far;
             at[d] = (int64_t)floor(k[d] / s->spacing[d] + shift + .5);
         }
         const int64_t cell = cell_of(&s->all, nd, at);

@@ -1,34 +1,61 @@
-/* Images whose phase is known: what is left of them is real. SPDX-License-Identifier: Apache-2.0 */
+/* Images whose phase is about known: what is left of them is nearly real. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"
 #include "larmor/cartesian.h"
 
-static larmor_status forward(void *phase, const larmor_array *x, larmor_array *y)
+typedef struct turned {
+    larmor_array *phase, *work;
+    double imaginary;
+} turned;
+
+/* y <- Re x + i imaginary Im x; y may not be x */
+static larmor_status lessen(const turned *t, const larmor_array *x, larmor_array *y)
 {
     LMR_TRY(larmor_real(x, y));
-    return larmor_mul(phase, 0, y);
+    return t->imaginary > 0 ? larmor_axpby(t->imaginary, x, 1 - t->imaginary, y) : LARMOR_OK;
 }
 
-static larmor_status adjoint(void *phase, const larmor_array *y, larmor_array *x)
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
-    LMR_TRY(larmor_copy(y, x));
-    LMR_TRY(larmor_mul(phase, 1, x));
-    return larmor_real(x, x);
+    const turned *t = self;
+    LMR_TRY(lessen(t, x, y));
+    return larmor_mul(t->phase, 0, y);
 }
 
-static void destroy(void *phase)
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
-    larmor_array_free(phase);
+    const turned *t = self;
+    LMR_TRY(larmor_copy(y, t->work));
+    LMR_TRY(larmor_mul(t->phase, 1, t->work));
+    return lessen(t, t->work, x);
 }
 
-larmor_status larmor_op_phase(larmor_array *phase, larmor_op **P)
+static void destroy(void *self)
+{
+    turned *t = self;
+    larmor_array_free(t->phase);
+    larmor_array_free(t->work);
+    free(t);
+}
+
+larmor_status larmor_op_phase(larmor_array *phase, double imaginary, larmor_op **P)
 {
     static const larmor_op_impl impl = {"phase", forward, adjoint, NULL, destroy};
     LMR_NEED(P);
     *P = NULL;
     if (!phase) return LMR_FAIL(LARMOR_ERR_ARG, "phase: no phase given, expected [image...]");
-    LMR_TRY(larmor_op_create(phase->dev, &impl, phase, phase->dtype, phase->shape, phase->shape, P));
-    larmor_array_ref(phase);
+    if (!(imaginary >= 0 && imaginary <= 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "phase: imaginary is %g, expected 0 to 1", imaginary);
+    turned *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    *t = (turned){.phase = larmor_array_ref(phase), .imaginary = imaginary};
+    larmor_status st;
+    LMR_OR(fail, larmor_array_create(phase->dev, phase->dtype, phase->shape, &t->work));
+    LMR_OR(fail, larmor_op_create(phase->dev, &impl, t, phase->dtype, phase->shape, phase->shape, P));
     return LARMOR_OK;
+fail:
+    destroy(t);
+    return st;
 }

@@ -42,7 +42,7 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
     larmor_op *P = NULL;
     larmor_array *z = NULL, *before = NULL, *change = NULL, *r = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_op_phase(phase, &P));
+    LMR_OR(done, larmor_op_phase(phase, 0, &P));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &z));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &before));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &change));

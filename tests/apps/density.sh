@@ -25,12 +25,12 @@ expect 0 compare default.h5 pipe.h5 --tol 1e-6
 # A .cfl is as good; what cannot be is refused, and nothing is left.
 expect 0 traj --traj koosh --matrix 12 -o koosh.cfl -q
 expect 0 dcf --traj koosh.cfl --matrix 12,12,12 -o koosh.npy
-expect 3 dcf --traj koosh.cfl --matrix 12,12,12 -o refused.npy --method voronoi
+expect 2 dcf --traj koosh.cfl --matrix 12,12,12 -o refused.npy --method voronoi
 said_like 'density voronoi: .* use larmor_density_pipe$'
 expect 2 dcf --traj koosh.cfl -o refused.npy
 said_like 'dcf: --traj needs --matrix'
 expect 2 dcf scan.h5 --traj koosh.cfl --matrix 12 -o refused.npy
 expect 2 dcf -o refused.npy
 expect 2 dcf scan.h5 -o refused.nii
-expect 3 dcf scan.h5 --image 1 -o refused.npy
+expect 2 dcf scan.h5 --image 1 -o refused.npy
 [ ! -e refused.npy ] || fail "a refused command left a file"

@@ -87,6 +87,16 @@ expect 0 convert --traj t.cfl --kspace k.cfl -o pair.h5
 said_like 'wrote pair.h5: 21 readouts x 48 samples, 2 coils, matrix 32 x 32 x 1, 32 x 32 x 1 mm'
 expect 0 info pair.h5
 printed '^trajectory: 1/FOV'
+# Samples that recon would refuse are refused: 1e37, then Inf, in the place of the first.
+cp k.cfl good.cfl
+for value in '\302\275\360\174' '\000\000\200\177'; do
+    # shellcheck disable=SC2059 # octal bytes are meant
+    { printf "$value"; tail -c +5 good.cfl; } >k.cfl
+    expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
+    said_like '^larmor: k.cfl: (values up to 1.0e.37: uninitialised or overflowing data, at most 1e.18 expected|1 value is not finite)\.$'
+    [ ! -e none.h5 ] || fail "a refused conversion left a file"
+done
+mv good.cfl k.cfl
 printf '# Dimensions\n1 47 21 2 1\n' >k.hdr
 expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
 printf '# Dimensions\n1 48 20 2 1\n' >k.hdr

@@ -77,6 +77,55 @@ static void clear_last_of_four_coils(hvl_t *list)
     memset((float *)list->p + 3 * n, 0, n * sizeof(float));
 }
 
+/* Of four coils the last one's values; times 100, or noise instead of signal. */
+static void amplify_last_of_four_coils(hvl_t *list)
+{
+    const size_t n = list->len / 4;
+    for (size_t i = 3 * n; i < list->len; i++) ((float *)list->p)[i] *= 100;
+}
+
+static void drown_last_of_four_coils(hvl_t *list)
+{
+    const size_t n = list->len / 4;
+    for (size_t i = 3 * n; i < list->len; i++)
+        ((float *)list->p)[i] = 1e-3f * (float)(rand() / (RAND_MAX / 2 + 1.) - 1);
+}
+
+static void amplify(hvl_t *list)
+{
+    for (size_t i = 0; i < list->len; i++) ((float *)list->p)[i] *= 10;
+}
+
+static void put_spike(hvl_t *list)
+{
+    ((float *)list->p)[list->len / 16] = .1f; /* of the first of four coils, a quarter into the readout */
+}
+
+static void clip(hvl_t *list)
+{
+    const float most = .01f;
+    float *x = list->p;
+    for (size_t i = 0; i < list->len; i++) x[i] = fminf(fmaxf(x[i], -most), most);
+}
+
+/* Let three floats of a head be others. */
+static void change_head(hid_t set, const char *member, hsize_t index, const float value[3])
+{
+    const hsize_t three = 3, one = 1;
+    const hid_t vector = H5Tarray_create2(H5T_NATIVE_FLOAT, 1, &three),
+                head = H5Tcreate(H5T_COMPOUND, sizeof(float[3]));
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(float[3])), space = H5Dget_space(set);
+    const hid_t memory = H5Screate_simple(1, &one, NULL);
+    check(H5Tinsert(head, member, 0, vector) >= 0 && H5Tinsert(type, "head", 0, head) >= 0, "a type");
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &index, NULL, &one, NULL) >= 0, "a selection");
+    check(H5Dwrite(set, type, memory, space, H5P_DEFAULT, value) >= 0, "writing");
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Tclose(head);
+    H5Tclose(vector);
+}
+
 static void change_acquisitions(hid_t file, const char *way)
 {
     const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
@@ -99,6 +148,22 @@ static void change_acquisitions(hid_t file, const char *way)
         for (hsize_t i = count / 3; i < 2 * (count / 3); i++) change_floats(set, "data", i, clear);
     else if (!strcmp(way, "dead-coil"))
         for (hsize_t i = 1; i < count; i++) change_floats(set, "data", i, clear_last_of_four_coils);
+    else if (!strcmp(way, "loud-coil"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, amplify_last_of_four_coils);
+    else if (!strcmp(way, "noise-coil"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, drown_last_of_four_coils);
+    else if (!strcmp(way, "loud-noise-scan")) /* which comes first */
+        change_floats(set, "data", 0, amplify);
+    else if (!strcmp(way, "spike"))
+        change_floats(set, "data", 5, put_spike);
+    else if (!strcmp(way, "clip"))
+        for (hsize_t i = 0; i < count; i++) change_floats(set, "data", i, clip);
+    else if (!strcmp(way, "crooked"))
+        change_head(set, "read_dir", 2, (const float[3]){.7f, .7f, .3f});
+    else if (!strcmp(way, "moved"))
+        change_head(set, "position", 2, (const float[3]){1, 2, 30});
+    else if (!strcmp(way, "stopped"))
+        check(H5Dset_extent(set, &(hsize_t){count - count / 5}) >= 0, "shrinking");
     else if (!strcmp(way, "no-extent"))
         for (hsize_t i = 0; i < count; i++) change_floats(set, "traj", i, clear);
     else

@@ -116,8 +116,59 @@ static void places(void)
     if (is("place at 2^63")) place[1].traj = INT64_MAX;
 }
 
+/* An array of two complex numbers in two pieces of one each. */
+static void pieces(void)
+{
+    ask_for_room((is("pieces without the last") ? 1 : 2) * (int64_t)sizeof(lmr_reader_piece));
+    lmr_reader_piece piece[2] = {{.at = 8, .bytes = 8, .first = 0, .count = 1}, {16, 8, 1, 1}};
+    answer.array = (lmr_reader_array){
+        .dtype = LARMOR_C64, .axes = 2, .dim = {2, 1}, .bytes = 16, .in_file = LMR_IN_PIECES, .stored = LARMOR_C64};
+    if (is("piece past the end")) piece[1].at = setup.size - 7;
+    if (is("piece before the file")) piece[0].at = -1;
+    if (is("piece at 2^63")) piece[0].at = INT64_MAX;
+    if (is("piece of 2^63 bytes")) piece[0].bytes = INT64_MAX;
+    if (is("piece too short")) piece[0].bytes = 7;
+    if (is("piece without elements")) piece[0].count = 0;
+    if (is("pieces of too many")) piece[1].count = 2;
+    if (is("pieces of the same")) piece[1].first = 0;
+    if (is("pieces of other types")) answer.array.stored = LARMOR_C128;
+    if (is("piece's checksum past the end")) {
+        answer.array.checksums = 1;
+        piece[1].at = setup.size - 8;
+    }
+    memcpy(memory, piece, (size_t)follows);
+}
+
+/* A file of 64 bytes with one image of 2 x 2 floats in it, of which nothing was composed. */
+static void composed(void)
+{
+    lmr_reader_piece piece = {.at = 16, .bytes = 16, .first = 0, .count = 4};
+    if (is("dies")) signal(SIGSEGV, SIG_DFL);
+    if (is("dies")) raise(SIGSEGV);
+    ask_for_room(request.bytes);
+    take(memory, (size_t)follows);
+    ask_for_room(sizeof piece);
+    answer.composed = (lmr_reader_composed){64, 1};
+    if (is("ends before")) piece.at = 48;
+    if (is("begins before")) piece.at = -16;
+    if (is("lacks elements")) piece.count = 3;
+    if (is("has more")) piece.count = 5;
+    if (is("is too short")) piece.bytes = 12;
+    if (is("has 2^62 pieces")) answer.composed.pieces = INT64_C(1) << 62;
+    if (is("has no size")) answer.composed.size = -1;
+    if (is("fails")) {
+        answer.status = LARMOR_ERR_IO;
+        snprintf(answer.text, sizeof answer.text, "HDF5 could not");
+    }
+    memcpy(memory, &piece, sizeof piece);
+}
+
 static void array(void)
 {
+    if (!strncmp(way, "piece", 5)) {
+        pieces();
+        return;
+    }
     if (is("huge room")) ask_for_room(INT64_MAX);
     ask_for_room(is("small room") ? 16 : 4 * 4 * 4);
     answer.array = (lmr_reader_array){.dtype = LARMOR_F32, .axes = 2, .dim = {4, 4}, .bytes = 4 * 4 * 4};
@@ -160,6 +211,9 @@ static void reply(char **environment)
     case LMR_ASK_ARRAY:
         array();
         break;
+    case LMR_ASK_IMAGES:
+        composed();
+        break;
     case LMR_ASK_META:
         answer.meta.slice = is("negative slice") ? -5 : 3;
         break;
@@ -193,9 +247,13 @@ int main(int argc, char **argv, char **environment)
 {
     (void)argc;
     (void)argv;
-    if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) <= 0) return 1;
-    *strchrnul(way, '\n') = '\0';
     take(&setup, sizeof setup);
+    const char *name = strrchr(setup.path, '/');
+    if (setup.composes) /* there is no file, so that its name says it */
+        snprintf(way, sizeof way, "%.*s", name ? (int)strcspn(name + 1, ".") : 0, name ? name + 1 : "");
+    else if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) <= 0)
+        return 1;
+    *strchrnul(way, '\n') = '\0';
     if (!lmr_sandbox_follow(setup.parent)) return LMR_READER_ALONE;
     if (is("other version")) return LMR_READER_OTHER_VERSION;
     while (1) {

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <locale.h>
+#include <math.h>
 
 #include "io/reader/mrd_header.h"
 
@@ -187,6 +188,37 @@ static void a_trajectory_of_another_name_is_kept_as_one_printable_line(void **st
     assert_string_equal(header.encoding[0].unknown, "a?b?? 0123456789012345678901234567890123...");
 }
 
+/* The angle between spokes that a header with these parameters has. */
+static double angle_of(const char *of_trajectory, const char *of_scan)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "<ismrmrdHeader><userParameters>%s</userParameters><encoding><trajectory>radial</trajectory>"
+             "<trajectoryDescription><identifier>x</identifier>%s</trajectoryDescription></encoding></ismrmrdHeader>",
+             of_scan, of_trajectory);
+    assert_int_equal(parse_bytes(text, strlen(text)), LARMOR_OK);
+    return header.encoding[0].space.angle_deg;
+}
+
+#define DOUBLE(name, value) "<userParameterDouble><name>" name "</name><value>" value "</value></userParameterDouble>"
+#define LONG(name, value) "<userParameterLong><name>" name "</name><value>" value "</value></userParameterLong>"
+
+static void parameters_tell_the_angle_between_spokes(void **state)
+{
+    (void)state;
+    assert_true(angle_of(DOUBLE("angle_increment", "111.25"), "") == 111.25);
+    assert_true(angle_of("", DOUBLE("Golden Angle", "68.75")) == 68.75);
+    assert_true(angle_of(DOUBLE("spoke_angle", "23.5"), DOUBLE("GoldenAngle", "68.75")) == 23.5);
+    assert_true(fabs(angle_of(LONG("tiny_golden_angle", "7"), "") - 23.628144) < 1e-6);
+    const char *const nothing[] = {DOUBLE("angle_increment", "400"),
+                                   DOUBLE("angle_increment", "much"),
+                                   DOUBLE("angle", "30"),
+                                   LONG("tiny_golden_angle", "0"),
+                                   DOUBLE("spoke_angle", "nan"),
+                                   "<userParameterDouble><value>30</value></userParameterDouble>"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) assert_true(angle_of(nothing[i], "") == 0);
+}
+
 static void broken_xml_is_refused_with_its_line(void **state)
 {
     (void)state;
@@ -245,6 +277,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_or_given_as_0_is_0),
         cmocka_unit_test(repeated_parts_are_refused),
         cmocka_unit_test(a_trajectory_of_another_name_is_kept_as_one_printable_line),
+        cmocka_unit_test(parameters_tell_the_angle_between_spokes),
         cmocka_unit_test(broken_xml_is_refused_with_its_line),
         cmocka_unit_test(depth_encodings_and_size_are_limited),
         cmocka_unit_test(every_cut_of_a_header_is_refused),

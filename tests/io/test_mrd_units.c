@@ -300,6 +300,117 @@ static void a_stack_of_planes_takes_its_third_component_from_the_partition(void 
     free_scan(s);
 }
 
+/* Readout i's third component is one value. */
+static void set_level(scan *s, int i, double value)
+{
+    for (int n = 0; n < s->r[i].head.number_of_samples; n++) traj_of(s, i)[3 * n + 2] = (float)value;
+}
+
+/* The samples of a scan whose readouts have kz i % 4 - 2, and what was said. */
+static void expect_partitions(const char *warning)
+{
+    larmor_raw *raw = opened_with(NULL);
+    larmor_encoding e;
+    assert_string_equal(larmor_raw_describe(raw).warnings, warning);
+    assert_ok(larmor_raw_encoding(raw, 0, &e));
+    assert_int_equal(e.matrix[2], 4);
+    assert_int_equal(e.ndim, 3);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.traj).dim[0], 3);
+    assert_null(x.density);
+    for (int r = 0; r < SPOKES; r++) {
+        assert_at_most(fabs(traj(&x)[3 * 64 * r + 2] - (r % 4 - 2)), 1e-6);
+        assert_at_most(fabs(hypot(traj(&x)[3 * 64 * r], traj(&x)[3 * 64 * r + 1]) - 32), 1e-4);
+    }
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+}
+
+static void levels_beside_one_partition_are_partitions(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    const char *said =
+        "the third component of the trajectory has 4 levels, one for each readout, but the matrix has one "
+        "partition: it is kz of 4 partitions, in 5 mm.\n";
+    for (int i = 0; i < SPOKES; i++) set_level(s, i, i % 4); /* whole numbers */
+    write_scan(s);
+    expect_partitions(said);
+    for (int i = 0; i < SPOKES; i++) { /* any unit, in step with the counter */
+        set_level(s, i, .25 * (i % 4 - 2));
+        s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 4);
+    }
+    write_scan(s);
+    expect_partitions(said);
+    free_scan(s);
+}
+
+static void levels_that_number_the_slices_are_nothing(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    for (int i = 0; i < SPOKES; i++) {
+        set_level(s, i, i % 4);
+        s->r[i].head.idx.slice = (uint16_t)(i % 4);
+    }
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_non_null(
+        strstr(info.warnings, "the third component of the trajectory numbers the slices; it is not used.\n"));
+    assert_int_equal(info.density_stored, 0);
+    assert_int_equal(info.groups, 4);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void weights_of_whole_readouts_are_density(void **state)
+{
+    (void)state;
+    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    for (int i = 0; i < SPOKES; i++) set_level(s, i, .2 + .1 * (i % 3));
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
+    larmor_samples x = samples_of(raw, 0, 0);
+    const double *w = larmor_array_data(x.density);
+    for (int r = 0; r < SPOKES; r++) assert_at_most(fabs(w[64 * r] - (.2 + .1 * (r % 3))), 1e-6);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* A volume whose trajectory has nothing, weights, or the numbers of partitions in its third component. */
+static void a_volume_has_kz_from_where_it_is(void **state)
+{
+    (void)state;
+    const space e = {{64, 64, 4}, {64, 64, 4}, {192, 192, 20}, {192, 192, 20}, "radial", ""};
+    const char *const said[] = {
+        "the third component of the trajectory is 0 everywhere; kz is taken from kspace_encode_step_2.\n",
+        "the third component of the trajectory is from 0 to 1: density weights; kz is taken from "
+        "kspace_encode_step_2.\n",
+        "the third component of the trajectory counts partitions from 0 to 3; kz = 0 is taken to be at 2.\n"};
+    for (int way = 0; way < 3; way++) {
+        scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+        *s->xml = '\0';
+        add_encoding(s, &e);
+        set_third(s, way == 1 ? 1. / 32 : 0, 0);
+        for (int i = 0; i < SPOKES; i++) {
+            if (way == 2) set_level(s, i, i % 4);
+            s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 4);
+        }
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).warnings, said[way]);
+        larmor_samples x = samples_of(raw, 0, 0);
+        for (int r = 0; r < SPOKES; r++) assert_at_most(fabs(traj(&x)[3 * 64 * r + 2] - (r % 4 - 2)), 1e-6);
+        assert_int_equal(x.density != NULL, way == 1);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
 static void components_must_agree(void **state)
 {
     (void)state;
@@ -342,6 +453,10 @@ int main(void)
         WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing),
         WITH_SCAN(density_follows_discards_and_ragged_readouts),
         WITH_SCAN(a_stack_of_planes_takes_its_third_component_from_the_partition),
+        WITH_SCAN(levels_beside_one_partition_are_partitions),
+        WITH_SCAN(levels_that_number_the_slices_are_nothing),
+        WITH_SCAN(weights_of_whole_readouts_are_density),
+        WITH_SCAN(a_volume_has_kz_from_where_it_is),
         WITH_SCAN(components_must_agree),
     };
     RUN_TESTS(tests);

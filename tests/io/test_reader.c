@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "io/reader/h5_heap.h"
 #include "io/reader/sandbox.h"
@@ -247,7 +248,18 @@ static void lies_about_images_are_refused(void **state)
                                        "huge room",
                                        "short geometry",
                                        "elements past the end",
-                                       "elements before the file"};
+                                       "elements before the file",
+                                       "piece past the end",
+                                       "piece before the file",
+                                       "piece at 2^63",
+                                       "piece of 2^63 bytes",
+                                       "piece too short",
+                                       "piece without elements",
+                                       "pieces of too many",
+                                       "pieces of the same",
+                                       "pieces of other types",
+                                       "pieces without the last",
+                                       "piece's checksum past the end"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) image_refused(lies[i]);
     larmor_image_info info;
     assert_ok(larmor_image_describe(file_for("honest", "x.nii"), dev, &info));
@@ -255,6 +267,129 @@ static void lies_about_images_are_refused(void **state)
     assert_int_equal(strlen(info.type), sizeof info.type - 1);
     assert_int_equal(strspn(info.inside, "?"), sizeof info.inside - 1);
     assert_int_equal(strspn(info.notes, "y"), sizeof info.notes - 1);
+}
+
+/* ---- the caller wants to stop ---- */
+
+typedef struct patience { /* of a caller: so many questions, or so many seconds */
+    int left;
+    double until;
+} patience;
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int wants_to_stop(void *user)
+{
+    patience *p = user;
+    return p->until > 0 ? seconds_now() > p->until : p->left-- <= 0;
+}
+
+/* 1 if the reading was stopped and left nothing behind. */
+static int read_until(patience *p, const char *scan_path, const char *image_path)
+{
+    larmor_raw *raw = NULL;
+    larmor_array *x = NULL;
+    const int before = open_descriptors();
+    larmor_stop_when(wants_to_stop, p);
+    const larmor_status st =
+        scan_path ? larmor_raw_open(scan_path, NULL, &raw) : larmor_image_read(image_path, dev, &x);
+    larmor_stop_when(NULL, NULL);
+    assert_true(st == LARMOR_OK || st == LARMOR_STOPPED);
+    assert_int_equal(st == LARMOR_OK, raw != NULL || x != NULL);
+    larmor_raw_free(raw);
+    larmor_array_free(x);
+    assert_int_equal(open_descriptors(), before);
+    assert_no_child();
+    return st == LARMOR_STOPPED;
+}
+
+static void reading_ends_at_any_question_whether_to_stop(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(24, 2);
+    write_scan(s);
+    int asked = 0;
+    for (; read_until(&(patience){.left = asked}, path, NULL); asked++) assert_true(asked < 1000);
+    assert_true(asked > 4); /* of the reader's answers, samples and checks */
+    free_scan(s);
+    larmor_array *x;
+    larmor_output *out;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &x));
+    assert_ok(larmor_fill(x, 1));
+    const larmor_image image = {.data = x};
+    assert_ok(larmor_output_open(in_folder("i.h5"), 0, &out));
+    assert_ok(larmor_image_write(out, &image, 1, NULL));
+    larmor_output_free(out);
+    larmor_array_free(x);
+    for (asked = 0; read_until(&(patience){.left = asked}, NULL, in_folder("i.h5")); asked++)
+        assert_true(asked < 1000);
+    assert_true(asked > 2);
+}
+
+static void waiting_for_a_reader_ends_within_a_second(void **state)
+{
+    (void)state;
+    const double began = seconds_now();
+    assert_true(read_until(&(patience){.until = began + .2}, file_for("hangs", "slow.h5"), NULL));
+    assert_at_most(seconds_now() - began, 1.2);
+}
+
+/* ---- files that it composes ---- */
+
+/* An .h5 of that name, which was there before, of an image of 2 x 2. */
+static larmor_status compose(const char *way, char *target, size_t room)
+{
+    static const float values[4] = {1, 2, 3, 4};
+    larmor_array *x;
+    larmor_output *out;
+    snprintf(target, room, "%s/%s.h5", folder, way);
+    put_file(target, "older", 5);
+    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 2), LARMOR_F32, values, &x));
+    const larmor_image image = {.data = x};
+    assert_ok(larmor_output_open(target, 1, &out));
+    const larmor_status st = larmor_image_write(out, &image, 1, NULL);
+    larmor_output_free(out);
+    larmor_array_free(x);
+    return st;
+}
+
+static void a_composer_that_dies_or_lies_leaves_what_was_there(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *way, *text;
+        larmor_status status;
+    } ends[] = {{"dies", "ended by signal 11 (SIGSEGV), as HDF5 does where it gets no memory", LARMOR_ERR_MEMORY},
+                {"fails", "HDF5 could not; nothing written.", LARMOR_ERR_IO},
+                {"ends before", "the process that composes it failed", LARMOR_ERR_IO},
+                {"begins before", "the process that composes it failed", LARMOR_ERR_IO},
+                {"lacks elements", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has more", "the process that composes it failed", LARMOR_ERR_IO},
+                {"is too short", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has 2^62 pieces", "the process that composes it failed", LARMOR_ERR_IO},
+                {"has no size", "the process that composes it failed", LARMOR_ERR_IO}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char target[256];
+        size_t bytes;
+        const int before = open_descriptors();
+        const larmor_status st = compose(ends[i].way, target, sizeof target);
+        if (st != ends[i].status) print_error("%s\n", ends[i].way);
+        assert_int_equal(st, ends[i].status);
+        assert_memory_equal(larmor_last_error(), target, strlen(target));
+        assert_non_null(strstr(larmor_last_error(), ends[i].text));
+        unsigned char *now = get_file(target, &bytes);
+        assert_int_equal(bytes, 5);
+        assert_memory_equal(now, "older", 5);
+        free(now);
+        assert_int_equal(files_in_folder(), (int)i + 1);
+        assert_int_equal(open_descriptors(), before);
+        assert_no_child();
+    }
 }
 
 /* ---- where it is, and where it runs ---- */
@@ -463,6 +598,9 @@ int main(void)
         WITH_FAKE(lies_about_a_scan_are_refused),
         WITH_FAKE(a_text_without_end_is_cut_and_made_printable),
         WITH_FAKE(lies_about_images_are_refused),
+        WITH_REAL(reading_ends_at_any_question_whether_to_stop),
+        WITH_FAKE(waiting_for_a_reader_ends_within_a_second),
+        WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there),
         WITH_FAKE(a_reader_is_alone_with_its_file),
         WITH_REAL(a_reader_that_is_not_there_is_named),
         WITH_REAL(files_are_read_whatever_the_program_does_with_its_children),

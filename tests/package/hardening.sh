@@ -72,6 +72,9 @@ for file in "$lib"/*.so*; do
         esac
     done
 done
+# HDF5 and expat are larmor-reader's alone.
+readelf -d "$prefix"/lib*/liblarmor.so "$prefix"/bin/larmor | grep NEEDED | grep -E 'hdf5|expat' && bad "liblarmor or larmor takes a parser"
+nm -D --undefined-only "$prefix"/lib*/liblarmor.so | grep -E ' (H5[A-Z]|XML_)' && bad "liblarmor calls a parser"
 "$prefix/bin/larmor" version >/dev/null || bad "larmor does not run"
 python3 - "$prefix" <<'P' || status=1
 import glob, hashlib, json, os, sys

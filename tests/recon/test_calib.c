@@ -1,71 +1,6 @@
 /* recon/calib/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
  */
-#include "tests/recon/support.h"
-
-/* Gaussian objects with a hole between them, seen by coils whose sensitivities are trigonometric polynomials of first
- * order: the product's transform is a sum of shifted Gaussians. */
-enum { COILS = 6, WAVES = 5, BLOBS = 3 };
-static const double blob[BLOBS][5] = {
-    {0.05, -0.18, 0.1, 0.3, 1}, {-0.15, 0.12, -0.1, 0.25, 0.8}, {0.2, 0.2, 0, 0.12, 1}};
-static const int wave[WAVES][3] = {{0, 0, 0}, {1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-
-static cplx coefficient(int coil, int w)
-{
-    uint64_t seed = (uint64_t)(1 + coil * WAVES + w);
-    for (int i = 0; i < 8; i++) test_random(&seed);
-    const double size = w == 0 ? 0.8 : 0.2, cycles = test_random(&seed);
-    return size * cexp(M_PI * I * cycles);
-}
-
-static double object(const double *r, int nd)
-{
-    double sum = 0;
-    for (int b = 0; b < BLOBS; b++) {
-        double square = 0;
-        for (int d = 0; d < nd; d++) square += pow((r[d] - blob[b][d]) / blob[b][3], 2);
-        sum += blob[b][4] * exp(-M_PI * square);
-    }
-    return sum;
-}
-
-static cplx object_kspace(const double *k, int nd)
-{
-    cplx sum = 0;
-    for (int b = 0; b < BLOBS; b++) {
-        double square = 0, cycles = 0;
-        for (int d = 0; d < nd; d++) {
-            square += pow(blob[b][3] * k[d], 2);
-            cycles += k[d] * blob[b][d];
-        }
-        sum += blob[b][4] * pow(blob[b][3], nd) * exp(-M_PI * square) * cexp(-2 * M_PI * I * cycles);
-    }
-    return sum;
-}
-
-static cplx sensitivity(int coil, const double *r, int nd)
-{
-    cplx sum = 0;
-    for (int w = 0; w < WAVES; w++) {
-        double cycles = 0;
-        for (int d = 0; d < nd; d++) cycles += wave[w][d] * r[d];
-        sum += coefficient(coil, w) * cexp(2 * M_PI * I * cycles);
-    }
-    return sum;
-}
-
-static cplx *coil_kspace(const double *k, int nd, int64_t m)
-{
-    cplx *y = calloc((size_t)(m * COILS), sizeof *y);
-    assert_non_null(y);
-    for (int c = 0; c < COILS; c++)
-        for (int w = 0; w < WAVES; w++)
-            for (int64_t j = 0; j < m; j++) {
-                double shifted[3] = {0};
-                for (int d = 0; d < nd; d++) shifted[d] = k[j * nd + d] - wave[w][d];
-                y[j + m * c] += coefficient(c, w) * object_kspace(shifted, nd);
-            }
-    return y;
-}
+#include "tests/recon/coil_scene.h"
 
 typedef struct scan {
     larmor_shape image;
@@ -97,29 +32,6 @@ static void free_scan(scan *s)
     free(s->y);
 }
 
-/* Root mean square of the angle between estimated and true vectors of sensitivities, where the object is brighter
- * than a part of 1. */
-static double map_error(const scan *s, const cplx *maps, double brighter)
-{
-    const int64_t voxels = larmor_shape_count(s->image);
-    double error = 0, count = 0;
-    for (int64_t i = 0; i < voxels; i++) {
-        double r[3], size = 0;
-        cplx along = 0;
-        for (int d = 0; d < s->image.ndim; d++) r[d] = position(s->image, i, d);
-        if (object(r, s->image.ndim) < brighter) continue;
-        for (int c = 0; c < COILS; c++) {
-            const cplx truth = sensitivity(c, r, s->image.ndim);
-            along += conj(truth) * maps[i + voxels * c];
-            size += pow(cabs(truth), 2);
-        }
-        error += fmax(0, 1 - pow(cabs(along), 2) / size);
-        count++;
-    }
-    assert_true(count > 50);
-    return sqrt(error / count);
-}
-
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {
     larmor_array *maps;
@@ -138,8 +50,8 @@ static void maps_of_smooth_coils_are_found_in_2d(void **state)
     larmor_array *ramp;
     assert_ok(larmor_density_ramp(s.traj, s.image, &ramp));
     cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
-    assert_at_most(map_error(&s, own, 0.2), 0.04);
-    assert_at_most(map_error(&s, given, 0.2), 0.04);
+    assert_at_most(map_error_of(s.image, own, 0.2), 0.04);
+    assert_at_most(map_error_of(s.image, given, 0.2), 0.04);
     free(given);
     free(own);
     larmor_array_free(ramp);
@@ -189,7 +101,7 @@ static void odd_sizes_are_as_good_as_even_ones(void **state)
     enum { SAMPLES = 128, SPOKES = 64 };
     scan s = scan_of(LARMOR_SHAPE(63, 51), radial_points(63, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
     cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
-    assert_at_most(map_error(&s, maps, 0.2), 0.04);
+    assert_at_most(map_error_of(s.image, maps, 0.2), 0.04);
     free(maps);
     free_scan(&s);
 }
@@ -207,7 +119,7 @@ static void maps_of_smooth_coils_are_found_in_3d(void **state)
     }
     scan s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
     cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
-    assert_at_most(map_error(&s, maps, 0.2), 0.06);
+    assert_at_most(map_error_of(s.image, maps, 0.2), 0.06);
     free(maps);
     free_scan(&s);
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/device.h"
+#include "larmor/maps.h"
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 #include "larmor/subspace.h"
@@ -320,6 +321,30 @@ static void coil_maps_take_no_more_than_estimated(void **state)
                       (long long)estimate, result, really);
         assert_true(really <= estimate + result);
         assert_at_most((double)(estimate + result), 5 * (double)really); /* all samples might be in the centre */
+        larmor_array_free(maps);
+        free_scan(&s);
+    }
+}
+
+static void espirit_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        if (cases[c].readouts < 10) continue; /* no region to find maps from */
+        scan s = scan_case(c);
+        larmor_array *region, *maps;
+        larmor_region_report found;
+        int64_t estimate;
+        assert_ok(larmor_noise_fill(s.kspace, 0.1, 1)); /* a point in the centre, and noise */
+        const larmor_espirit_opts opts = {.kernel = {4, 4, 4}};
+        assert_ok(larmor_espirit_memory(dev, &s.problem, NULL, &opts, &estimate));
+        begin();
+        assert_ok(larmor_calibration_region(s.kspace, s.traj, s.problem.image, NULL, &region, &found));
+        assert_ok(larmor_fill(region, 1));
+        assert_ok(larmor_espirit(region, s.problem.image, &opts, &maps, NULL, NULL));
+        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(maps), 8);
+        larmor_array_free(region);
         larmor_array_free(maps);
         free_scan(&s);
     }
@@ -682,6 +707,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),
+    cmocka_unit_test(espirit_takes_no_more_than_estimated),
     cmocka_unit_test(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte),
     cmocka_unit_test(maps_of_many_channels_take_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),

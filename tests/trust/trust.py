@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
@@ -90,6 +91,12 @@ def missing(o, stage):
     return HELPERS[1][0] if stage in ("faults", "kills", "disks") and not o.faults else None
 
 
+def limit_addresses(o, most):
+    """So that a mistake cannot take the whole machine. AddressSanitizer reserves terabytes, and a GPU's driver many."""
+    if "ASAN_OPTIONS" not in os.environ and not o.gpu:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 def in_parallel(jobs, folder, work):
     """work(number, report) in so many processes; the report of them all."""
     children = []
@@ -102,7 +109,10 @@ def in_parallel(jobs, folder, work):
                 work(number, mine)
                 mine.save(os.path.join(folder, "report.%d" % number))
                 code = 0
+            except BaseException:  # the process ends here, and nobody else would say why
+                traceback.print_exc()
             finally:
+                sys.stderr.flush()
                 os._exit(code)
         children.append(child)
     everything = report.Report()
@@ -149,8 +159,7 @@ def run_lines(o, folder):
     count = 60 if o.short else 2000
 
     def work(number, mine):
-        small = 4 * running.GIBIBYTE
-        resource.setrlimit(resource.RLIMIT_AS, (small, small))
+        limit_addresses(o, 4 * running.GIBIBYTE)
         runner = runner_of(o, folder, "lines%d" % number)
         seeds.lay_out(runner, common)
         worker = lines.Lines(runner)
@@ -277,8 +286,7 @@ def run_signals(o, folder):
 
 def main():
     o = options_of(sys.argv[1:])
-    if "ASAN_OPTIONS" not in os.environ and not o.gpu:
-        resource.setrlimit(resource.RLIMIT_AS, (running.MOST_ADDRESS_SPACE, running.MOST_ADDRESS_SPACE))
+    limit_addresses(o, running.MOST_ADDRESS_SPACE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = tempfile.mkdtemp(prefix="larmor-trust-", dir=o.scratch)
     failed = left_out = 0

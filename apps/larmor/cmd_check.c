@@ -1,0 +1,94 @@
+/* larmor check: what is wrong with a scan, and what recon would do. SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "choices.h"
+#include "commands.h"
+#include "common.h"
+#include "json.h"
+
+typedef struct settings {
+    const char *group, *units, *join, *device;
+    int64_t threads;
+    int drop_nonfinite, conjugate, json;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
+    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
+           .choice = choose_unit_or_auto),
+    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
+           .preset = "auto"),
+    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
+    OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
+    OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
+    APP_DEVICE_OPTIONS(settings),
+    {0},
+};
+
+static void print_text(const char *path, const larmor_findings *f)
+{
+    for (int i = 0; i < f->count; i++)
+        printf("%s: %s: %s\n", larmor_severity_name(f->list[i].severity), f->list[i].code, f->list[i].text);
+    printf("%s: %s, %d error%s, %d warning%s\n", path, f->errors ? "recon would refuse it" : "can be reconstructed",
+           f->errors, app_s(f->errors), f->warnings, app_s(f->warnings));
+}
+
+static void print_json(const char *path, const larmor_findings *f)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", path);
+    json_flag(&j, "reconstructable", !f->errors);
+    json_integer(&j, "errors", f->errors);
+    json_integer(&j, "warnings", f->warnings);
+    json_open(&j, "findings", '[');
+    for (int i = 0; i < f->count; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "severity", larmor_severity_name(f->list[i].severity));
+        json_text(&j, "code", f->list[i].code);
+        json_text(&j, "text", f->list[i].text);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    const char *path = files->name[0];
+    const larmor_raw_opts opts = {.group = s->group,
+                                  .traj_units = s->units,
+                                  .join = s->join,
+                                  .drop_nonfinite = s->drop_nonfinite,
+                                  .conjugate = s->conjugate};
+    larmor_device *dev = NULL;
+    larmor_findings findings = {0};
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
+    APP_OR(done, APP_INPUT, larmor_check(path, &opts, dev, &findings));
+    if (s->json)
+        print_json(path, &findings);
+    else
+        print_text(path, &findings);
+    if (findings.errors) code = APP_REFUSED;
+done:
+    larmor_findings_free(&findings);
+    larmor_device_free(dev);
+    return code;
+}
+
+const app_command cmd_check = {
+    .name = "check",
+    .usage = "SCAN.h5 [options]",
+    .summary = "what is wrong with a scan, and what recon would do with it",
+    .details = "One finding a line: error, warning or note, its kind, what was found and what to do.\n"
+               "Exit code 0: it can be reconstructed; 3: recon would refuse it. docs/checking.md lists the findings.",
+    .min_files = 1,
+    .max_files = 1,
+    .options = options,
+    .computes = 1,
+    .settings = sizeof(settings),
+    .run = run,
+};

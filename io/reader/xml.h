@@ -1,0 +1,16 @@
+/* What parsers of XML share: none takes a DOCTYPE, so that nothing is expanded and no other file is opened.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_XML_H
+#define LMR_XML_H
+
+#include <expat.h>
+
+typedef struct lmr_xml { /* the first member of what expat's handlers get */
+    XML_Parser parser;
+    long doctype; /* the line of one, at which the parser stops; 0: there is none */
+} lmr_xml;
+
+/* After XML_SetUserData. */
+void lmr_xml_forbid_doctype(lmr_xml *xml);
+
+#endif

@@ -1,0 +1,95 @@
+/* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane waves,
+ * exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier: Apache-2.0 */
+#include "phantoms/phantom.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_RADIANS 20
+#define LEAST_PART 1e-9 /* of a plane wave that counts */
+
+static larmor_status check(const larmor_phantom_phase *phase)
+{
+    int good = fabs(phase->radians) <= MOST_RADIANS;
+    for (int d = 0; d < 3; d++) good &= fabs(phase->cycles[d]) <= 1e3;
+    if (good) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "phantom phase: got %g radians and %g, %g, %g cycles, expected at most %d and numbers", phase->radians,
+                    phase->cycles[0], phase->cycles[1], phase->cycles[2], MOST_RADIANS);
+}
+
+/* sum <- sum + J_n(a) times k-space at k - n cycles */
+static larmor_status add_wave(const larmor_phantom *phantom, larmor_device *dev, const double *k, larmor_shape traj,
+                              const larmor_phantom_phase *phase, int n, int coils, larmor_dtype dtype,
+                              larmor_array **sum)
+{
+    const int64_t count = larmor_shape_count(traj), nd = traj.dim[0];
+    double *moved = lmr_new(count, sizeof *moved);
+    larmor_array *points = NULL, *part = NULL;
+    larmor_status st;
+    if (!moved) LMR_OR(done, LMR_NO_MEMORY());
+    for (int64_t i = 0; i < count; i++) moved[i] = k[i] - n * phase->cycles[i % nd];
+    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
+    LMR_OR(done, larmor_phantom_kspace(phantom, points, coils, dtype, &part));
+    if (!*sum) LMR_OR(done, larmor_array_create(dev, larmor_array_dtype(part), larmor_array_shape(part), sum));
+    st = larmor_axpby(jn(n, phase->radians), part, 1, *sum);
+done:
+    larmor_array_free(part);
+    larmor_array_free(points);
+    free(moved);
+    return st;
+}
+
+larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const larmor_array *traj,
+                                          const larmor_phantom_phase *phase, int coils, larmor_dtype dtype,
+                                          larmor_array **kspace)
+{
+    LMR_NEED(kspace);
+    *kspace = NULL;
+    LMR_NEED(phantom);
+    LMR_NEED(traj);
+    LMR_NEED(phase);
+    LMR_TRY(check(phase));
+    larmor_device *dev = larmor_array_device(traj);
+    larmor_array *sum = NULL, *plain;
+    double *k;
+    LMR_TRY(larmor_phantom_kspace(phantom, traj, coils, dtype, &plain)); /* which checks the others */
+    larmor_array_free(plain);
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    larmor_status st = LARMOR_OK;
+    for (int n = 0; !st; n++) {
+        st = add_wave(phantom, dev, k, larmor_array_shape(traj), phase, n, coils, dtype, &sum);
+        if (!st && n) st = add_wave(phantom, dev, k, larmor_array_shape(traj), phase, -n, coils, dtype, &sum);
+        if (n >= fabs(phase->radians) && fabs(jn(n, phase->radians)) < LEAST_PART) break;
+    }
+    free(k);
+    if (st)
+        larmor_array_free(sum);
+    else
+        *kspace = sum;
+    return st;
+}
+
+larmor_status larmor_phantom_phase_map(const larmor_phantom_phase *phase, larmor_device *dev, larmor_dtype dtype,
+                                       larmor_shape shape, larmor_array **map)
+{
+    LMR_NEED(map);
+    *map = NULL;
+    LMR_NEED(phase);
+    LMR_NEED(dev);
+    LMR_TRY(check(phase));
+    LMR_TRY(lmr_image_check("phantom phase", shape.ndim == 3 ? 3 : 2, dtype, shape));
+    double *host = lmr_new(larmor_shape_count(shape), 2 * sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
+        double turns = 0;
+        for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
+            turns += phase->cycles[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
+        const double angle = phase->radians * sin(2 * M_PI * turns);
+        host[2 * i] = cos(angle);
+        host[2 * i + 1] = sin(angle);
+    }
+    const larmor_status st = larmor_array_upload(dev, dtype, shape, LARMOR_C128, host, map);
+    free(host);
+    return st;
+}

@@ -1,0 +1,434 @@
+/* What the samples of a scan's images say: reach and centre of the trajectory, undersampling, coils and their noise,
+ * values that were cut off, spikes, objects beyond the field of view. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "pipeline/findings.h"
+#include "pipeline/source.h"
+
+enum { MOST_LOOKS = 3 };
+
+typedef long long ll;
+
+typedef struct view { /* of one group */
+    int group, made;
+    larmor_encoding encoding;
+    larmor_grid grid;
+    larmor_samples s;
+    int nd;
+    int64_t n, readouts, points, coils; /* points = n readouts */
+    double *k;                          /* [nd, points], host */
+    float *x;                           /* complex [points, coils], host */
+    double reach;                       /* the largest of |2 k / N| */
+} view;
+
+static double magnitude(const view *v, int64_t point, int64_t coil)
+{
+    const float *z = v->x + 2 * (coil * v->points + point);
+    return hypot((double)z[0], (double)z[1]);
+}
+
+/* |2 k / N|, 1 at the edge of the ellipse that the matrix holds. */
+static double radius(const view *v, int64_t point)
+{
+    double square = 0;
+    for (int d = 0; d < v->nd; d++) square += pow(2 * v->k[point * v->nd + d] / (double)v->grid.matrix[d], 2);
+    return sqrt(square);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *values, int64_t count, double part)
+{
+    if (!count) return 0;
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return values[(int64_t)(part * (double)(count - 1))];
+}
+
+/* ---- the trajectory ---- */
+
+static void check_reach(const view *v, lmr_findings *f)
+{
+    larmor_coverage c;
+    if (larmor_traj_coverage(v->s.traj, &c)) return;
+    for (int d = 0; d < v->nd; d++) {
+        const double edge = (double)v->grid.matrix[d] / 2, reach = fmax(-c.low[d], c.high[d]) / edge;
+        if (reach > 0 && reach < .85)
+            lmr_found(
+                f, reach < .5 ? LARMOR_WARNING : LARMOR_NOTE, "resolution",
+                "k-space reaches %.3g of what the matrix has along %c: the image is interpolated, --matrix %lld "
+                "would show as much.",
+                reach, "xyz"[d], (ll)ceil((double)v->grid.crop[d] * reach));
+        if (c.partial[d])
+            lmr_found(f, LARMOR_WARNING, "partial-fourier",
+                      "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other.",
+                      fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]));
+    }
+    const double outside = (double)v->s.outside / (double)(v->s.outside + v->points);
+    if (v->s.outside)
+        lmr_found(f, outside > .3 ? LARMOR_WARNING : LARMOR_NOTE, "outside",
+                  "%.3g %% of the samples are beyond the resolution of reconSpace and left out.", 100 * outside);
+}
+
+/* Where along k the signal peaks, for readouts that pass the centre: the median over them. */
+static larmor_status check_centre(const view *v, lmr_findings *f)
+{
+    double *peak = lmr_new(v->readouts, sizeof *peak);
+    int64_t count = 0;
+    if (!peak) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < v->readouts && v->readouts > 1; r++) {
+        int64_t at = 0;
+        double most = -1, least = INFINITY;
+        for (int64_t i = 0; i < v->n; i++) {
+            double energy = 0;
+            for (int64_t c = 0; c < v->coils; c++) energy += pow(magnitude(v, r * v->n + i, c), 2);
+            if (energy > most) {
+                most = energy;
+                at = i;
+            }
+            least = fmin(least, radius(v, r * v->n + i));
+        }
+        double square = 0;
+        for (int d = 0; d < v->nd; d++) square += pow(v->k[(r * v->n + at) * v->nd + d], 2);
+        if (least * (double)v->grid.matrix[0] / 2 < .6) peak[count++] = sqrt(square);
+    }
+    const double typical = quantile(peak, count, .5);
+    if (count > 3 && typical > 2)
+        lmr_found(f, LARMOR_WARNING, "centre",
+                  "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
+                  "trajectory is not that of these readouts.",
+                  typical);
+    free(peak);
+    return LARMOR_OK;
+}
+
+/* Cells of 1/FOV within the sampled ellipse, and those that hold a sample; of all, and within the centre. */
+static larmor_status check_undersampling(const view *v, lmr_findings *f)
+{
+    int64_t side[3] = {1, 1, 1}, cells = 1, within = 0, sampled = 0, centre = 0, centre_sampled = 0;
+    for (int d = 0; d < v->nd; d++) {
+        side[d] = v->grid.matrix[d] + 2;
+        cells *= side[d];
+    }
+    unsigned char *held = calloc((size_t)cells, 1);
+    if (!held) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < v->points; i++) {
+        int64_t cell = 0, stride = 1;
+        for (int d = 0; d < v->nd; d++) {
+            const double scale = v->encoding.fov_mm[d] / v->grid.fov_mm[d]; /* cells of the encoded field of view */
+            const double place = round(v->k[i * v->nd + d] * scale) + (double)(side[d] / 2);
+            cell += stride * (int64_t)fmax(0, fmin(place, (double)(side[d] - 1)));
+            stride *= side[d];
+        }
+        held[cell] = 1;
+    }
+    const int lattice = !strcmp(v->encoding.trajectory, "cartesian") || !strcmp(v->encoding.trajectory, "epi");
+    for (int64_t cell = 0; cell < cells; cell++) {
+        int64_t rest = cell;
+        double square = 0, most = 0;
+        int near = 1;
+        for (int d = 0; d < v->nd; d++) {
+            const double edge = (double)v->grid.matrix[d] / 2 * v->encoding.fov_mm[d] / v->grid.fov_mm[d];
+            const double k = (double)(rest % side[d] - side[d] / 2);
+            rest /= side[d];
+            square += pow(k / edge, 2);
+            most = fmax(most, fabs(k) / edge);
+            near &= fabs(k) <= fmin(6, .75 * edge);
+        }
+        const int in = lattice ? most <= 1 - 2. / (double)v->grid.matrix[0] : sqrt(square) <= .95 * v->reach;
+        within += in;
+        sampled += in && held[cell];
+        centre += near;
+        centre_sampled += near && held[cell];
+    }
+    free(held);
+    if (!within) return LARMOR_OK;
+    const double part = (double)sampled / (double)within, factor = 1 / fmax(part, 1e-6);
+    if (factor > 1.15)
+        lmr_found(f, factor > .7 * (double)v->coils && factor > 1.5 ? LARMOR_WARNING : LARMOR_NOTE, "undersampling",
+                  "samples lie in %.3g %% of the cells of 1/FOV, undersampling %.3g with %lld coil%s%s", 100 * part,
+                  factor, (ll)v->coils, v->coils == 1 ? "" : "s",
+                  factor > .7 * (double)v->coils && factor > 1.5
+                      ? ": more than coils resolve; a penalty is needed (--method tv or wavelet)."
+                      : ".");
+    if (v->coils > 1 && (double)centre_sampled < .9 * (double)centre)
+        lmr_found(f, LARMOR_WARNING, "calibration",
+                  "the centre of k-space has gaps, samples in %.3g %% of its cells: maps from the data may be wrong. "
+                  "Give maps by --maps.",
+                  100 * (double)centre_sampled / (double)centre);
+    return LARMOR_OK;
+}
+
+/* ---- coils ---- */
+
+/* The level of each coil's noise, from its own samples, and of its signal in the centre. */
+static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
+{
+    double *noise = lmr_new(2 * v->coils, sizeof *noise), *sorted = noise ? noise + v->coils : NULL;
+    double *signal = calloc((size_t)v->coils + 1, sizeof *signal);
+    larmor_status st = noise && signal ? LARMOR_OK : LMR_NO_MEMORY();
+    double all = 0;
+    for (int64_t c = 0; c < v->coils && !st; c++) {
+        larmor_array *one = NULL;
+        st = larmor_array_slice(v->s.kspace, c, 1, &one);
+        if (!st) st = larmor_noise_level(one, v->s.traj, &noise[c]);
+        larmor_array_free(one);
+        if (st) break;
+        sorted[c] = noise[c];
+        for (int64_t i = 0; i < v->points; i++) signal[c] = fmax(signal[c], magnitude(v, i, c));
+        all = fmax(all, signal[c]);
+    }
+    const double typical = st ? 0 : quantile(sorted, v->coils, .5);
+    for (int64_t c = 0; c < v->coils && !st && typical > 0; c++) {
+        if (!whitened && (noise[c] > 10 * typical || noise[c] < .1 * typical))
+            lmr_found(f, LARMOR_WARNING, "coil-noise",
+                      "noise of coil %lld is %.3g of the others', and no noise scan tells its weight.", (ll)c,
+                      noise[c] / typical);
+        if (signal[c] < 6 * noise[c] && signal[c] < all)
+            lmr_found(f, LARMOR_WARNING, "weak-coil",
+                      "coil %lld holds noise alone: its largest sample is %.3g times it.", (ll)c,
+                      signal[c] / noise[c]);
+    }
+    if (!st && typical > 0)
+        lmr_found(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
+                  "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
+                  all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
+    free(signal);
+    free(noise);
+    return st;
+}
+
+/* Level of the noise after whitening by the noise scan, 1 if that fits the data. */
+static larmor_status check_whitening(larmor_source *source, const view *v, const larmor_raw_info *info,
+                                     larmor_device *dev, lmr_findings *f)
+{
+    larmor_array *noise = NULL, *W = NULL, *copy = NULL;
+    double level = 0;
+    larmor_status st;
+    LMR_OR(done, lmr_source_noise(source, dev, &noise));
+    if (!noise) goto done;
+    const int timed = info->dwell_us > 0 && info->noise_dwell_us > 0;
+    st = larmor_noise_whitening(
+        noise, sqrt((timed ? info->dwell_us / info->noise_dwell_us : 1) * info->noise_bandwidth), &W);
+    if (st == LARMOR_ERR_NUMERIC) {
+        lmr_found(f, LARMOR_WARNING, "noise-scan", "the noise scan whitens nothing: %s", larmor_last_error());
+        st = LARMOR_OK;
+        goto done;
+    }
+    if (st) goto done;
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(v->s.kspace), &copy));
+    LMR_OR(done, larmor_copy(v->s.kspace, copy));
+    LMR_OR(done, larmor_whiten(W, copy));
+    LMR_OR(done, larmor_noise_level(copy, v->s.traj, &level));
+    if (level > 0 && level < .5)
+        lmr_found(f, LARMOR_WARNING, "noise-scan",
+                  "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
+                  "bandwidth ratio or its amplification differs. --whiten off leaves it out.",
+                  level);
+    if (level > 5)
+        lmr_found(
+            f, LARMOR_WARNING, "noise-scan",
+            "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "
+            "another amplification.",
+            level);
+done:
+    larmor_array_free(copy);
+    larmor_array_free(W);
+    larmor_array_free(noise);
+    return st;
+}
+
+/* ---- values ---- */
+
+/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of them. */
+static void check_clipping(const view *v, lmr_findings *f)
+{
+    int64_t worst = 0, coil = 0, first = 0;
+    double value = 0;
+    for (int64_t c = 0; c < v->coils; c++) {
+        const float *x = v->x + 2 * c * v->points;
+        float most = 0;
+        int64_t count = 0, where = -1;
+        for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(x[i]));
+        for (int64_t i = 0; i < 2 * v->points; i++) {
+            if (fabsf(x[i]) < most * (1 - 1e-6f)) continue;
+            count++;
+            if (where < 0) where = i / 2;
+        }
+        if (most > 0 && count > worst) {
+            worst = count;
+            coil = c;
+            first = where;
+            value = (double)most;
+        }
+    }
+    if (worst >= 6)
+        lmr_found(f, LARMOR_WARNING, "clipping",
+                  "%lld values of coil %lld are just its largest, %.4g, first in readout %lld, sample %lld: the "
+                  "receiver was full. Scan again with less amplification.",
+                  (ll)worst, (ll)coil, value, (ll)(first / v->n), (ll)(first % v->n));
+}
+
+/* The magnitudes that nine tenths of a coil's samples have at most, by radius. */
+enum { RINGS = 24 };
+static larmor_status rings_of(const view *v, int64_t coil, double level[RINGS])
+{
+    double *values = lmr_new(v->points, sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
+    for (int ring = 0; ring < RINGS; ring++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < v->points; i++) {
+            const int here = (int)fmin(RINGS - 1, radius(v, i) / fmax(v->reach, 1e-9) * RINGS);
+            if (here == ring) values[count++] = magnitude(v, i, coil);
+        }
+        level[ring] = count < 16 ? INFINITY : quantile(values, count, .9);
+    }
+    free(values);
+    return LARMOR_OK;
+}
+
+/* Of samples that are far larger than those beside them in their readout, and than those at their radius, off the
+ * centre: how many there are. */
+static larmor_status check_spikes(const view *v, lmr_findings *f)
+{
+    int64_t found = 0, readout = 0, sample = 0, coil = 0;
+    double level[RINGS], largest = 0;
+    for (int64_t c = 0; c < v->coils; c++) {
+        LMR_TRY(rings_of(v, c, level));
+        LMR_TRY(lmr_go_on());
+        for (int64_t i = 0; i < v->points; i++) {
+            const double r = radius(v, i) / fmax(v->reach, 1e-9), here = magnitude(v, i, c);
+            const int64_t at = i % v->n;
+            if (r < .25 || !(here > 8 * level[(int)fmin(RINGS - 1, r * RINGS)])) continue;
+            double beside = 0;
+            for (int64_t step = -5; step <= 5; step++)
+                if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n)
+                    beside = fmax(beside, magnitude(v, i + step, c));
+            if (here < 8 * beside) continue;
+            if (here > largest) {
+                largest = here;
+                readout = i / v->n;
+                sample = at;
+                coil = c;
+            }
+            found++;
+        }
+    }
+    if (found)
+        lmr_found(
+            f, LARMOR_WARNING, "spikes",
+            "%lld samples far from the centre are 8 times those around them, the largest in readout %lld, sample "
+            "%lld, coil %lld: spikes make stripes in the image.",
+            (ll)found, (ll)readout, (ll)sample, (ll)coil);
+    return LARMOR_OK;
+}
+
+static larmor_status check_extent(const view *v, lmr_findings *f)
+{
+    larmor_extent e;
+    const larmor_status st =
+        larmor_field_of_view_extent(v->s.kspace, v->s.traj, larmor_shape_of(v->nd, v->grid.matrix), NULL, &e);
+    if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    for (int d = 0; d < v->nd && !st; d++)
+        if (e.factor[d] > 1)
+            lmr_found(f, LARMOR_WARNING, "field-of-view",
+                      "the object reaches to %.3g times the field of view along %c: recon takes a larger grid and "
+                      "crops, --fov shows all of it.",
+                      e.factor[d], "xyz"[d]);
+    return LARMOR_OK;
+}
+
+/* ---- one image after the other ---- */
+
+static void close_view(view *v)
+{
+    larmor_samples_free(&v->s);
+    free(v->k);
+    free(v->x);
+}
+
+static larmor_status open_view(larmor_source *source, int group, larmor_device *dev, view *v)
+{
+    larmor_group g;
+    *v = (view){.group = group};
+    LMR_TRY(lmr_source_group(source, group, &g));
+    LMR_TRY(lmr_source_encoding(source, g.encoding, &v->encoding));
+    LMR_TRY(larmor_source_samples(source, group, NULL, dev, &v->grid, &v->s));
+    const larmor_shape shape = larmor_array_shape(v->s.kspace);
+    v->nd = v->grid.ndim;
+    v->n = shape.dim[0];
+    v->readouts = shape.dim[1];
+    v->coils = shape.dim[2];
+    v->points = v->n * v->readouts;
+    LMR_TRY(larmor_array_download(v->s.traj, LARMOR_F64, &v->k));
+    LMR_TRY(larmor_array_download(v->s.kspace, LARMOR_C64, &v->x));
+    for (int64_t i = 0; i < v->points; i++) v->reach = fmax(v->reach, radius(v, i));
+    v->reach = fmin(v->reach, 1);
+    return LARMOR_OK;
+}
+
+static larmor_status look(larmor_source *source, const view *v, larmor_device *dev, lmr_findings *f)
+{
+    const larmor_raw_info info = larmor_source_describe(source);
+    check_reach(v, f);
+    LMR_TRY(check_centre(v, f));
+    LMR_TRY(check_undersampling(v, f));
+    LMR_TRY(check_coils(v, info.noise > 0, f));
+    if (info.noise) LMR_TRY(check_whitening(source, v, &info, dev, f));
+    check_clipping(v, f);
+    LMR_TRY(check_spikes(v, f));
+    return check_extent(v, f);
+}
+
+/* Findings of a kind that an image before has had are not said again. */
+static void forget_repeated(lmr_findings *f, int before, int group)
+{
+    int kept = before;
+    for (int i = before; i < f->out.count; i++) {
+        int known = 0;
+        larmor_finding *one = &f->out.list[i];
+        for (int j = 0; j < before; j++) known |= !strcmp(one->code, f->out.list[j].code);
+        if (known) {
+            f->out.errors -= one->severity == LARMOR_ERROR;
+            f->out.warnings -= one->severity == LARMOR_WARNING;
+            continue;
+        }
+        larmor_finding *to = &f->out.list[kept++];
+        char place[24];
+        const int length = snprintf(place, sizeof place, "image %d: ", group + 1);
+        *to = *one;
+        memmove(to->text + length, to->text, sizeof to->text - (size_t)length - 1);
+        to->text[sizeof to->text - 1] = '\0';
+        memcpy(to->text, place, (size_t)length);
+    }
+    f->out.count = kept;
+}
+
+larmor_status lmr_check_samples(larmor_source *source, larmor_device *dev, lmr_findings *f)
+{
+    const int groups = larmor_source_describe(source).groups;
+    const int looked[MOST_LOOKS] = {0, groups / 2, groups - 1};
+    for (int i = 0; i < MOST_LOOKS; i++) {
+        view v;
+        const int before = f->out.count;
+        if (i && looked[i] == looked[i - 1]) continue;
+        larmor_status st = open_view(source, looked[i], dev, &v);
+        if (st == LARMOR_ERR_FORMAT) {
+            lmr_found(f, LARMOR_ERROR, "trajectory", "image %d: %s", looked[i] + 1, larmor_last_error());
+            st = LARMOR_OK;
+        } else if (!st) {
+            st = look(source, &v, dev, f);
+            if (i) forget_repeated(f, before, looked[i]);
+        }
+        close_view(&v);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,191 @@
+/* pipeline/trajectory.c: spokes whose angles follow from counters. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { MOST = 400, PLANES = 4 };
+
+/* A source of spokes of the phantom without their trajectory. */
+typedef struct spokes {
+    int nd, readouts, step1[MOST], step2[MOST];
+    double angle;     /* the true one, in degrees from a spoke to the next */
+    double header;    /* as the header has it; 0: not */
+    const char *kind; /* of the header */
+    double *k;        /* [nd, SAMPLES, readouts] */
+} spokes;
+
+static larmor_raw_info describe(void *self)
+{
+    (void)self;
+    return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = 1, .magnitude = 1};
+}
+
+static larmor_status encoding(void *self, int index, larmor_encoding *out)
+{
+    const spokes *s = self;
+    (void)index;
+    const int64_t z = s->nd == 3 ? PLANES : 1;
+    *out = (larmor_encoding){.matrix = {N, N, z},
+                             .recon_matrix = {N, N, z},
+                             .fov_mm = {N, N, (double)z},
+                             .recon_fov_mm = {N, N, (double)z},
+                             .ndim = s->nd,
+                             .angle_deg = s->header};
+    snprintf(out->trajectory, sizeof out->trajectory, "%s", s->kind);
+    return LARMOR_OK;
+}
+
+static larmor_status group(void *self, int index, larmor_group *out)
+{
+    const spokes *s = self;
+    (void)index;
+    *out = (larmor_group){
+        .readouts = s->readouts, .samples = SAMPLES, .total = SAMPLES * (int64_t)s->readouts, .regular = 1};
+    return LARMOR_OK;
+}
+
+static larmor_status samples(void *self, int index, const larmor_grid *grid, int calibration, larmor_device *on,
+                             larmor_samples *out)
+{
+    const spokes *s = self;
+    larmor_phantom *phantom;
+    larmor_array *traj;
+    (void)index;
+    (void)grid;
+    *out = (larmor_samples){0};
+    if (calibration) return LARMOR_OK;
+    assert_ok(larmor_phantom_create("shepp-logan", s->nd, &phantom));
+    assert_ok(
+        larmor_array_upload(on, LARMOR_F64, LARMOR_SHAPE(s->nd, SAMPLES, s->readouts), LARMOR_F64, s->k, &traj));
+    assert_ok(larmor_phantom_kspace(phantom, traj, 2, LARMOR_C64, &out->kspace));
+    assert_ok(larmor_phantom_noise(out->kspace, 2e-4, 1));
+    out->step1 = calloc((size_t)s->readouts, sizeof(int));
+    out->step2 = calloc((size_t)s->readouts, sizeof(int));
+    memcpy(out->step1, s->step1, (size_t)s->readouts * sizeof(int));
+    memcpy(out->step2, s->step2, (size_t)s->readouts * sizeof(int));
+    larmor_array_free(traj);
+    larmor_phantom_free(phantom);
+    return LARMOR_OK;
+}
+
+static larmor_status meta(void *self, int index, larmor_image_meta *out)
+{
+    (void)self;
+    (void)index;
+    *out = (larmor_image_meta){.slice = 0};
+    return LARMOR_OK;
+}
+
+/* Spokes in another order than their counters, of every partition in 3D. */
+static spokes spokes_of(int nd, const char *kind, double angle, int count)
+{
+    spokes s = {.nd = nd, .kind = kind, .angle = angle, .readouts = nd == 3 ? PLANES * count : count};
+    assert_true(s.readouts <= MOST);
+    s.k = malloc((size_t)(nd * SAMPLES * s.readouts) * sizeof *s.k);
+    for (int r = 0; r < s.readouts; r++) {
+        s.step1[r] = (r / (nd == 3 ? PLANES : 1)) * 7 % count; /* 7 and count have no common divisor */
+        s.step2[r] = nd == 3 ? r * 3 % PLANES : 0;
+        for (int i = 0; i < SAMPLES; i++) {
+            double *k = s.k + nd * (i + SAMPLES * r);
+            const double t = .5 * (i - SAMPLES / 2), turn = M_PI / 180 * angle * s.step1[r];
+            k[0] = t * cos(turn);
+            k[1] = t * sin(turn);
+            if (nd == 3) k[2] = s.step2[r] - PLANES / 2;
+        }
+    }
+    return s;
+}
+
+static larmor_status try_samples(spokes *s, larmor_samples *x)
+{
+    static const larmor_source_impl impl = {
+        .describe = describe, .encoding = encoding, .group = group, .samples = samples, .meta = meta};
+    larmor_source *source;
+    larmor_grid grid;
+    assert_ok(larmor_source_create("spokes", &impl, s, &source));
+    const larmor_status st = larmor_source_samples(source, 0, NULL, dev, &grid, x);
+    larmor_source_free(source);
+    return st;
+}
+
+static void expect_the_true_one(spokes s)
+{
+    larmor_samples x;
+    double *k, worst = 0;
+    assert_ok(try_samples(&s, &x));
+    assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
+    assert_int_equal(larmor_array_count(x.traj), s.nd * SAMPLES * s.readouts);
+    for (int i = 0; i < s.nd * SAMPLES * s.readouts; i++) worst = fmax(worst, fabs(k[i] - s.k[i]));
+    assert_at_most(worst, 1e-3); /* angles are given with few digits here */
+    free(k);
+    larmor_samples_free(&x);
+    free(s.k);
+}
+
+static void data_tell_which_usual_angle_it_is(void **state)
+{
+    (void)state;
+    const double usual[] = {180. / 45, 360. / 45, 111.2461180, 137.5077641, 68.7538820, 23.6281443, 32.0396956};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        for (int golden = 0; golden < 2; golden++)
+            expect_the_true_one(spokes_of(2, golden ? "goldenangle" : "radial", usual[i], 45));
+}
+
+static void the_header_decides_where_data_do_not(void **state)
+{
+    (void)state;
+    expect_the_true_one(spokes_of(2, "goldenangle", 111.2461180, 5));
+    expect_the_true_one(spokes_of(2, "radial", 180. / 5, 5));
+    spokes odd = spokes_of(2, "radial", 77.7, 45); /* which is on no list */
+    odd.header = 77.7;
+    expect_the_true_one(odd);
+}
+
+static void partitions_of_spokes_become_a_volume(void **state)
+{
+    (void)state;
+    expect_the_true_one(spokes_of(3, "goldenangle", 111.2461180, 23));
+    expect_the_true_one(spokes_of(3, "radial", 180. / 23, 23));
+    expect_the_true_one(spokes_of(3, "radial", 68.7538820, 23));
+}
+
+static void what_counters_do_not_define_is_refused(void **state)
+{
+    (void)state;
+    spokes s = spokes_of(3, "radial", 4, 23);
+    larmor_samples x;
+    for (int r = 0; r < s.readouts; r++) s.step2[r] = 0; /* no partitions: perhaps a kooshball */
+    assert_refused(try_samples(&s, &x), LARMOR_ERR_FORMAT, "counters alone do not define a 3D radial one");
+    s.kind = "spiral";
+    assert_refused(try_samples(&s, &x), LARMOR_ERR_FORMAT, "counters alone do not define a 3D spiral one");
+    free(s.k);
+}
+
+static void a_trajectory_that_is_not_the_datas_leaves_a_residual(void **state)
+{
+    (void)state;
+    spokes s = spokes_of(2, "radial", 111.2461180, 45), other = spokes_of(2, "radial", 112, 45);
+    larmor_samples x;
+    larmor_array *wrong;
+    double own, another;
+    assert_ok(try_samples(&s, &x));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 45), LARMOR_F64, other.k, &wrong));
+    assert_ok(larmor_traj_consistency(x.kspace, x.traj, &own));
+    assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
+    assert_at_most(own, 0.05);
+    assert_at_most(0.2, another);
+    larmor_array_free(wrong);
+    larmor_samples_free(&x);
+    free(other.k);
+    free(s.k);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_tell_which_usual_angle_it_is),
+        cmocka_unit_test(the_header_decides_where_data_do_not),
+        cmocka_unit_test(partitions_of_spokes_become_a_volume),
+        cmocka_unit_test(what_counters_do_not_define_is_refused),
+        cmocka_unit_test(a_trajectory_that_is_not_the_datas_leaves_a_residual),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,396 @@
+/* recon/calib/espirit.c, hankel.c, region.c and normalise.c: maps from a scene whose coils are known.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/maps.h"
+#include "tests/recon/coil_scene.h"
+
+/* ---- regions ---- */
+
+/* Points of a grid around the centre of k-space, spacing apart: [nd, side...] */
+static double *grid_points(int nd, const int64_t side[3], double spacing)
+{
+    const int64_t m = side[0] * side[1] * side[2];
+    double *k = malloc((size_t)(m * nd) * sizeof *k);
+    assert_non_null(k);
+    for (int64_t j = 0; j < m; j++) {
+        const int64_t at[3] = {j % side[0], j / side[0] % side[1], j / side[0] / side[1]};
+        for (int d = 0; d < nd; d++) k[j * nd + d] = (double)(at[d] - side[d] / 2) * spacing;
+    }
+    return k;
+}
+
+/* The scene's exact k-space on such a grid, [side..., COILS]. */
+static larmor_array *exact_region(int nd, const int64_t side[3], double spacing, larmor_dtype dtype)
+{
+    double *k = grid_points(nd, side, spacing);
+    cplx *y = coil_kspace(k, nd, side[0] * side[1] * side[2]);
+    larmor_array *region = complex_array(dtype, larmor_shape_append(larmor_shape_of(nd, side), COILS), y);
+    free(y);
+    free(k);
+    return region;
+}
+
+typedef struct found {
+    cplx *maps, *values;
+    larmor_espirit_report report;
+} found;
+
+static found find(larmor_array *region, larmor_shape image, const larmor_espirit_opts *opts)
+{
+    larmor_array *maps, *values;
+    found f;
+    assert_ok(larmor_espirit(region, image, opts, &maps, &values, &f.report));
+    assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(region));
+    f.maps = values_of(maps);
+    f.values = values_of(values);
+    larmor_array_free(maps);
+    larmor_array_free(values);
+    return f;
+}
+
+static void free_found(found *f)
+{
+    free(f->maps);
+    free(f->values);
+}
+
+static const int64_t square[3] = {24, 24, 1}, cube[3] = {10, 10, 10};
+
+/* ---- maps ---- */
+
+static void maps_are_the_coils_up_to_a_factor_in_2d_and_3d(void **state)
+{
+    (void)state;
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    for (int i = 0; i < 2; i++) {
+        larmor_array *region = exact_region(2, square, 1, dtype[i]);
+        found f = find(region, LARMOR_SHAPE(48, 40), NULL);
+        assert_at_most(map_error_of(LARMOR_SHAPE(48, 40), f.maps, 0.2), 0.01);
+        free_found(&f);
+        larmor_array_free(region);
+    }
+    larmor_array *region = exact_region(3, cube, 1, LARMOR_C64);
+    const larmor_espirit_opts opts = {.kernel = {4, 4, 4}};
+    found f = find(region, LARMOR_SHAPE(20, 16, 18), &opts);
+    assert_at_most(map_error_of(LARMOR_SHAPE(20, 16, 18), f.maps, 0.2), 0.03);
+    assert_int_equal(f.report.rows, 64 * COILS);
+    free_found(&f);
+    larmor_array_free(region);
+}
+
+/* Samples 1/2 apart belong to a field of view of 2. */
+static void the_grid_of_the_samples_may_be_finer_than_that_of_the_image(void **state)
+{
+    (void)state;
+    const int64_t side[3] = {40, 24, 1};
+    double *k = grid_points(2, side, 1);
+    for (int64_t j = 0; j < side[0] * side[1]; j++) k[2 * j] /= 2;
+    cplx *y = coil_kspace(k, 2, side[0] * side[1]);
+    larmor_array *region = complex_array(LARMOR_C128, LARMOR_SHAPE(side[0], side[1], COILS), y);
+    const larmor_espirit_opts opts = {.fov = {2, 1}};
+    found f = find(region, LARMOR_SHAPE(40, 40), &opts);
+    assert_at_most(map_error_of(LARMOR_SHAPE(40, 40), f.maps, 0.2), 0.02);
+    free_found(&f);
+    larmor_array_free(region);
+    free(y);
+    free(k);
+}
+
+static void eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(48, 48);
+    const int64_t voxels = 48 * 48;
+    const larmor_crop_mode crop[] = {LARMOR_CROP_NONE, LARMOR_CROP_SOFT, LARMOR_CROP_HARD};
+    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
+    for (int i = 0; i < 3; i++) {
+        const larmor_espirit_opts opts = {.crop = crop[i], .cropped_below = 0.9};
+        found f = find(region, image, &opts);
+        int zeros = 0, between = 0;
+        for (int64_t p = 0; p < voxels; p++) {
+            double r[2], size = 0;
+            for (int d = 0; d < 2; d++) r[d] = position(image, p, d);
+            for (int c = 0; c < COILS; c++) size += pow(cabs(f.maps[p + voxels * c]), 2);
+            const double value = creal(f.values[p]), x = (sqrt(value) - 0.9) / 0.1;
+            double weight = 1;
+            if (crop[i] == LARMOR_CROP_HARD) weight = value > 0.9;
+            if (crop[i] == LARMOR_CROP_SOFT) weight = x <= -1 ? 0 : 0.5 + x / (1 + x * x);
+            assert_in_range((int)(1e6 * value), 0, 1000001);
+            if (object(r, 2) > 0.2) assert_true(value > 0.99);
+            assert_at_most(fabs(sqrt(size) - weight), 1e-6);
+            zeros += weight == 0;
+            between += weight > 0.1 && weight < 0.9;
+        }
+        if (crop[i] != LARMOR_CROP_NONE) assert_true(zeros > 100);
+        if (crop[i] == LARMOR_CROP_SOFT) assert_true(between > 10);
+        free_found(&f);
+    }
+    larmor_array_free(region);
+}
+
+/* Every second sample of a field of view that is twice as wide: halves of the object lie on each other. */
+static void an_object_that_folds_needs_two_sets_which_hold_both_coils(void **state)
+{
+    (void)state;
+    const larmor_shape half = LARMOR_SHAPE(16, 32);
+    const int64_t voxels = 16 * 32;
+    double *k = grid_points(2, square, 1);
+    for (int64_t j = 0; j < 24 * 24; j++) k[2 * j] *= 2;
+    cplx *y = coil_kspace(k, 2, 24 * 24);
+    larmor_array *region = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), y);
+    const larmor_espirit_opts opts = {.sets = 2, .threshold = 1e-7}; /* the coils differ by little */
+    found f = find(region, half, &opts);
+    assert_true(f.report.folded > 0.3);
+    double left[2] = {0, 0}, count = 0;
+    for (int64_t p = 0; p < voxels; p++) {
+        double r[2] = {position(half, p, 0) / 2, position(half, p, 1)};
+        for (int other = 0; other < 2; other++) {
+            const double at[2] = {r[0] + (r[0] < 0 ? 0.5 : -0.5) * other, r[1]};
+            if (object(at, 2) < 0.3) continue;
+            double size = 0, inside[2] = {0, 0};
+            for (int set = 0; set < 2; set++) {
+                cplx along = 0;
+                for (int c = 0; c < COILS; c++)
+                    along += conj(f.maps[p + voxels * (c + COILS * set)]) * sensitivity(c, at, 2);
+                inside[set] = pow(cabs(along), 2);
+            }
+            for (int c = 0; c < COILS; c++) size += pow(cabs(sensitivity(c, at, 2)), 2);
+            left[0] += 1 - inside[0] / size;
+            left[1] += 1 - (inside[0] + inside[1]) / size;
+            count++;
+        }
+    }
+    assert_true(count > 50);
+    assert_true(sqrt(left[0] / count) > 0.05);   /* one set does not hold them */
+    assert_at_most(sqrt(left[1] / count), 0.01); /* two do */
+    free_found(&f);
+    larmor_array_free(region);
+    free(y);
+    free(k);
+}
+
+static void an_object_that_does_not_fold_has_one_set(void **state)
+{
+    (void)state;
+    larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
+    found f = find(region, LARMOR_SHAPE(32, 32), NULL);
+    assert_at_most(f.report.folded, 0.05);
+    free_found(&f);
+    larmor_array_free(region);
+}
+
+static void neither_the_phase_nor_the_size_of_the_object_is_in_the_maps(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(32, 32);
+    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
+    found f = find(region, image, NULL);
+    const double factor[2] = {-3e-9, 4e-9}, none[2] = {0, 0};
+    assert_ok(larmor_axpby_complex(factor, region, none, region));
+    found same = find(region, image, NULL);
+    assert_at_most(difference(same.maps, f.maps, 32 * 32 * COILS), 1e-3);
+    free_found(&same);
+    free_found(&f);
+    larmor_array_free(region);
+}
+
+static void the_number_of_threads_does_not_change_a_bit(void **state)
+{
+    (void)state;
+    larmor_device *usual = dev;
+    const char *const spec[] = {"cpu:1", "cpu:3"};
+    found f[2];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(larmor_device_open(spec[i], &dev));
+        larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
+        f[i] = find(region, LARMOR_SHAPE(32, 20), NULL);
+        larmor_array_free(region);
+        larmor_device_free(dev);
+    }
+    dev = usual;
+    assert_at_most(difference(f[1].maps, f[0].maps, 32 * 20 * COILS), 0);
+    free_found(&f[0]);
+    free_found(&f[1]);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *maps, *zero = zeros(LARMOR_C64, LARMOR_SHAPE(12, 12, COILS));
+    larmor_array *thin = zeros(LARMOR_C64, LARMOR_SHAPE(12, 2, COILS));
+    const larmor_shape image = LARMOR_SHAPE(32, 32);
+    assert_refused(larmor_espirit(zero, image, NULL, &maps, NULL, NULL), LARMOR_ERR_NUMERIC,
+                   "espirit: the calibration region has energy 0");
+    assert_null(maps);
+    assert_refused(larmor_espirit(thin, image, NULL, &maps, NULL, NULL), LARMOR_ERR_NUMERIC,
+                   "espirit: the calibration region has 2 samples along axis 1");
+    assert_refused(larmor_espirit(zero, LARMOR_SHAPE(32), NULL, &maps, NULL, NULL), LARMOR_ERR_SHAPE,
+                   "espirit: the region is c64 [12, 12, 6]");
+    assert_refused(larmor_espirit(zero, image, &(larmor_espirit_opts){.sets = 3}, &maps, NULL, NULL), LARMOR_ERR_ARG,
+                   "espirit: 3 sets of maps of 6 coils");
+    assert_refused(larmor_espirit(zero, image, &(larmor_espirit_opts){.threshold = 1}, &maps, NULL, NULL),
+                   LARMOR_ERR_ARG, "espirit: threshold 1");
+    larmor_array_free(thin);
+    larmor_array_free(zero);
+}
+
+/* ---- the calibration region ---- */
+
+typedef struct sampled {
+    larmor_array *traj, *kspace;
+} sampled;
+
+/* The scene's samples at points [2, n, lines]. */
+static sampled sample(const double *k, int64_t n, int64_t lines)
+{
+    cplx *y = coil_kspace(k, 2, n * lines);
+    const sampled s = {real_array(LARMOR_SHAPE(2, n, lines), k),
+                       complex_array(LARMOR_C64, LARMOR_SHAPE(n, lines, COILS), y)};
+    free(y);
+    return s;
+}
+
+static void free_sampled(sampled *s)
+{
+    larmor_array_free(s->traj);
+    larmor_array_free(s->kspace);
+}
+
+/* Every third line, all lines from -9 to 7, and line 2 twice. */
+static void lines_on_the_grid_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    enum { N = 48 };
+    double *k = malloc(2 * N * (N + 1) * sizeof *k);
+    int64_t lines = 0;
+    for (int64_t ky = -24; ky <= 24; ky++) {
+        const int64_t line = ky < 24 ? ky : 2;
+        if (line % 3 && (line < -9 || line > 7)) continue;
+        for (int64_t i = 0; i < N; i++) {
+            k[2 * (i + N * lines)] = (double)(i - N / 2);
+            k[2 * (i + N * lines) + 1] = (double)line;
+        }
+        lines++;
+    }
+    sampled s = sample(k, N, lines);
+    larmor_array *region;
+    larmor_region_report report;
+    assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
+    assert_true(report.cartesian && report.fov[0] == 1 && report.fov[1] == 1);
+    const larmor_shape shape = larmor_array_shape(region);
+    assert_int_equal(shape.dim[0], 24);
+    assert_int_equal(shape.dim[1], 17); /* -9 to 7: lines 8 and -10 are missing */
+    cplx *got = values_of(region), *expected = malloc(24 * 17 * COILS * sizeof *expected);
+    double at[2 * 24 * 17];
+    for (int j = 0; j < 24 * 17; j++) {
+        at[2 * j] = j % 24 - 12;
+        at[2 * j + 1] = j / 24 - 9;
+    }
+    free(expected);
+    expected = coil_kspace(at, 2, 24 * 17);
+    assert_at_most(difference(got, expected, 24 * 17 * COILS), 1e-6);
+    free(expected);
+    free(got);
+    larmor_array_free(region);
+    free_sampled(&s);
+    free(k);
+}
+
+static void samples_anywhere_are_solved_for_the_same_region(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 128, SPOKES = 80 };
+    double *k = radial_points(64, SAMPLES, SPOKES);
+    sampled s = sample(k, SAMPLES, SPOKES);
+    larmor_array *region, *exact;
+    larmor_region_report report;
+    const larmor_region_opts opts = {.side = {16, 16}};
+    assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), &opts, &region, &report));
+    assert_false(report.cartesian);
+    const int64_t side[3] = {16, 16, 1};
+    exact = exact_region(2, side, 1, LARMOR_C64);
+    cplx *a = values_of(region), *b = values_of(exact);
+    assert_true(larmor_shape_equal(larmor_array_shape(region), larmor_array_shape(exact)));
+    assert_at_most(difference(a, b, 16 * 16 * COILS), 0.02);
+    free(a);
+    free(b);
+    larmor_array_free(exact);
+    larmor_array_free(region);
+    free_sampled(&s);
+    free(k);
+}
+
+static void the_region_of_few_spokes_is_smaller(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 128, SPOKES = 13 };
+    double *k = radial_points(64, SAMPLES, SPOKES);
+    sampled s = sample(k, SAMPLES, SPOKES);
+    larmor_array *region;
+    assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, NULL));
+    assert_in_range(larmor_array_shape(region).dim[0], 4, 16);
+    larmor_array_free(region);
+    free_sampled(&s);
+    free(k);
+}
+
+/* ---- normalisation ---- */
+
+static void each_normalisation_keeps_its_own_sum(void **state)
+{
+    (void)state;
+    enum { VOXELS = 60 };
+    cplx *random = random_values(VOXELS * COILS * 2, 3);
+    const larmor_normalise_mode mode[] = {LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_SUM, LARMOR_NORMALISE_BODY};
+    for (int i = 0; i < 3; i++) {
+        cplx *x = malloc(VOXELS * COILS * 2 * sizeof *x);
+        for (int j = 0; j < VOXELS * COILS * 2; j++) /* a body coil that sees all, and a voxel of zeros */
+            x[j] = j % VOXELS ? 2 + random[j] : 0;
+        larmor_array *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(12, 5, COILS, 2), x);
+        assert_ok(larmor_maps_normalise(maps, 2, mode[i]));
+        cplx *y = values_of(maps), factor = 1;
+        double spread[2] = {1e9, 0};
+        for (int v = 0; v < VOXELS; v++) {
+            double sum = 0;
+            cplx body = 0;
+            for (int c = 0; c < COILS; c++) {
+                sum += cabs(y[v + VOXELS * c]);
+                body += y[v + VOXELS * c];
+            }
+            if (v == 0) assert_true(sum == 0);
+            if (v == 0) continue;
+            factor = y[v] / x[v];
+            for (int j = v; j < VOXELS * COILS * 2; j += VOXELS) assert_at_most(cabs(y[j] - factor * x[j]), 1e-12);
+            assert_true(creal(factor) > 0 && fabs(cimag(factor)) < 1e-12);
+            if (mode[i] == LARMOR_NORMALISE_RSS) assert_at_most(cabs(factor - 1), 1e-15);
+            if (mode[i] == LARMOR_NORMALISE_SUM) assert_at_most(fabs(sum - sqrt(COILS)), 1e-12);
+            spread[0] = fmin(spread[0], cabs(body));
+            spread[1] = fmax(spread[1], cabs(body));
+        }
+        /* of coils that are nearly alike the dominant combination is nearly their mean */
+        if (mode[i] == LARMOR_NORMALISE_BODY) assert_at_most(spread[1] / spread[0], 1.1);
+        free(y);
+        free(x);
+        larmor_array_free(maps);
+    }
+    free(random);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(maps_are_the_coils_up_to_a_factor_in_2d_and_3d),
+    cmocka_unit_test(the_grid_of_the_samples_may_be_finer_than_that_of_the_image),
+    cmocka_unit_test(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them),
+    cmocka_unit_test(an_object_that_folds_needs_two_sets_which_hold_both_coils),
+    cmocka_unit_test(an_object_that_does_not_fold_has_one_set),
+    cmocka_unit_test(neither_the_phase_nor_the_size_of_the_object_is_in_the_maps),
+    cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
+    cmocka_unit_test(what_makes_no_sense_is_refused),
+    cmocka_unit_test(lines_on_the_grid_are_taken_as_they_are),
+    cmocka_unit_test(samples_anywhere_are_solved_for_the_same_region),
+    cmocka_unit_test(the_region_of_few_spokes_is_smaller),
+    cmocka_unit_test(each_normalisation_keeps_its_own_sum),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
