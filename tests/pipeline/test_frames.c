@@ -254,12 +254,12 @@ static void ticks_may_be_of_another_length(void **state)
 static void readouts_are_binned_by_the_cardiac_cycle_that_they_are_in(void **state)
 {
     (void)state;
-    /* cycles of 20, 20, 24 and 20 readouts, a missed trigger after 20 of 40, and the last is cut; 2 ticks a readout */
-    static const int begins[] = {0, 20, 40, 64, 84, 124};
+    /* cycles of 20, 20 and 24 readouts, one of 40 with a missed trigger, and the last is cut; 2 ticks a readout */
+    static const int begins[] = {0, 20, 40, 64, 104, 124};
     larmor_stamp stamps[ALL] = {{0}};
     int bin[ALL];
     for (int i = 0, cycle = 0; i < ALL; i++) {
-        static const int lasts[] = {20, 20, 24, 20, 20};
+        static const int lasts[] = {20, 20, 24, 24, 24};
         cycle += i == begins[cycle + 1];
         const int since = i - begins[cycle];
         stamps[i].time = 1000 + 2 * (uint32_t)i;
