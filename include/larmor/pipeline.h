@@ -111,8 +111,9 @@ typedef struct larmor_frames_opts {
  * bins of the cardiac cycle are counted as phases. A frame's stamps are those of its first readout in time. The coil
  * maps come from the calibration readouts of the scan, or else from all readouts of the image that was cut.
  *
- * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The first and the last cycle, whose
- * ends are not seen, are taken to last as long as the median of the others.
+ * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The last one, whose end is not seen,
+ * is taken to last as long as the median of the others, and so is one of more than 1.5 times that: a trigger was missed,
+ * and what comes later is left out.
  *
  * inner   a reference is kept.
  * Errors  LARMOR_ERR_ARG for options that make no sense; for more spokes or ms than an image has; for a source that
