@@ -111,7 +111,8 @@ static larmor_status no_space(const larmor_output *out)
 static larmor_status cannot(const larmor_output *out, const char *what, int error)
 {
     if (error == ENOSPC || error == EDQUOT) return no_space(out);
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot %s (%s); nothing written.", out->path, what, strerror(error));
+    return LMR_FAIL(error == ENOMEM ? LARMOR_ERR_MEMORY : LARMOR_ERR_IO, "%s: cannot %s (%s); nothing written.",
+                    out->path, what, strerror(error));
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */

@@ -18,11 +18,12 @@ typedef struct lmr_conv_shape {
     int64_t batch;
     int mixed;      /* arrays that a matrix at each frequency mixes; 1: each is filtered by itself */
     int is_complex; /* 1: the matrices are Hermitian, 0: they are real and symmetric */
+    int spectra;    /* at least 1: sets of such matrices, one of which is used at a time */
 } lmr_conv_shape;
 
 enum { LMR_CONV_MOST_MIXED = 32 };
 
-/* How many planes of real numbers the matrices of all frequencies are, and which of them holds the real or imaginary
+/* How many planes of real numbers one set of matrices of all frequencies is, and which of them holds the real or imaginary
  * parts of element (row, column), row <= column; diagonals are real. */
 LMR_CONV_FUNCTION int lmr_conv_planes(const lmr_conv_shape *s)
 {

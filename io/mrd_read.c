@@ -78,6 +78,10 @@ static int is_possible(const lmr_mrd_encoding *e)
 
 static int is_possible_scan(const lmr_reader_scan *s)
 {
+    if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms))
+        return 0;
+    for (int e = 0; e < s->echoes; e++)
+        if (!isfinite(s->echo_ms[e])) return 0;
     return in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
            s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
            s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
@@ -99,6 +103,10 @@ static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan
     h->encodings = scan->encodings;
     h->receiver_channels = scan->receiver_channels;
     h->noise_bandwidth = scan->noise_bandwidth;
+    h->echoes = scan->echoes;
+    memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
+    h->has_readout_start = scan->has_readout_start;
+    h->readout_start_ms = scan->readout_start_ms;
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
     return LARMOR_OK;
@@ -113,6 +121,10 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     raw->info.acquisitions = answer->scan.acquisitions;
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    raw->info.echoes = raw->header.echoes;
+    memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
+    raw->info.has_readout_start = raw->header.has_readout_start;
+    raw->info.readout_start_ms = raw->header.readout_start_ms;
     lmr_mrd_metres_to_mm(raw);
     larmor_grid grid;
     for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */

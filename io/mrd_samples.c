@@ -278,6 +278,58 @@ larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *
     return LARMOR_OK;
 }
 
+/* ---- times ---- */
+
+static larmor_status fill_times(const larmor_raw *raw, const selection *s, const unsigned char *inside, double *times)
+{
+    int64_t at = 0, to = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        if (!(h->dwell_us > 0 && isfinite(h->dwell_us)))
+            return LMR_FAIL(LARMOR_ERR_FORMAT,
+                            "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
+                            "taken. State it in the file.",
+                            (long long)s->readout[r]);
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (!inside || inside[at]) times[to++] = 1e-6 * (double)h->dwell_us * (double)n;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status find_times(const larmor_raw *raw, const selection *s, const larmor_grid *grid,
+                                larmor_device *dev, larmor_array **out)
+{
+    double *traj = NULL, *times = calloc((size_t)s->total + 1, sizeof *times);
+    unsigned char *inside = NULL;
+    int64_t outside = 0;
+    larmor_status st = times ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st && has_trajectory(raw, s)) st = place_all(raw, s, grid, &traj, &inside, &outside);
+    if (!st) st = fill_times(raw, s, inside, times);
+    const int64_t kept = s->total - outside;
+    const larmor_shape shape = s->regular && !outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
+    if (!st) st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, times, out);
+    free(inside);
+    free(traj);
+    free(times);
+    return st;
+}
+
+larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_grid *grid, larmor_device *dev,
+                               larmor_array **times)
+{
+    LMR_NEED(times);
+    *times = NULL;
+    LMR_NEED(raw);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    selection s;
+    larmor_status st = select_readouts(raw, group, 0, &s);
+    if (!st) st = find_times(raw, &s, grid, dev, times);
+    free(s.readout);
+    return st;
+}
+
 void larmor_samples_free(larmor_samples *samples)
 {
     if (!samples) return;

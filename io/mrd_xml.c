@@ -49,6 +49,12 @@ static larmor_status check_scan(const char *path, const larmor_scan *scan)
     if (!isfinite(scan->field_tesla) || scan->field_tesla < 0 || !isfinite(scan->noise_bandwidth) ||
         scan->noise_bandwidth < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: field strength or noise bandwidth is not a number >= 0", path);
+    for (int i = 0; i < scan->echoes && i < LARMOR_MAX_ECHOES; i++)
+        if (!isfinite(scan->echo_ms[i])) return LMR_FAIL(LARMOR_ERR_ARG, "%s: echo time %d is not finite", path, i);
+    if (scan->echoes < 0 || scan->echoes > LARMOR_MAX_ECHOES ||
+        (scan->readout_start_ms && !isfinite(*scan->readout_start_ms)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d echo times, expected at most %d, and a finite start of the readout",
+                        path, scan->echoes, LARMOR_MAX_ECHOES);
     return LARMOR_OK;
 }
 
@@ -105,6 +111,20 @@ static void print_parallel(lmr_bytes *b, const larmor_scan *scan)
     lmr_bytes_print(b, "    </parallelImaging>\n");
 }
 
+static void print_times(lmr_bytes *b, const larmor_scan *scan)
+{
+    if (scan->echoes) {
+        lmr_bytes_print(b, "  <sequenceParameters>\n");
+        for (int e = 0; e < scan->echoes; e++) lmr_bytes_print(b, "    <TE>%.9g</TE>\n", scan->echo_ms[e]);
+        lmr_bytes_print(b, "  </sequenceParameters>\n");
+    }
+    if (scan->readout_start_ms)
+        lmr_bytes_print(b,
+                        "  <userParameters>\n    <userParameterDouble><name>ReadoutStart_ms</name><value>%.9g</value>"
+                        "</userParameterDouble>\n  </userParameters>\n",
+                        *scan->readout_start_ms);
+}
+
 larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char **xml)
 {
     *xml = NULL;
@@ -130,7 +150,9 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
     print_limit(&b, "segment", 1, 0);
     lmr_bytes_print(&b, "    </encodingLimits>\n    <trajectory>%s</trajectory>\n", e->trajectory);
     print_parallel(&b, scan);
-    lmr_bytes_print(&b, "  </encoding>\n</ismrmrdHeader>\n");
+    lmr_bytes_print(&b, "  </encoding>\n");
+    print_times(&b, scan);
+    lmr_bytes_print(&b, "</ismrmrdHeader>\n");
     const larmor_status st = lmr_bytes_end(&b);
     if (st)
         lmr_bytes_free(&b);

@@ -255,6 +255,7 @@ static larmor_status launch(lmr_reader *r, const lmr_source *source, const lmr_s
     int bad = (source && fd[0] < 0) || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
     if (!bad) bad = spawn(r, program, fd);
     for (int i = 0; i < 3; i++) close_one(&fd[i]);
+    if (bad == ENOMEM) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %s cannot be started.", program);
     if (bad) return LMR_FAIL(LARMOR_ERR_IO, "%s cannot be started (%s).", program, strerror(bad));
 #ifdef SYS_pidfd_open
     r->handle = (int)syscall(SYS_pidfd_open, r->pid, 0); /* closed on exec */

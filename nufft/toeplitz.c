@@ -1,5 +1,6 @@
 /* The normal operator of the NUFFT as a convolution with the point spread function (Wajer and Pruessmann 2001;
- * Fessler et al. 2005), and that of several images whose k-space is mixed (Mani et al. 2015; Tamir et al. 2017). SPDX-License-Identifier: Apache-2.0 */
+ * Fessler et al. 2005), and that of several images whose k-space is mixed (Mani et al. 2015; Tamir et al. 2017).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/toeplitz.h"
 
 #include <math.h>
@@ -11,11 +12,13 @@
 #include "nufft/options.h"
 #include "nufft/tune/race.h"
 
-typedef struct toeplitz {
+struct lmr_toeplitz {
     larmor_device *dev;
     const lmr_conv *conv;
     void *plan;
-} toeplitz;
+    larmor_dtype dtype;
+    larmor_shape shape;
+};
 
 /* Sizes, and how the point spread function is made. */
 typedef struct design {
@@ -103,7 +106,7 @@ typedef struct kernels {
     larmor_array *edges;               /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
     larmor_array *grid;                /* [cells], in double */
     larmor_array *cells;               /* the same in the operator's type */
-    larmor_array *weights, *factor[2]; /* [points], in double, where there are any and images are mixed */
+    larmor_array *weights, *factor[2]; /* [points], in double, where there are several kernels */
     void *fft;
 } kernels;
 
@@ -119,12 +122,19 @@ static void free_points(kernels *k)
     k->plan = NULL;
 }
 
-static void free_kernels(const design *d, larmor_device *dev, kernels *k)
+static void free_transform(const design *d, larmor_device *dev, kernels *k)
 {
     if (k->fft) dev->be->fft[lmr_precision(d->psf.dtype)]->destroy(dev->ctx, k->fft);
+    larmor_array_free(k->grid);
+    k->fft = NULL;
+    k->grid = NULL;
+}
+
+static void free_kernels(const design *d, larmor_device *dev, kernels *k)
+{
+    free_transform(d, dev, k);
     free_points(k);
     larmor_array_free(k->cells);
-    larmor_array_free(k->grid);
     larmor_array_free(k->edges);
     larmor_array_free(k->lags);
     *k = (kernels){.points = NULL};
@@ -175,8 +185,7 @@ static larmor_status transform_values(const design *d, larmor_device *dev, kerne
     larmor_array_free(k->cells);
     LMR_TRY(larmor_array_convert(k->grid, d->opts.dtype, &k->cells));
     if (!last) return LARMOR_OK;
-    larmor_array_free(k->grid);
-    k->grid = NULL;
+    free_transform(d, dev, k);
     return LARMOR_OK;
 }
 
@@ -189,10 +198,10 @@ static larmor_status to_double(const larmor_array *x, int64_t first, larmor_arra
     return x->dev->be->convert(x->dev->ctx, m, x->dtype, from, to->dtype, to->data);
 }
 
-/* values <- w, or 1 */
-static larmor_status take_weights(kernels *k, const larmor_array *weights)
+/* to <- w, or 1 */
+static larmor_status take_weights(const larmor_array *weights, larmor_array *to)
 {
-    return weights ? to_double(weights, 0, k->values) : larmor_fill(k->values, 1);
+    return weights ? to_double(weights, 0, to) : larmor_fill(to, 1);
 }
 
 /* values <- w conj(b_row) b_column, or values <- values + i times that */
@@ -223,19 +232,38 @@ static larmor_status make_room_for_products(kernels *k, const larmor_array *weig
 
 /* ---- the operator ---- */
 
+larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, larmor_array *y)
+{
+    LMR_TRY(lmr_go_on());
+    return t->conv->exec(t->dev->ctx, t->plan, k, x->data, y->data);
+}
+
+larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t)
+{
+    return t->dtype;
+}
+
+larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t)
+{
+    return t->shape;
+}
+
+void lmr_toeplitz_free(lmr_toeplitz *t)
+{
+    if (!t) return;
+    t->conv->destroy(t->dev->ctx, t->plan);
+    larmor_device_free(t->dev);
+    free(t);
+}
+
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
-    const toeplitz *t = self;
-    LMR_TRY(lmr_go_on());
-    return t->conv->exec(t->dev->ctx, t->plan, x->data, y->data);
+    return lmr_toeplitz_apply(self, 0, x, y);
 }
 
 static void destroy(void *self)
 {
-    toeplitz *t = self;
-    t->conv->destroy(t->dev->ctx, t->plan);
-    larmor_device_free(t->dev);
-    free(t);
+    lmr_toeplitz_free(self);
 }
 
 static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
@@ -253,39 +281,71 @@ static larmor_status expect_inputs(const design *d, const larmor_array *traj, co
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
 }
 
-/* The shape of the convolution, and that of its images; factors: NULL for one image. */
-static lmr_conv_shape conv_shape(const design *d, const larmor_array *factors, larmor_shape *images)
+static lmr_conv_shape conv_shape(const design *d)
 {
-    lmr_conv_shape s = {.ndim = d->opts.ndim, .batch = d->opts.batch ? d->opts.batch : 1, .mixed = 1};
-    *images = larmor_shape_of(d->opts.ndim, d->opts.modes);
+    lmr_conv_shape s = {.ndim = d->opts.ndim, .batch = d->opts.batch ? d->opts.batch : 1, .mixed = 1, .spectra = 1};
     for (int i = 0; i < 3; i++) {
         s.dim[i] = d->wrap.cells[i];
         s.keep[i] = d->opts.modes[i];
     }
-    if (d->opts.batch) *images = larmor_shape_append(*images, d->opts.batch);
-    if (!factors) return s;
-    s.mixed = (int)factors->shape.dim[factors->shape.ndim - 1];
-    s.is_complex = lmr_is_complex(factors->dtype);
-    *images = larmor_shape_append(*images, s.mixed);
     return s;
 }
 
-static larmor_status set_plane(const design *d, toeplitz *t, const kernels *k, int plane, int part)
+/* What the kernels are made with; more than one where there are several weights, a matrix of them where there are
+ * factors. */
+typedef struct recipe {
+    const larmor_array *weights;         /* or NULL */
+    const lmr_toeplitz_weights *several; /* or NULL */
+    const larmor_array *factors;         /* or NULL */
+} recipe;
+
+static lmr_conv_shape conv_shape_of(const design *d, const recipe *r)
+{
+    lmr_conv_shape s = conv_shape(d);
+    if (r->several) s.spectra = r->several->count;
+    if (!r->factors) return s;
+    s.mixed = (int)r->factors->shape.dim[r->factors->shape.ndim - 1];
+    s.is_complex = lmr_is_complex(r->factors->dtype);
+    return s;
+}
+
+static larmor_shape shape_of_images(const design *d, const recipe *r)
+{
+    larmor_shape shape = larmor_shape_of(d->opts.ndim, d->opts.modes);
+    if (d->opts.batch) shape = larmor_shape_append(shape, d->opts.batch);
+    return r->factors ? larmor_shape_append(shape, r->factors->shape.dim[r->factors->shape.ndim - 1]) : shape;
+}
+
+static larmor_status set_plane(const design *d, lmr_toeplitz *t, const kernels *k, int plane, int part)
 {
     return t->conv->set(t->dev->ctx, t->plan, plane, 1 / (double)d->cells, part, k->cells->data);
 }
 
-static larmor_status set_one(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+static larmor_status set_one(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
                              const larmor_array *weights)
 {
-    LMR_TRY(take_weights(k, weights));
+    LMR_TRY(take_weights(weights, k->values));
     LMR_TRY(transform_values(d, t->dev, k, 1));
     LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
     return set_plane(d, t, k, 0, 0);
 }
 
+static larmor_status set_several(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                                 const recipe *r)
+{
+    LMR_TRY(larmor_array_create(t->dev, k->values->dtype, k->values->shape, &k->weights));
+    LMR_TRY(take_weights(r->weights, k->weights));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    for (int i = 0; i < shape->spectra; i++) {
+        LMR_TRY(r->several->weigh(r->several->user, i, k->weights, k->values));
+        LMR_TRY(transform_values(d, t->dev, k, 0));
+        LMR_TRY(set_plane(d, t, k, i, 0));
+    }
+    return LARMOR_OK;
+}
+
 /* Two real products go through one transform, as its real and its imaginary part. */
-static larmor_status set_real(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+static larmor_status set_real(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
                               const larmor_array *factors)
 {
     int waiting = -1, left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
@@ -306,15 +366,15 @@ static larmor_status set_real(const design *d, toeplitz *t, const lmr_conv_shape
     return LARMOR_OK;
 }
 
-static larmor_status set_mixed(const design *d, toeplitz *t, const lmr_conv_shape *shape, kernels *k,
-                               const larmor_array *weights, const larmor_array *factors)
+static larmor_status set_mixed(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                               const recipe *r)
 {
-    LMR_TRY(make_room_for_products(k, weights));
+    LMR_TRY(make_room_for_products(k, r->weights));
     LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
-    LMR_TRY(set_real(d, t, shape, k, factors));
+    LMR_TRY(set_real(d, t, shape, k, r->factors));
     for (int column = 1; shape->is_complex && column < shape->mixed; column++)
         for (int row = 0; row < column; row++) {
-            LMR_TRY(take_product(k, factors, row, column, 0));
+            LMR_TRY(take_product(k, r->factors, row, column, 0));
             LMR_TRY(transform_values(d, t->dev, k, 0));
             for (int part = 0; part < 2; part++)
                 LMR_TRY(set_plane(d, t, k, lmr_conv_plane(shape, row, column, part), part));
@@ -322,47 +382,72 @@ static larmor_status set_mixed(const design *d, toeplitz *t, const lmr_conv_shap
     return LARMOR_OK;
 }
 
-static larmor_status create(larmor_device *dev, const design *d, const larmor_array *traj,
-                            const larmor_array *weights, const larmor_array *factors, larmor_op **N)
+static larmor_status set_spectra(const design *d, lmr_toeplitz *t, const larmor_array *traj, const recipe *r,
+                                 kernels *k)
 {
-    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
-    larmor_shape images;
-    const lmr_conv_shape shape = conv_shape(d, factors, &images);
+    const lmr_conv_shape shape = conv_shape_of(d, r);
+    LMR_TRY(make_kernels(d, traj, k));
+    if (r->factors) return set_mixed(d, t, &shape, k, r);
+    return r->several ? set_several(d, t, &shape, k, r) : set_one(d, t, &shape, k, r->weights);
+}
+
+static larmor_status create(larmor_device *dev, const design *d, const larmor_array *traj, const recipe *r,
+                            lmr_toeplitz **out)
+{
     kernels k = {.points = NULL};
-    toeplitz *t = calloc(1, sizeof *t);
+    lmr_toeplitz *t = calloc(1, sizeof *t);
     if (!t) return LMR_NO_MEMORY();
     t->dev = lmr_device_ref(dev);
     t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
-    larmor_status st;
-    LMR_OR(done, make_kernels(d, traj, &k));
-    if (factors)
-        LMR_OR(done, set_mixed(d, t, &shape, &k, weights, factors));
-    else
-        LMR_OR(done, set_one(d, t, &shape, &k, weights));
-    LMR_OR(done, larmor_op_create(dev, &impl, t, d->opts.dtype, images, images, N));
-done:
+    t->dtype = d->opts.dtype;
+    t->shape = shape_of_images(d, r);
+    const larmor_status st = set_spectra(d, t, traj, r, &k);
     free_kernels(d, dev, &k);
-    if (st) destroy(t);
+    if (st)
+        lmr_toeplitz_free(t);
+    else
+        *out = t;
+    return st;
+}
+
+larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                  const larmor_array *weights, const lmr_toeplitz_weights *several,
+                                  lmr_toeplitz **out)
+{
+    design d;
+    const recipe r = {weights, several, NULL};
+    *out = NULL;
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(expect_inputs(&d, traj, weights));
+    return create(dev, &d, traj, &r, out);
+}
+
+static larmor_status as_operator(lmr_toeplitz *t, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
+    const larmor_status st = larmor_op_create(t->dev, &impl, t, t->dtype, t->shape, t->shape, N);
+    if (st) lmr_toeplitz_free(t);
     return st;
 }
 
 larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  const larmor_array *weights, larmor_op **N)
 {
-    design d;
     if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
     *N = NULL;
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
-    LMR_TRY(make_design(opts, &d));
-    LMR_TRY(expect_inputs(&d, traj, weights));
-    return create(dev, &d, traj, weights, NULL, N);
+    lmr_toeplitz *t;
+    LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, &t));
+    return as_operator(t, N);
 }
 
 larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                        const larmor_array *weights, const larmor_array *factors, larmor_op **N)
 {
     design d;
+    const recipe r = {weights, NULL, factors};
+    lmr_toeplitz *t;
     if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
     *N = NULL;
     if (!dev || !opts || !traj || !factors)
@@ -375,7 +460,8 @@ larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_op
     if (mixed < 1 || mixed > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: factors of %lld images, expected 1 to %d", (long long)mixed,
                         LMR_CONV_MOST_MIXED);
-    return create(dev, &d, traj, weights, factors, N);
+    LMR_TRY(create(dev, &d, traj, &r, &t));
+    return as_operator(t, N);
 }
 
 /* ---- what pays ---- */
@@ -443,20 +529,21 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
 
 /* ---- memory ---- */
 
-/* mixed: 0 for larmor_op_toeplitz. */
-static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int mixed,
-                                 int is_complex, double *making, double *held)
+typedef struct counts {
+    int spectra, mixed, is_complex; /* mixed: 0 for larmor_op_toeplitz */
+} counts;
+
+static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, counts of,
+                                 double *making, double *held)
 {
     design d;
     int64_t plan;
-    larmor_shape images;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(larmor_nufft_memory(dev, &d.psf, points, &plan));
-    lmr_conv_shape shape = conv_shape(&d, NULL, &images);
-    if (mixed) {
-        shape.mixed = mixed;
-        shape.is_complex = is_complex;
-    }
+    lmr_conv_shape shape = conv_shape(&d);
+    shape.spectra = of.spectra;
+    shape.mixed = of.mixed ? of.mixed : 1;
+    shape.is_complex = of.is_complex;
     const double size = (double)larmor_dtype_size(d.psf.dtype), own = (double)larmor_dtype_size(d.opts.dtype);
     const double lags = size * (double)d.lags, cells = size * (double)d.cells, m = (double)points + 1;
     const double values = (8.0 * d.opts.ndim + size) * m;
@@ -464,21 +551,22 @@ static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_op
     const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
     const double edges = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
     *held = dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, &shape);
-    const double first = (double)plan + values + lags, second = lags + cells + work + converted + edges;
-    const double third = lags + work + own * (double)d.cells + *held;
+    const double first = (double)plan + values + lags + edges, second = lags + cells + work + converted + edges;
+    const double third = lags + own * (double)d.cells + *held + edges;
     *making = fmax(first, fmax(second, third));
-    if (mixed) *making = first + second + 3 * size * m + *held;
+    if (of.spectra > 1) *making = first + second + size * m + *held;
+    if (of.mixed) *making = first + second + 3 * size * m + *held;
     return LARMOR_OK;
 }
 
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,
                                  double *making, double *held)
 {
-    return count_bytes(dev, opts, points, 0, 0, making, held);
+    return count_bytes(dev, opts, points, (counts){.spectra = count}, making, held);
 }
 
 larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                        int mixed, int is_complex, double *making, double *held)
 {
-    return count_bytes(dev, opts, points, mixed, is_complex, making, held);
+    return count_bytes(dev, opts, points, (counts){1, mixed, is_complex}, making, held);
 }

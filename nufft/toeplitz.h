@@ -4,9 +4,32 @@
 
 #include "larmor/nufft.h"
 
-/* Bytes at most of larmor_op_toeplitz while the point spread function is made, and after; of larmor_op_toeplitz_mixed
- * with factors of so many images. */
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+/* Convolutions with several point spread functions of one trajectory, which share points and work arrays. */
+typedef struct lmr_toeplitz lmr_toeplitz;
+
+/* values <- the weights of kernel k, c128: base [points] times real factors of its own. */
+typedef larmor_status (*lmr_toeplitz_weigh)(void *user, int k, const larmor_array *base, larmor_array *values);
+
+typedef struct lmr_toeplitz_weights {
+    int count;
+    lmr_toeplitz_weigh weigh;
+    void *user;
+} lmr_toeplitz_weights;
+
+/* several: NULL for one kernel with these weights. weights, Errors: as larmor_op_toeplitz. */
+larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                  const larmor_array *weights, const lmr_toeplitz_weights *several,
+                                  lmr_toeplitz **out);
+void lmr_toeplitz_free(lmr_toeplitz *t); /* NULL is fine */
+
+/* y <- kernel k of x, both of its shape and dtype. */
+larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, larmor_array *y);
+larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t);
+larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t);
+
+/* Bytes at most of so many kernels while the point spread function is made, and after; of larmor_op_toeplitz_mixed with
+ * factors of so many images. */
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,
                                  double *making, double *held);
 larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                        int mixed, int is_complex, double *making, double *held);

@@ -16,11 +16,12 @@
 
 /* ---- oversampled readouts ---- */
 
-/* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. */
+/* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. With off-resonance each
+ * sample has a time of its own, and none is removed. */
 static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding *e)
 {
     larmor_group g;
-    if (strcmp(e->trajectory, "cartesian") != 0 || job->info.traj_stored) return 0;
+    if (strcmp(e->trajectory, "cartesian") != 0 || job->info.traj_stored || job->field) return 0;
     for (int i = 0; i < job->info.groups; i++)
         if (lmr_source_group(job->source, i, &g) || (g.encoding == encoding && !g.regular)) return 0;
     return 1;
@@ -285,7 +286,7 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
     double *k = NULL;
     larmor_status st;
     LMR_OR(done, larmor_traj_is_cartesian(samples->traj, NEAR, &on_grid));
-    if (!on_grid || samples->density) return LARMOR_OK;
+    if (!on_grid || samples->density || job->field) return LARMOR_OK;
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     st = take_grid(grid, k, samples, c);
 done:

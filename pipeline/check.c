@@ -126,8 +126,8 @@ static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_find
 
 static larmor_status plan(larmor_source *source, larmor_device *dev, lmr_findings *f)
 {
-    const larmor_recon_opts opts = {.size = sizeof opts,
-                                    .oversample = {1}}; /* extents are looked for by themselves */
+    const larmor_recon_opts opts = {
+        .size = sizeof opts, .oversample = {1}, .delays = LARMOR_DELAYS_OFF}; /* both are looked for by themselves */
     larmor_recon *recon;
     larmor_recon_plan one, other;
     larmor_status st = larmor_recon_create(source, dev, &opts, &recon);

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "pipeline/findings.h"
 #include "pipeline/source.h"
+#include "pipeline/trajectory.h"
 
 enum { MOST_LOOKS = 3 };
 
@@ -100,12 +101,30 @@ static larmor_status check_centre(const view *v, lmr_findings *f)
         if (least * (double)v->grid.matrix[0] / 2 < .6) peak[count++] = sqrt(square);
     }
     const double typical = quantile(peak, count, .5);
-    if (count > 3 && typical > 2)
+    if (count > 3 && typical > 3)
         lmr_found(f, LARMOR_WARNING, "centre",
                   "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
                   "trajectory is not that of these readouts.",
                   typical);
     free(peak);
+    return LARMOR_OK;
+}
+
+/* Delays of gradients, where readouts tell them. */
+static larmor_status check_delays(const view *v, lmr_findings *f)
+{
+    const larmor_delays_opts opts = lmr_delays_opts(&v->grid);
+    larmor_delays found;
+    char list[64];
+    int length = 0;
+    const larmor_status st = larmor_delays_estimate(v->s.kspace, v->s.traj, &opts, &found);
+    if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    if (st || !found.significant) return LARMOR_OK;
+    for (int d = 0; d < v->nd; d++)
+        length += snprintf(list + length, sizeof list - (size_t)length, "%s%.2f along %c", d ? ", " : "",
+                           found.delay[d], "xyz"[d]);
+    lmr_found(f, LARMOR_NOTE, "delays",
+              "gradients are late by samples: %s. recon corrects the trajectory (--delays auto).", list);
     return LARMOR_OK;
 }
 
@@ -379,6 +398,7 @@ static larmor_status look(larmor_source *source, const view *v, larmor_device *d
     const larmor_raw_info info = larmor_source_describe(source);
     check_reach(v, f);
     LMR_TRY(check_centre(v, f));
+    LMR_TRY(check_delays(v, f));
     LMR_TRY(check_undersampling(v, f));
     LMR_TRY(check_coils(v, info.noise > 0, f));
     if (info.noise) LMR_TRY(check_whitening(source, v, &info, dev, f));

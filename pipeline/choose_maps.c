@@ -1,6 +1,7 @@
 /* Which maps are found, and how many sets of them. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/choose_maps.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -36,7 +37,26 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
     return LARMOR_OK;
 }
 
-static larmor_status look(larmor_recon *r, lmr_maps_sight *sight)
+/* Fails where a look at the maps would not fit into memory beside the samples. */
+static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid)
+{
+    const larmor_raw_info *info = &r->job.info;
+    const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
+    const larmor_problem p = {.image = lmr_grid_shape(grid),
+                              .samples = together > group->total ? together : group->total,
+                              .coils = info->coils,
+                              .dtype = LARMOR_C64};
+    const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
+    int64_t bytes, available, total;
+    LMR_TRY(lmr_maps_method_of("espirit")->bytes(&r->job, &p, &bytes));
+    LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
+    const int64_t limit = r->opts.memory ? r->opts.memory : available;
+    if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "%.0f MB needed, %lld MB %s", ceil(((double)bytes + samples) / 1e6),
+                    (long long)(limit / 1000000), r->opts.memory ? "allowed" : "free");
+}
+
+static larmor_status look_at_first(larmor_recon *r, lmr_maps_sight *sight)
 {
     lmr_job *job = &r->job;
     const int index = r->list.group[0];
@@ -47,10 +67,21 @@ static larmor_status look(larmor_recon *r, lmr_maps_sight *sight)
     LMR_TRY(lmr_enter(&r->events, "coil maps"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
+    LMR_TRY(expect_room(r, &group, &job->grid[index]));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &unused));
     const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, sight);
     larmor_samples_free(&samples);
     return st;
+}
+
+/* What is wrong with the data is said where their image is made. */
+static larmor_status look(larmor_recon *r, lmr_maps_sight *sight)
+{
+    const larmor_status st = look_at_first(r, sight);
+    if (!st || st == LARMOR_STOPPED) return st;
+    lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
+    *sight = (lmr_maps_sight){.side = 0};
+    return LARMOR_OK;
 }
 
 static int folds(const lmr_maps_sight *sight)
@@ -111,8 +142,8 @@ static larmor_status choose_sets(larmor_recon *r)
     const larmor_recon_opts *o = &r->opts;
     lmr_maps_sight sight;
     if (o->map_sets > r->job.maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit finds two.", o->map_sets,
-                        r->job.maps_method->name);
+        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit and nlinv find two.",
+                        o->map_sets, r->job.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
     if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
     LMR_TRY(look(r, &sight));

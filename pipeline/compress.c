@@ -13,24 +13,43 @@ larmor_status lmr_compress(const lmr_job *job, larmor_array **x)
     return LARMOR_OK;
 }
 
-larmor_status lmr_compress_sets(const lmr_job *job, larmor_array **maps)
+/* Each set of maps by itself. */
+static larmor_status mix_sets(const lmr_job *job, larmor_array *maps, int64_t coils,
+                              larmor_status (*mix)(const larmor_array *C, const larmor_array *x, larmor_array **y),
+                              larmor_array **mixed)
 {
-    if (!job->compression || !job->sets) return lmr_compress(job, maps);
-    larmor_shape shape = larmor_array_shape(*maps);
-    larmor_array *all;
-    shape.dim[shape.ndim - 2] = job->coils;
-    LMR_TRY(larmor_array_create(job->dev, larmor_array_dtype(*maps), shape, &all));
+    larmor_shape shape = larmor_array_shape(maps);
+    if (!job->sets) return mix(job->compression, maps, mixed);
+    shape.dim[shape.ndim - 2] = coils;
+    LMR_TRY(larmor_array_create(job->dev, larmor_array_dtype(maps), shape, mixed));
     larmor_status st = LARMOR_OK;
     for (int m = 0; m < job->sets && !st; m++) {
-        larmor_array *set = NULL, *to = NULL;
-        st = lmr_one_of(*maps, m, &set);
-        if (!st) st = lmr_compress(job, &set);
-        if (!st) st = lmr_one_of(all, m, &to);
+        larmor_array *set = NULL, *from = NULL, *to = NULL;
+        st = lmr_one_of(maps, m, &from);
+        if (!st) st = mix(job->compression, from, &set);
+        if (!st) st = lmr_one_of(*mixed, m, &to);
         if (!st) st = larmor_copy(set, to);
         larmor_array_free(to);
+        larmor_array_free(from);
         larmor_array_free(set);
     }
-    larmor_array_free(st ? all : *maps);
-    if (!st) *maps = all;
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*mixed);
+    *mixed = NULL;
     return st;
+}
+
+larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)
+{
+    larmor_array *mixed;
+    if (!job->compression) return LARMOR_OK;
+    LMR_TRY(mix_sets(job, *maps, job->coils, larmor_compress_coils, &mixed));
+    larmor_array_free(*maps);
+    *maps = mixed;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_expand_maps(const lmr_job *job, larmor_array *maps, larmor_array **all)
+{
+    return mix_sets(job, maps, job->info.coils, larmor_expand_coils, all);
 }

@@ -4,10 +4,13 @@
 
 #include "pipeline/job.h"
 
-/* Samples [..., coils] or maps become those of the virtual coils; nothing without compression. */
+/* Samples [..., coils] become those of the virtual coils; nothing without compression. */
 larmor_status lmr_compress(const lmr_job *job, larmor_array **x);
 
-/* The same for maps [image..., coils, sets]. */
-larmor_status lmr_compress_sets(const lmr_job *job, larmor_array **maps);
+/* The same for maps [image..., coils(, sets)]. */
+larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps);
+
+/* Maps of all coils from those of virtual ones; there is a compression. */
+larmor_status lmr_expand_maps(const lmr_job *job, larmor_array *maps, larmor_array **all);
 
 #endif

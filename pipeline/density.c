@@ -28,7 +28,8 @@ static larmor_status decide_by_first_group(lmr_job *job)
     LMR_TRY(lmr_source_group(job->source, 0, &group));
     LMR_TRY(lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_TRY(lmr_source_samples(job->source, 0, grid, 0, job->info.coils, job->dev, &first));
-    if (!first.traj) LMR_OR(done, lmr_make_trajectory(job->dev, &group, &encoding, grid, &first, &job->spokes, &first.traj));
+    if (!first.traj)
+        LMR_OR(done, lmr_make_trajectory(job->dev, &group, &encoding, grid, &first, &job->spokes, &first.traj));
     st = decide(job, &first, lmr_grid_shape(grid), &unused);
 done:
     larmor_array_free(unused);

@@ -13,15 +13,20 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
 {
     larmor_recon_opts opts = r->opts;
     const larmor_counters only = r->only;
-    char *method = r->method, *maps_name = r->maps_name, *maps_method = r->maps_method;
+    char *method = r->method, *maps_name = r->maps_name, *maps_method = r->maps_method, *b0_name = r->b0_name;
+    const larmor_image_meta b0_place = r->b0_place;
+    const double readout_start_ms = r->readout_start_ms;
     larmor_source *source = larmor_source_ref(r->job.source);
-    larmor_array *maps = r->maps, *basis = r->basis;
+    larmor_array *maps = r->maps, *b0 = r->b0, *basis = r->basis;
     larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
     opts.only = &only;
     opts.maps = maps;
+    opts.b0 = b0;
     opts.basis = basis;
-    r->method = r->maps_name = r->maps_method = NULL;
-    r->maps = r->basis = NULL;
+    if (opts.b0_place) opts.b0_place = &b0_place;
+    if (opts.readout_start_ms) opts.readout_start_ms = &readout_start_ms;
+    r->method = r->maps_name = r->maps_method = r->b0_name = NULL;
+    r->maps = r->b0 = r->basis = NULL;
     lmr_recon_clear(r);
     larmor_status st = lmr_options_read(&opts, r);
     if (!st) {
@@ -31,7 +36,9 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     free(method);
     free(maps_name);
     free(maps_method);
+    free(b0_name);
     larmor_array_free(maps);
+    larmor_array_free(b0);
     larmor_array_free(basis);
     larmor_checkpoint_free(checkpoint);
     larmor_source_free(source);

@@ -4,6 +4,7 @@
 #include "core/hash.h"
 #include "pipeline/archive.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/off_resonance.h"
 
 /* Options that change the image. */
 static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
@@ -28,6 +29,7 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     *hash = lmr_hash(*hash, maps, sizeof maps);
     *hash = lmr_hash(*hash, &delays, sizeof delays);
     *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
+    LMR_TRY(lmr_field_hash(o, hash));
     return lmr_hash_array(o->maps, hash);
 }
 

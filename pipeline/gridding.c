@@ -38,13 +38,18 @@ static larmor_status divide_by_energy(lmr_job *job, larmor_array *x)
     return st;
 }
 
-static larmor_status grid_with_maps(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples,
-                                    larmor_array *x)
+static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor_array *x)
 {
+    const larmor_grid *grid = &frame->grid;
+    const larmor_samples *samples = &frame->samples;
     larmor_op *A = NULL;
     larmor_status st;
-    const larmor_sense_opts sense = {
-        .traj = samples->traj, .nufft_tol = job->eps, .block = job->block, .toeplitz = -1, .effort = job->effort};
+    const larmor_sense_opts sense = {.traj = samples->traj,
+                                     .nufft_tol = job->eps,
+                                     .off_resonance = frame->segments,
+                                     .block = job->block,
+                                     .toeplitz = -1,
+                                     .effort = job->effort};
     LMR_OR(done, larmor_op_sense(job->maps, &sense, &A));
     LMR_OR(done, larmor_op_adjoint(A, samples->kspace, x));
     LMR_OR(done, divide_by_energy(job, x));
@@ -108,6 +113,5 @@ larmor_status lmr_grid_frame(lmr_job *job, lmr_frame *frame, larmor_array **x)
     const larmor_shape image = lmr_grid_shape(&frame->grid);
     LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, job->sets ? larmor_shape_append(image, job->sets) : image, x));
     LMR_TRY(weigh(frame->weights, frame->samples.kspace));
-    return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
-                        : grid_with_maps(job, &frame->grid, &frame->samples, *x);
+    return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x) : grid_with_maps(job, frame, *x);
 }

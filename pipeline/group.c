@@ -11,6 +11,7 @@
 #include "pipeline/compress.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
+#include "pipeline/off_resonance.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "pipeline/trajectory.h"
@@ -30,6 +31,7 @@ static void close_frame(lmr_frame *frame)
     larmor_samples_free(&frame->samples);
     larmor_array_free(frame->weights);
     larmor_array_free(frame->phase);
+    larmor_segments_free(frame->segments);
 }
 
 /* The trajectory from the counters; the first time it is said which. */
@@ -103,6 +105,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     result->ffts = frame->cartesian.on_grid;
     if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
+    LMR_OR(fail, lmr_find_segments(job, index, samples->traj, &frame->segments));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));

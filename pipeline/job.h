@@ -67,6 +67,7 @@ typedef struct lmr_job {
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;
     int keep_eigenvalues;
+    struct lmr_field *field; /* of pipeline/off_resonance.h, or NULL */
 
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
@@ -102,6 +103,7 @@ typedef struct lmr_frame {
     int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
     double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
+    larmor_segments *segments; /* of off-resonance, or NULL */
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

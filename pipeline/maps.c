@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/nlinv.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/compress.h"
 #include "pipeline/trajectory.h"
@@ -109,11 +110,47 @@ static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, 
     return larmor_espirit_memory(job->dev, p, &region_of, &opts, bytes);
 }
 
+/* Its iterate is no image, so that its steps do not count as progress. */
+static larmor_nlinv_opts nlinv_opts(const lmr_job *job)
+{
+    return (larmor_nlinv_opts){.sets = job->sets, .monitor = lmr_monitor, .user = job->events};
+}
+
+/* Maps that explain less than this part of the data's energy are doubted. */
+static const double least_explained = 0.2;
+
+static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
+{
+    lmr_job *job = t->job;
+    const larmor_nlinv_opts opts = nlinv_opts(job);
+    const int trial = job->events->trial;
+    larmor_nlinv_report r;
+    job->events->trial = 1;
+    const larmor_status st = larmor_nlinv(t->samples->kspace, t->samples->traj, t->image, &opts, NULL, maps, &r);
+    job->events->trial = trial;
+    LMR_TRY(st);
+    lmr_log(job->events,
+            "coil maps: nonlinear inversion, %d Newton steps of %d iterations in all, residual %.3g, %.2f s", r.steps,
+            r.inner, r.residual, r.seconds);
+    report->sampled = 1;
+    report->dominance = fmax(0, 1 - r.residual * r.residual);
+    report->doubt = report->dominance < least_explained ? LARMOR_MAPS_AMBIGUOUS : LARMOR_MAPS_TRUSTED;
+    return LARMOR_OK;
+}
+
+static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
+{
+    const larmor_nlinv_opts opts = nlinv_opts(job);
+    return larmor_nlinv_memory(job->dev, p, &opts, bytes);
+}
+
 static const lmr_maps_method methods[] = {
     {"walsh", "dominant eigenvectors of local coil covariances, from the centre of k-space with a window",
      "maps from the data's centre (Walsh)", 1, make_walsh, walsh_bytes},
     {"espirit", "eigenvectors of the space that windows of a fully sampled centre of k-space span",
      "maps from the data's centre (ESPIRiT)", 2, make_espirit, espirit_bytes},
+    {"nlinv", "image and maps at once from all samples, by regularised nonlinear inversion",
+     "maps from all of the data (nonlinear inversion)", 2, make_nlinv, nlinv_bytes},
 };
 
 enum { METHODS = sizeof methods / sizeof *methods };
@@ -257,7 +294,7 @@ static larmor_status take_given(lmr_job *job, larmor_shape shape)
     larmor_array_free(view);
     LMR_TRY(st);
     if (job->whitening) LMR_TRY(whiten_maps(job));
-    return lmr_compress_sets(job, &job->maps);
+    return lmr_compress_maps(job, &job->maps);
 }
 
 static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,

@@ -9,8 +9,7 @@
 #include "core/status.h"
 #include "pipeline/maps.h"
 
-/* Members that this version does not know must be zero, those that the caller does not know are. */
-static larmor_status copy_known(const larmor_recon_opts *given, larmor_recon_opts *opts)
+larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)
 {
     *opts = (larmor_recon_opts){.size = sizeof *opts};
     if (!given) return LARMOR_OK;
@@ -54,6 +53,9 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},
+        {"b0_error", o->b0_error, 0, 0.5},
+        {"segments", o->segments, 0, 512},
+        {"readout_start_ms", o->readout_start_ms ? *o->readout_start_ms : 0, -1e6, 1e6},
         {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
         {"toeplitz", o->toeplitz, -1, 1},
         {"precondition", o->precondition, -1, 1},
@@ -82,6 +84,11 @@ static larmor_status check(const larmor_recon_opts *o)
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
     if (o->no_maps && strcmp(o->method, "grid") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
+    if (o->no_maps && o->b0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: --b0 needs coil maps; use --maps auto or a file.");
+    if (o->basis && o->b0) return LMR_FAIL(LARMOR_ERR_ARG, "--b0: is not for a basis; leave one of them out.");
+    if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
     if (o->basis && !strcmp(o->method, "grid"))
@@ -143,15 +150,21 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
 larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
 {
     larmor_recon_opts *o = &r->opts;
-    LMR_TRY(copy_known(opts, o));
+    LMR_TRY(lmr_options_copy(opts, o));
     r->method = strdup(o->method ? o->method : "cg");
     r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
     r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
-    if (!r->method || !r->maps_name || !r->maps_method) return LMR_NO_MEMORY();
+    r->b0_name = strdup(o->b0_name ? o->b0_name : "map");
+    if (!r->method || !r->maps_name || !r->maps_method || !r->b0_name) return LMR_NO_MEMORY();
     r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
     o->method = r->method;
     o->maps_name = r->maps_name;
     o->maps_method = r->maps_method;
+    o->b0_name = r->b0_name;
+    if (o->b0_place) r->b0_place = *o->b0_place;
+    if (o->b0_place) o->b0_place = &r->b0_place;
+    if (o->readout_start_ms) r->readout_start_ms = *o->readout_start_ms;
+    if (o->readout_start_ms) o->readout_start_ms = &r->readout_start_ms;
     o->only = &r->only;
     LMR_TRY(check(o));
     r->events.listener = o->listener;

@@ -9,16 +9,18 @@
 #include "larmor/subspace.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/maps.h"
+#include "pipeline/off_resonance.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
-    larmor_problem problem; /* in single precision; of the frame with the most samples */
-    int frames;             /* of a series */
-    double samples;         /* of one coil, all frames */
-    double held;            /* from the first step to the last */
-    double before;          /* the most that a step before the solver takes beside it */
+    larmor_segments *segments; /* of the first group, or NULL */
+    larmor_problem problem;    /* in single precision; of the frame with the most samples */
+    int frames;                /* of a series */
+    double samples;            /* of one coil, all frames */
+    double held;               /* from the first step to the last */
+    double before;             /* the most that a step before the solver takes beside it */
 } sizes;
 
 static double most(double a, double b)
@@ -81,6 +83,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
                                   .dtype = LARMOR_C64,
                                   .sets = job->sets,
                                   .repeats = repeats};
+    if (!s->segments) LMR_TRY(lmr_find_segments(job, index, NULL, &s->segments));
     s->frames = 1;
     s->samples = (double)left;
     const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
@@ -174,6 +177,7 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     const int in_double = job->method != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
     const int weights = job->density != LARMOR_DENSITY_NONE && (job->method == LMR_METHOD_GRID || job->weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->eps,
+                                     .off_resonance = s->segments,
                                      .effort = job->effort,
                                      .block = block,
                                      .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
@@ -299,13 +303,15 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {
-        sizes size;
+        sizes size = {.segments = NULL};
         if (as_before(job, list, s)) {
             plan->bytes[s] = plan->bytes[s - 1];
             continue;
         }
-        LMR_TRY(measure_series(job, list, s, &size));
-        LMR_TRY(choose_block(job, &size, images, plan, &plan->bytes[s]));
+        larmor_status st = measure_series(job, list, s, &size);
+        if (!st) st = choose_block(job, &size, images, plan, &plan->bytes[s]);
+        larmor_segments_free(size.segments);
+        LMR_TRY(st);
         if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];
     }
     return LARMOR_OK;

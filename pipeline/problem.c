@@ -15,6 +15,7 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
                                      .nufft_tol = job->eps,
+                                     .off_resonance = frame->segments,
                                      .effort = job->effort,
                                      .block = job->block,
                                      .toeplitz = toeplitz,

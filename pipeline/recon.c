@@ -10,9 +10,11 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/compress.h"
 #include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
+#include "pipeline/off_resonance.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
@@ -22,12 +24,15 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_keep_close(r);
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
+    lmr_field_free(r->job.field);
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
+    larmor_array_free(r->b0);
     larmor_array_free(r->basis);
     free(r->method);
     free(r->maps_name);
     free(r->maps_method);
+    free(r->b0_name);
     *r = (larmor_recon){.method = NULL};
 }
 
@@ -216,7 +221,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
     larmor_array *colouring = NULL, *set = NULL;
     larmor_status st;
     if (job->compression) {
-        LMR_OR(done, larmor_expand_coils(job->compression, job->maps, maps));
+        LMR_OR(done, lmr_expand_maps(job, job->maps, maps));
     } else {
         LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
         LMR_OR(done, larmor_copy(job->maps, *maps));

@@ -274,10 +274,15 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
 {
     const larmor_report *s = &now->solver;
     lmr_events *e = &r->events;
+    char terms[64] = "";
+    if (now->terms)
+        snprintf(terms, sizeof terms, ", %d Toeplitz term%s of the normal map", now->terms, plural(now->terms));
     if (s->end == LARMOR_END_ITERATIONS)
         lmr_log(e, "%s: the limit of iterations was reached first; --iters allows for more", name);
     if (s->end == LARMOR_END_PRECISION)
         lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
+    if (now->segments)
+        lmr_log(e, "%s: off-resonance by %d segment%s%s", name, now->segments, plural(now->segments), terms);
     if (r->job.method == LMR_METHOD_CG)
         lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters),
                 way_of(now), s->residual, s->seconds);

@@ -192,6 +192,14 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
     return LARMOR_OK;
 }
 
+static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
+{
+    larmor_segments_info info;
+    if (!frame->segments || larmor_segments_describe(frame->segments, &info)) return;
+    result->segments = info.segments;
+    result->terms = result->toeplitz ? info.terms : 0;
+}
+
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -205,6 +213,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
                                        &p.C)); /* first, while there is memory for its creation */
     LMR_OR(done, lmr_problem_operator(job, frames, count, &p.A, &result->toeplitz));
+    report_segments(&frames[0], result);
     LMR_OR(done, lmr_problem_data(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;

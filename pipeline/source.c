@@ -147,6 +147,21 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
     return s->impl.readouts(s->self, group, readout, count, grid, dev, out);
 }
 
+larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                               larmor_array **times)
+{
+    *times = NULL;
+    if (!s->impl.times)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
+    LMR_TRY(s->impl.times(s->self, group, grid, dev, times));
+    const larmor_status st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
+    if (st) {
+        larmor_array_free(*times);
+        *times = NULL;
+    }
+    return st;
+}
+
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
@@ -188,6 +203,12 @@ static larmor_status samples_of_raw(void *self, int group, const larmor_grid *gr
                                     larmor_device *dev, larmor_samples *out)
 {
     return larmor_raw_samples(self, group, grid, calibration, dev, out);
+}
+
+static larmor_status times_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                                  larmor_array **times)
+{
+    return larmor_raw_times(self, group, grid, dev, times);
 }
 
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)
@@ -233,6 +254,7 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .encoding = encoding_of_raw,
                                             .group = group_of_raw,
                                             .samples = samples_of_raw,
+                                            .times = times_of_raw,
                                             .meta = meta_of_raw,
                                             .noise = noise_of_raw,
                                             .keep_coils = keep_coils_of_raw,

@@ -23,7 +23,7 @@ typedef struct scan {
 
 static larmor_status hash_readouts(const larmor_readouts *r, uint64_t *hash)
 {
-    larmor_array *const arrays[] = {r->kspace, r->traj, r->density, r->calibration, r->calibration_traj};
+    larmor_array *const arrays[] = {r->kspace, r->traj, r->density, r->calibration, r->calibration_traj, r->times};
     const larmor_image_meta *m = &r->meta;
     const int counters[] = {m->slice, m->contrast, m->phase, m->repetition, m->set};
     *hash = lmr_hash(*hash, counters, sizeof counters);
@@ -301,6 +301,39 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
     return LARMOR_OK;
 }
 
+/* ---- when samples were taken ---- */
+
+/* Which samples lie on the grid. */
+static larmor_status find_inside(const scan *s, const larmor_readouts *image, const larmor_grid *grid,
+                                 unsigned char *inside, int64_t *kept)
+{
+    void *k;
+    const int64_t points = larmor_array_count(image->times);
+    *kept = points;
+    if (!image->traj) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(image->traj, LARMOR_F64, &k));
+    const larmor_status st = place(s, grid, k, points, inside, kept);
+    free(k);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                              larmor_array **times)
+{
+    const scan *s = self;
+    int64_t kept;
+    *times = NULL;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    const larmor_readouts *image = &s->image[group];
+    if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
+    unsigned char *inside = malloc((size_t)larmor_array_count(image->times) + 1);
+    if (!inside) return LMR_NO_MEMORY();
+    larmor_status st = find_inside(s, image, grid, inside, &kept);
+    if (!st) st = take(image->times, LARMOR_F64, inside, kept, dev, times);
+    free(inside);
+    return st;
+}
+
 /* ---- making one ---- */
 
 static void destroy(void *self)
@@ -311,6 +344,7 @@ static void destroy(void *self)
         larmor_array_free(image->kspace);
         larmor_array_free(image->traj);
         larmor_array_free(image->density);
+        larmor_array_free(image->times);
         larmor_array_free(image->calibration);
         larmor_array_free(image->calibration_traj);
         free((int *)(uintptr_t)image->step1);
@@ -376,6 +410,7 @@ static larmor_status check_readouts(const scan *s, const larmor_readouts *image)
                         lmr_describe(image->kspace).s, s->info.coils);
     if (image->traj) LMR_TRY(check_like(image->traj, "traj", s->encoding.ndim, shape));
     if (image->density) LMR_TRY(check_like(image->density, "density", 0, shape));
+    if (image->times) LMR_TRY(check_like(image->times, "times", 0, shape));
     if (m->slice < 0 || m->contrast < 0 || m->phase < 0 || m->repetition < 0 || m->set < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image has a counter below 0");
     for (int64_t i = 0; image->step1 && i < shape.dim[1]; i++)
@@ -418,6 +453,7 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
     larmor_array_ref(image->kspace);
     larmor_array_ref(image->traj);
     larmor_array_ref(image->density);
+    larmor_array_ref(image->times);
     larmor_array_ref(image->calibration);
     larmor_array_ref(image->calibration_traj);
     if (step1) copy = malloc(sizeof *copy * readouts);
@@ -499,6 +535,7 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .encoding = encoding_of,
                                             .group = group_of,
                                             .samples = samples_of,
+                                            .times = times_of,
                                             .meta = meta_of,
                                             .noise = noise_of,
                                             .destroy = destroy,

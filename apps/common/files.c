@@ -90,11 +90,13 @@ int app_check_files(const app_command *command, const void *settings, const app_
         return APP_USAGE;
     }
     larmor_status st = larmor_files_check(read.path, read.count, written.path, written.count);
-    if (!st && check_with(&read, STDERR_FILENO, "/dev/stderr")) { /* so nothing can be said there */
+    const larmor_status with_stderr = st ? LARMOR_OK : check_with(&read, STDERR_FILENO, "/dev/stderr");
+    if (with_stderr == LARMOR_ERR_ARG) { /* so nothing can be said there */
         const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (null >= 0) dup2(null, STDERR_FILENO);
         return APP_USAGE;
     }
+    if (!st) st = with_stderr;
     if (!st) st = check_with(&read, STDOUT_FILENO, "/dev/stdout");
     return st ? app_fail(APP_INPUT, st) : APP_DONE;
 }

@@ -70,7 +70,8 @@ int main(int argc, char **argv)
     app_ignore_signals_of_writes();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
-    if (code < 0 && app_check_files(command, settings, &files)) code = APP_USAGE;
+    const int refused = code < 0 ? app_check_files(command, settings, &files) : APP_DONE;
+    if (refused) code = refused;
     if (code < 0 && command->computes) app_sleep_when_idle(argv);
     app_catch_signals(); /* after the program may have started itself anew, which would forget one */
     if (code < 0) code = command->run(settings, &files);

@@ -58,6 +58,29 @@ static _Noreturn void lack_memory(const char *text)
     _exit(APP_LACKING);
 }
 
+/* FFTW calls these where an assertion fails, most of all where it gets no memory (kernel/assert.c). Its own print a line and
+ * abort; shared libraries take a program's instead. */
+#define SHOWN __attribute__((visibility("default")))
+SHOWN void fftw_assertion_failed(const char *what, int line, const char *file);
+SHOWN void fftwf_assertion_failed(const char *what, int line, const char *file);
+
+void fftw_assertion_failed(const char *what, int line, const char *file)
+{
+    (void)line;
+    if (larmor_fftw_runs()) lack_memory(": out of host memory: FFTW got none.\n");
+    say(file);
+    say(": assertion failed in FFTW: ");
+    say(what);
+    say("\n");
+    abort();
+}
+
+void fftwf_assertion_failed(const char *what, int line, const char *file)
+{
+    fftw_assertion_failed(what, line, file);
+}
+
+/* A static FFTW, or another one, has no such functions. */
 static void aborted(int number)
 {
     if (larmor_fftw_runs()) lack_memory(": out of host memory: FFTW got none.\n");

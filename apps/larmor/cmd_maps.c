@@ -205,13 +205,24 @@ static void report(const maps_run *r, double seconds)
     json_close(&j, '}');
 }
 
+/* Options that a method makes no use of. */
+static const struct {
+    const char *option, *method, *of;
+} unused[] = {
+    {"map-sets", "walsh", "espirit and nlinv"},
+    {"crop", "walsh", "espirit"},
+    {"crop", "nlinv", "espirit"},
+    {"eigenvalues", "walsh", "espirit"},
+    {"eigenvalues", "nlinv", "espirit"},
+    {"calibration", "nlinv", "walsh and espirit"},
+};
+
 static int check_options(const settings *s)
 {
-    static const char *const of_espirit[] = {"map-sets", "crop", "eigenvalues"};
-    for (size_t i = 0; i < sizeof of_espirit / sizeof *of_espirit; i++) {
-        if (strcmp(s->method, "walsh") != 0 || !app_differs(&cmd_maps, s, of_espirit[i])) continue;
-        app_error("--%s: has no effect with --method %s; it is an option of --method espirit.", of_espirit[i],
-                  s->method);
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+        if (strcmp(s->method, unused[i].method) != 0 || !app_differs(&cmd_maps, s, unused[i].option)) continue;
+        app_error("--%s: has no effect with --method %s; it is an option of --method %s.", unused[i].option,
+                  s->method, unused[i].of);
         return APP_USAGE;
     }
     return APP_DONE;

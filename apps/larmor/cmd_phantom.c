@@ -80,6 +80,12 @@ static const app_option options[] = {
            .high = 20),
     OPTION(APP_NUMBERS, phase_cycles, 0, "phase-cycles", "X[,Y[,Z]]",
            "its cycles across the field of view (default: 0.5,0.5,0)", .low = -100, .high = 100),
+    OPTION(APP_NUMBERS, echo_times, 0, "echo-times", "MS[,MS[,MS]]",
+           "several echoes, a contrast each: with off-resonance their phases differ", .low = 0, .high = 1e4),
+    OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
+           "time of a readout's first sample after the echo, which the header then states (default: so that the echo "
+           "is in the centre of k-space)",
+           .low = -1e4, .high = 1e4, .absent = 1),
     OPTION(APP_NUMBERS, delays, 0, "delays", "X,Y[,XY]",
            "gradients are late by so many samples, and leave so much of each other on the axes; 3D: "
            "X,Y,Z[,XY,XZ,YZ]; the stored trajectory is the nominal one",

@@ -83,10 +83,24 @@ static const app_option options[] = {
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data, by what suits them), walsh or espirit (by that method, see larmor help maps), "
+           "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS),
     MAPS_OPTIONS(recon_settings),
+    OPTION(
+        APP_READ_FILE, b0, 0, "b0", "FILE",
+        "correct off-resonance by this map in Hz, where it lies (.nii, .h5) or over the image's field of view (.cfl, "
+        ".npy); auto: by the map that larmor b0 finds from the scan's echoes",
+        .no_file = "auto"),
+    OPTION(APP_NUMBER, b0_error, 0, "b0-error", "X",
+           "most error of the phases of off-resonance, which sets the number of time segments", .preset = "1e-3",
+           .low = 1e-6, .high = 0.5),
+    OPTION(APP_INTEGER, segments, 0, "segments", "N",
+           "time segments of off-resonance (default: the least that keep --b0-error)", .low = 1, .high = 512),
+    OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
+           "time of a readout's first sample after the time at which the image has its phase; negative: before "
+           "(default: so that this time is that of the sample nearest to k = 0)",
+           .low = -1e6, .high = 1e6, .absent = 1),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024),
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
@@ -256,6 +270,36 @@ static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
     return LARMOR_OK;
 }
 
+/* From all echoes, whichever of them are wanted. */
+static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
+{
+    larmor_field_maps found;
+    larmor_counters all = *opts->only;
+    larmor_recon_opts own = *opts;
+    all.contrast = -1;
+    own.only = &all;
+    own.b0_error = 0;
+    own.segments = 0;
+    const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &own, NULL, &found);
+    if (!st) opts->b0 = larmor_array_ref(found.all);
+    larmor_field_maps_free(&found);
+    return st;
+}
+
+static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
+{
+    const char *path = r->s->b0;
+    larmor_image_info info;
+    if (!path) return LARMOR_OK;
+    if (!strcmp(path, "auto")) return find_b0(r, opts);
+    larmor_status st = larmor_image_read(path, r->dev, &opts->b0);
+    if (!st) st = larmor_image_describe(path, r->dev, &info);
+    if (st) return st;
+    r->b0_place = info.meta;
+    if (info.has_geometry && info.images == 1) opts->b0_place = &r->b0_place;
+    return LARMOR_OK;
+}
+
 /* The scan, the device and the maps. */
 static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
@@ -278,6 +322,8 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     APP_OR(done, APP_INPUT, read_basis(r, opts));
+    const larmor_status st = read_b0(r, opts);
+    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
 done:
     return code;
 }
@@ -297,6 +343,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
     larmor_array_free(opts->basis);
+    larmor_array_free(opts->b0);
     app_progress_end(&r->progress);
     return code;
 }

@@ -4,7 +4,7 @@
 
 #include "args.h"
 
-extern const app_command cmd_recon, cmd_maps, cmd_dcf, cmd_phantom, cmd_traj, cmd_info, cmd_check, cmd_compare,
-    cmd_convert, cmd_devices, cmd_nufft, cmd_version;
+extern const app_command cmd_recon, cmd_maps, cmd_b0, cmd_dcf, cmd_phantom, cmd_traj, cmd_info, cmd_check,
+    cmd_compare, cmd_convert, cmd_devices, cmd_nufft, cmd_version;
 
 #endif

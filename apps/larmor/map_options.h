@@ -5,7 +5,7 @@
 #include "common.h"
 
 /* Values of --maps that name no file; those of larmor_maps_method_entry are among them. */
-#define RECON_MAPS_WORDS "auto|none|walsh|espirit"
+#define RECON_MAPS_WORDS "auto|none|walsh|espirit|nlinv"
 
 /* 1 if --maps names a file. */
 int recon_maps_from_file(const char *maps);
@@ -13,7 +13,7 @@ int recon_maps_from_file(const char *maps);
 /* Lines for the table of a command whose settings have `const char *map_sets, *crop, *normalise;`. */
 #define MAPS_OPTIONS(settings)                                                                                       \
     APP_OPTION(settings, APP_TEXT, map_sets, 0, "map-sets", "N",                                                     \
-               "espirit: sets of maps; a second one takes what folds within the field of view; auto: 2 if it folds", \
+               "espirit, nlinv: sets of maps; a second one takes what folds within the field of view; auto: 2 if it folds", \
                .preset = "auto", .choices = "auto|1|2"),                                                             \
         APP_OPTION(settings, APP_TEXT, crop, 0, "crop", "HOW",                                                       \
                    "espirit: maps where the eigenvalue shows no signal: soft (weighted down), hard (zero) or none "  \

@@ -13,9 +13,9 @@ typedef struct recon_settings {
     const char *partial_fourier;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
-    const char *plan, *lambda, *save_maps, *save_density, *checkpoint;
-    double tol, time_weight, eps, checkpoint_every;
-    int64_t spokes_per_frame, cardiac_phases, gate;
+    const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
+    double tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
+    int64_t segments, spokes_per_frame, cardiac_phases, gate;
     double frame_time, frame_step, tick;
     const char *frame_rest, *basis, *dictionary, *basis_images;
     int64_t rank;
@@ -38,6 +38,7 @@ typedef struct recon_run {
     larmor_source *source;
     larmor_device *dev;
     larmor_recon *recon;
+    larmor_image_meta b0_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */
     int images, done;            /* of the list, which is made last; those that were computed */

@@ -74,6 +74,16 @@ static int finds_eigenvalues(const recon_settings *s)
     return !strcmp(s->maps, "espirit") || !strcmp(s->maps, "auto");
 }
 
+static int finds_sets(const recon_settings *s)
+{
+    return finds_eigenvalues(s) || !strcmp(s->maps, "nlinv");
+}
+
+static int looks_at_centre(const recon_settings *s)
+{
+    return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
+}
+
 static int has_picture(const recon_settings *s)
 {
     int pictures = 0;
@@ -137,10 +147,10 @@ static const rule rules[] = {
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", estimates_maps, "maps", "maps from the data", 0},
+    {"calibration", looks_at_centre, "maps", "maps from the data, by walsh or espirit", 0},
     {"save-maps", estimates_maps, "maps", "maps from the data", 0},
     {"normalise", estimates_maps, "maps", "maps from the data", 0},
-    {"map-sets", finds_eigenvalues, "maps", "--maps espirit", 0},
+    {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
@@ -221,6 +231,20 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
     }
+    static const char *const of_b0[] = {"b0-error", "segments", "readout-start"};
+    for (size_t i = 0; !s->b0 && i < sizeof of_b0 / sizeof *of_b0; i++)
+        if (app_differs(command, s, of_b0[i])) {
+            app_error("--%s: has no effect without --b0.", of_b0[i]);
+            return APP_USAGE;
+        }
+    if (s->b0 && (has_basis(s) || has_windows(s) || s->cardiac_phases)) {
+        app_error("--b0: is not for %s.", has_basis(s) ? "a basis" : "frames that are cut from one acquisition");
+        return APP_USAGE;
+    }
+    if (!strcmp(s->maps, "none") && s->b0) {
+        app_error("--maps none: --b0 needs coil maps; use --maps auto or a file.");
+        return APP_USAGE;
+    }
     if (!strcmp(s->maps, "none") && iterates(s)) {
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
@@ -298,6 +322,9 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),
                                 .maps_name = s->maps,
+                                .b0_name = s->b0,
+                                .b0_error = s->b0 ? s->b0_error : 0,
+                                .segments = (int)s->segments,
                                 .calibration = s->calibration,
                                 .no_whitening = !strcmp(s->whiten, "off"),
                                 .density = (larmor_density)index_of(s->dcf, densities),
@@ -307,8 +334,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .precondition = choices[index_of(s->precond, precond)],
                                 .coefficients = s->rank,
                                 .basis_frames = !strcmp(s->basis_images, "frames"),
-                                .partial_fourier =
-                                    (larmor_partial_fourier)index_of(s->partial_fourier, partial),
+                                .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
@@ -316,6 +342,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
     if (!isnan(s->time_weight)) opts->time_weight = s->time_weight > 0 ? s->time_weight : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
+    if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
     for (int d = 0; d < 3; d++) {
         opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
         opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;

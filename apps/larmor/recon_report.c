@@ -56,6 +56,8 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_flag(j, "toeplitz", result->toeplitz);
         json_flag(j, "direct", result->direct);
         json_text(j, "partial_fourier", recon_partial(result));
+        if (r->s->b0) json_integer(j, "segments", result->segments);
+        if (r->s->b0) json_integer(j, "terms", result->terms);
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);

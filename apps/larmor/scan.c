@@ -114,6 +114,7 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
                             .center_sample = (int)s->centre,
                             .dwell_us = s->dwell_us,
                             .slice = s->geometry.slice,
+                            .contrast = s->geometry.contrast,
                             .repetition = s->geometry.repetition,
                             .data = data,
                             .traj = traj};

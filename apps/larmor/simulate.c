@@ -162,14 +162,32 @@ static larmor_phantom_field field_of(const simulation *m)
     return field;
 }
 
+/* From the excitation to the centre of k-space, in s; 0 where no echo times are asked for. */
+static double echo_time(const simulation *m, int contrast)
+{
+    return contrast < m->s->echo_times.count ? 1e-3 * m->s->echo_times.value[contrast] : 0;
+}
+
+static int contrasts_of(const simulation *m)
+{
+    return m->s->echo_times.count ? m->s->echo_times.count : 1;
+}
+
+/* Of the first sample, from the time at which the image has its phase. */
+static double first_time(const simulation *m)
+{
+    return isnan(m->s->readout_start) ? -1e-6 * m->s->dwell * (double)m->centre : 1e-3 * m->s->readout_start;
+}
+
 static larmor_status off_resonant_kspace(const simulation *m, const larmor_phantom *object, const larmor_array *traj,
-                                         larmor_array **kspace)
+                                         int contrast, larmor_array **kspace)
 {
     const larmor_phantom_field field = field_of(m);
     larmor_array *times = NULL;
     double *seconds = malloc((size_t)m->samples * sizeof *seconds);
     larmor_status st = seconds ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; !st && i < m->samples; i++) seconds[i] = 1e-6 * m->s->dwell * (double)(i - m->centre);
+    for (int64_t i = 0; !st && i < m->samples; i++)
+        seconds[i] = echo_time(m, contrast) + first_time(m) + 1e-6 * m->s->dwell * (double)i;
     if (!st) st = larmor_array_upload(m->dev, LARMOR_F64, LARMOR_SHAPE(m->samples), LARMOR_F64, seconds, &times);
     if (!st)
         st = larmor_phantom_kspace_off_resonance(object, traj, &field, times, (int)m->s->coils, LARMOR_C64, kspace);
@@ -200,8 +218,8 @@ static larmor_status silence(const simulation *m, const unsigned char *listed, l
     return st;
 }
 
-/* Exact k-space of a repetition, [samples, readouts, coils], as late gradients and the field make it. */
-static larmor_status exact_kspace(simulation *m, int repetition, larmor_array **kspace)
+/* Exact k-space of a repetition and an echo, [samples, readouts, coils], as late gradients and the field make it. */
+static larmor_status exact_kspace(simulation *m, int repetition, int contrast, larmor_array **kspace)
 {
     const simulation_settings *s = m->s;
     const int field = s->off_resonance != 0 || s->gradient.count;
@@ -216,7 +234,7 @@ static larmor_status exact_kspace(simulation *m, int repetition, larmor_array **
         st = larmor_traj_delay(m->traj, delay, m->encoding.recon_fov_mm, &delayed);
     }
     const larmor_array *traj = delayed ? delayed : m->traj;
-    if (!st && field) st = off_resonant_kspace(m, object, traj, kspace);
+    if (!st && field) st = off_resonant_kspace(m, object, traj, contrast, kspace);
     const larmor_phantom_phase phase = phase_of(m);
     if (!st && !field && phase.radians != 0)
         st = larmor_phantom_kspace_phase(object, traj, &phase, (int)s->coils, LARMOR_C64, kspace);
@@ -269,6 +287,10 @@ static larmor_status start_file(simulation *m, larmor_output *out)
                         .partitions = m->cartesian ? m->grid[2] : 1,
                         .slices = s->slices,
                         .repetitions = s->repetitions,
+                        .contrasts = contrasts_of(m),
+                        .echoes = s->echo_times.count,
+                        .echo_ms = s->echo_times.value,
+                        .readout_start_ms = isnan(s->readout_start) ? NULL : &s->readout_start,
                         .noise_bandwidth = s->noise_samples ? NOISE_BANDWIDTH : 0,
                         .description = s->phantom};
     const app_list *acceleration = &s->trajectory.acceleration;
@@ -329,7 +351,8 @@ static larmor_status line_flags(const simulation *m, const double *traj, pass wh
 }
 
 /* The readouts of one slice in one repetition, those of a pass. */
-static larmor_status append_group(simulation *m, larmor_array *exact, int slice, int repetition, pass which)
+static larmor_status append_group(simulation *m, larmor_array *exact, int slice, int repetition, int contrast,
+                                  pass which)
 {
     const simulation_settings *s = m->s;
     const int64_t separate = which == CALIBRATION_LINES ? INT64_C(1) << 32 : 0; /* another seed */
@@ -337,8 +360,9 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
     float *host = NULL;
     double *traj = NULL;
     uint64_t *flags = NULL;
-    larmor_status st = noisy_kspace(m, exact, slice_density(m, slice),
-                                    s->seed + 1 + repetition * s->slices + slice + separate, &kspace);
+    larmor_status st =
+        noisy_kspace(m, exact, slice_density(m, slice),
+                     s->seed + 1 + (repetition + contrast * s->repetitions) * s->slices + slice + separate, &kspace);
     if (!st) st = larmor_array_download(kspace, LARMOR_C64, &host);
     if (!st) st = larmor_array_download(m->traj, LARMOR_F64, &traj);
     if (!st && s->trajectory.calibration.count) st = line_flags(m, traj, which, &flags);
@@ -359,9 +383,11 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
     if (s->breathing != 0) source.cycle_ms = group_ms * (double)s->slices * s->breathing_period;
     source.geometry.slice = slice;
     source.geometry.repetition = repetition;
+    source.geometry.contrast = contrast;
     slice_position(m, slice, source.geometry.position_mm);
     if (m->cartesian) source.lines = m->grid;
-    source.last = which != CALIBRATION_LINES && slice + 1 == s->slices && repetition + 1 == s->repetitions;
+    source.last = which != CALIBRATION_LINES && slice + 1 == s->slices && repetition + 1 == s->repetitions &&
+                  contrast + 1 == contrasts_of(m);
     if (!st) st = scan_append(m->writer, &source);
     free(flags);
     free(traj);
@@ -371,29 +397,30 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
 }
 
 /* One slice in one repetition, calibration first if it is separate. */
-static larmor_status append_slice(simulation *m, larmor_array *exact, int slice, int repetition)
+static larmor_status append_slice(simulation *m, larmor_array *exact, int slice, int repetition, int contrast)
 {
     const int separate = m->s->trajectory.calibration.count && !strcmp(m->s->calibration, "separate");
-    if (separate) TRY(append_group(m, exact, slice, repetition, CALIBRATION_LINES));
-    return append_group(m, exact, slice, repetition, separate ? IMAGING_LINES : ALL_LINES);
+    if (separate) TRY(append_group(m, exact, slice, repetition, contrast, CALIBRATION_LINES));
+    return append_group(m, exact, slice, repetition, contrast, separate ? IMAGING_LINES : ALL_LINES);
 }
 
 static larmor_status append_groups(simulation *m)
 {
     const simulation_settings *s = m->s;
     const int repeats = !simulation_moves(m) && (s->same_angles || m->cartesian); /* all repetitions are alike */
-    const int groups = (int)(s->slices * s->repetitions);
+    const int contrasts = contrasts_of(m), groups = (int)(s->slices * s->repetitions) * contrasts;
     larmor_array *exact = NULL;
     larmor_status st = LARMOR_OK;
     app_progress progress;
     app_progress_begin(&progress, "phantom");
     for (int i = 0; !st && i < groups; i++) {
-        const int slice = (int)(i % s->slices), repetition = (int)(i / s->slices);
-        if (!exact || (!slice && !repeats)) {
+        const int slice = (int)(i % s->slices), contrast = (int)(i / s->slices) % contrasts;
+        const int repetition = (int)(i / s->slices) / contrasts;
+        if (!exact || (!slice && (!repeats || contrasts > 1))) {
             larmor_array_free(exact);
-            st = exact_kspace(m, repetition, &exact);
+            st = exact_kspace(m, repetition, contrast, &exact);
         }
-        if (!st) st = append_slice(m, exact, slice, repetition);
+        if (!st) st = append_slice(m, exact, slice, repetition, contrast);
         app_progress_step(&progress, i + 1, groups, -1, NAN);
         if (!st && app_stopped()) st = LARMOR_STOPPED;
     }

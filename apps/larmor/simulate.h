@@ -11,7 +11,8 @@ typedef struct simulation_settings {
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
-    app_list maps_matrix, drift, gradient, delays, phase_cycles;
+    app_list maps_matrix, drift, gradient, delays, phase_cycles, echo_times;
+    double readout_start;
     int oblique, same_angles, force;
 } simulation_settings;
 

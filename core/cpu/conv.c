@@ -38,7 +38,8 @@ typedef struct conv {
     int64_t grid_size[2];      /* of one array's grid */
     int apart;                 /* 1: as many arrays at a time as there are threads */
     void *plan[3][2];
-    real *spectrum; /* the last axis fastest, then the planes */
+    int64_t spectrum_size; /* of one set of matrices */
+    real *spectrum;        /* the last axis fastest, then the planes; all sets, one after the other */
     char *memory;
     number *grid; /* of the first axis, where the threads share one */
     workspace *workspace;
@@ -189,7 +190,7 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
 }
 
 /* One array, or those that are mixed, by all threads. */
-static void filter_by_all(const conv *c, const number *x, int64_t stride, number *y)
+static void filter_by_all(const conv *c, const real *spectrum, const number *x, int64_t stride, number *y)
 {
     const int n = c->shape.mixed;
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
@@ -202,7 +203,7 @@ static void filter_by_all(const conv *c, const number *x, int64_t stride, number
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < c->shape.dim[0]; i++) {
             number *row = c->grid + i * row_of(c, 0);
-            filter(c, 1, w, c->spectrum + i * c->cells[0], row, size, row, size);
+            filter(c, 1, w, spectrum + i * c->cells[0], row, size, row, size);
         }
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < n * groups; i++)
@@ -210,10 +211,11 @@ static void filter_by_all(const conv *c, const number *x, int64_t stride, number
     }
 }
 
-static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
+static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     (void)ctx;
     const conv *c = plan;
+    const real *spectrum = c->spectrum + which * c->spectrum_size;
     const int64_t each = c->shape.keep[0] * c->rest[0], batch = c->shape.batch, stride = each * batch;
     const int64_t apart = c->apart ? batch / c->threads * c->threads : 0;
     const number *x = x_;
@@ -222,15 +224,14 @@ static larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
         LMR_TRY(lmr_go_on());
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
         for (int64_t i = first; i < first + c->threads; i++)
-            filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, x + i * each, stride, y + i * each,
-                   stride);
+            filter(c, 0, c->workspace + omp_get_thread_num(), spectrum, x + i * each, stride, y + i * each, stride);
     }
     for (int64_t i = apart; i < batch; i++) {
         LMR_TRY(lmr_go_on());
         if (c->shape.ndim == 1)
-            filter(c, 0, c->workspace, c->spectrum, x + i * each, stride, y + i * each, stride);
+            filter(c, 0, c->workspace, spectrum, x + i * each, stride, y + i * each, stride);
         else
-            filter_by_all(c, x + i * each, stride, y + i * each);
+            filter_by_all(c, spectrum, x + i * each, stride, y + i * each);
     }
     return LARMOR_OK;
 }
@@ -242,6 +243,8 @@ static larmor_status set(void *ctx, void *plan, int plane, double scale, int par
     (void)ctx;
     const conv *c = plan;
     const int a = c->shape.ndim - 1;
+    real *spectrum = c->spectrum + plane / c->planes * c->spectrum_size;
+    plane %= c->planes;
     const number *from = cells;
     const int64_t n0 = c->shape.dim[0], n1 = c->shape.dim[1], n2 = c->shape.dim[2];
     const int64_t last = c->shape.dim[a], lines = n0 * n1 * n2 / last, each = padded(last);
@@ -249,7 +252,7 @@ static larmor_status set(void *ctx, void *plan, int plane, double scale, int par
     for (int64_t line = 0; line < lines; line++) { /* [n0, n1], [n0] or one of them, the last fastest */
         const int64_t second = a == 2 ? n1 : 1, i = a ? line / second : 0, j = line % second;
         const int64_t start = a == 0 ? 0 : i + j * n0, step = lines; /* in cells, the first axis fastest */
-        real *to = c->spectrum + (line * c->planes + plane) * each;
+        real *to = spectrum + (line * c->planes + plane) * each;
         for (int64_t k = 0; k < last; k++) {
             const number v = from[start + k * step];
             to[k] = (real)scale * (part ? v.im : v.re);
@@ -284,6 +287,8 @@ static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
         if (a + 1 < last) c.cells[a] = c.shape.dim[a + 1] * c.cells[a + 1];
         if (c.shape.dim[a] > c.longest) c.longest = c.shape.dim[a];
     }
+    const int64_t line = c.shape.dim[last];
+    c.spectrum_size = c.shape.dim[0] * c.shape.dim[1] * c.shape.dim[2] / line * c.planes * padded(line);
     c.pitch = c.longest / GROUP * GROUP + 2 * GROUP;
     for (int a = 0; a < 2; a++) c.grid_size[a] = a < last ? c.shape.dim[a] * row_of(&c, a) : 0;
     const int64_t together = c.grid_size[0] * shape->mixed;
@@ -302,9 +307,8 @@ static void *piece(const conv *c, size_t *used, int64_t count, size_t size)
 static size_t lay_out(conv *c)
 {
     size_t used = 0;
-    const int last = c->shape.ndim - 1, n = c->shape.mixed;
-    const int64_t lines = c->shape.dim[0] * c->shape.dim[1] * c->shape.dim[2] / c->shape.dim[last];
-    c->spectrum = piece(c, &used, lines * c->planes * padded(c->shape.dim[last]), sizeof(real));
+    const int n = c->shape.mixed;
+    c->spectrum = piece(c, &used, c->spectrum_size * c->shape.spectra, sizeof(real));
     const int64_t grid = n * c->grid_size[0], plane = n * c->grid_size[1];
     const int shared = !c->apart || c->shape.batch % c->threads;
     if (shared) c->grid = piece(c, &used, grid, sizeof(number));
@@ -321,9 +325,10 @@ static size_t lay_out(conv *c)
 static larmor_status check(const lmr_conv_shape *s)
 {
     int64_t total = (int64_t)sizeof(number);
-    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED)
-        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed", s->ndim, (long long)s->batch,
-                        s->mixed);
+    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
+        s->spectra < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim,
+                        (long long)s->batch, s->mixed, s->spectra);
     for (int a = 0; a < s->ndim; a++) {
         if (s->keep[a] < 1 || s->keep[a] > s->dim[a])
             return LMR_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
@@ -331,7 +336,8 @@ static larmor_status check(const lmr_conv_shape *s)
         if (!lmr_mul(total, s->dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58)
             return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     }
-    if (!lmr_mul(total, lmr_conv_planes(s), &total) || total > INT64_C(1) << 58)
+    if (!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
+        total > INT64_C(1) << 58)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     return LARMOR_OK;
 }

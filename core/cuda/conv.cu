@@ -1,6 +1,7 @@
-/* Convolution with a spectrum, or with a matrix of them, on the GPU. Two dimensions go through cuFFT for many arrays at once; of three, one
- * array after the other, whose planes of zeros are not transformed. Floors by bytes: corner reads the array and
- * writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes the array.
+/* Convolution with a spectrum, or with a matrix of them, on the GPU. Two dimensions go through cuFFT for many arrays
+ * at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
+ * reads the array and writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes
+ * the array.
  * Grids of arrays that are mixed lie beside each other: [cells, mixed, at once].
  * SPDX-License-Identifier: Apache-2.0 */
 #include <algorithm>
@@ -31,6 +32,7 @@ template <typename T> struct conv {
     sizes s;
     lmr_conv_shape shape;
     int64_t batch, at_once, cells, kept;
+    int64_t parts;                           /* planes of one set of matrices */
     void *planes = nullptr, *last = nullptr; /* for `at_once` grids, and for the rest of the batch */
     void *columns = nullptr;                 /* of three dimensions: planes holds two of them, this the third */
     lmr_cuda_scratch<T> spectrum;
@@ -151,29 +153,28 @@ template <typename T> larmor_status transform(conv<T> *v, int64_t count, int sig
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status filter(conv<T> *v, int64_t count)
+template <typename T> larmor_status filter(conv<T> *v, int64_t count, const T *spectrum)
 {
     cudaStream_t stream = v->c->stream;
     const int64_t all = v->cells * count;
     if (v->s.mixed == 1)
-        filter_kernel<T><<<blocks(v->cells), THREADS, 0, stream>>>(v->cells, count, v->spectrum.get(), v->grid.get());
+        filter_kernel<T><<<blocks(v->cells), THREADS, 0, stream>>>(v->cells, count, spectrum, v->grid.get());
     else if (v->s.mixed <= 4)
-        mix_kernel<T, 4>
-            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, v->spectrum.get(), v->grid.get());
+        mix_kernel<T, 4><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
     else if (v->s.mixed <= 8)
-        mix_kernel<T, 8>
-            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, v->spectrum.get(), v->grid.get());
+        mix_kernel<T, 8><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
     else
         mix_kernel<T, LMR_CONV_MOST_MIXED>
-            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, v->spectrum.get(), v->grid.get());
+            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, void *y_)
+template <typename T> larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
+    const T *spectrum = v->spectrum.get() + which * v->parts * v->cells;
     auto *x = static_cast<const cx<T> *>(x_);
     auto *y = static_cast<cx<T> *>(y_);
     const dim3 block(ACROSS, DOWN);
@@ -183,7 +184,7 @@ template <typename T> larmor_status exec(void *ctx, void *plan, const void *x_, 
             <<<launch_over(v->s.dim, grids), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, -1));
-        LMR_TRY(filter(v, now));
+        LMR_TRY(filter(v, now, spectrum));
         LMR_TRY(transform(v, now, 1));
         crop_kernel<T>
             <<<launch_over(v->s.keep, grids), block, 0, c->stream>>>(v->s, now, v->grid.get(), y + b * v->kept);
@@ -205,9 +206,10 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
 larmor_status check(const lmr_conv_shape *s)
 {
     int64_t total = 1;
-    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED)
-        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed", s->ndim,
-                             (long long)s->batch, s->mixed);
+    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
+        s->spectra < 1)
+        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim,
+                             (long long)s->batch, s->mixed, s->spectra);
     for (int d = 0; d < s->ndim; d++) {
         if (s->keep[d] < 1 || s->keep[d] > s->dim[d])
             return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
@@ -215,7 +217,8 @@ larmor_status check(const lmr_conv_shape *s)
         if (!lmr_mul(total, s->dim[d], &total) || total > INT64_C(1) << 54)
             return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     }
-    if (!lmr_mul(total, lmr_conv_planes(s), &total) || total > INT64_C(1) << 54)
+    if (!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
+        total > INT64_C(1) << 54)
         return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     return LARMOR_OK;
 }
@@ -223,6 +226,7 @@ larmor_status check(const lmr_conv_shape *s)
 template <typename T> void measure(conv<T> *v, const lmr_conv_shape *shape)
 {
     v->shape = *shape;
+    v->parts = lmr_conv_planes(shape);
     v->s.mixed = shape->mixed;
     v->s.batch = v->batch = shape->batch;
     v->cells = v->kept = 1;
@@ -254,7 +258,7 @@ template <typename T> larmor_status plan(void *ctx, const lmr_conv_shape *shape,
         LMR_TRY(fft<T>()->plan(c, shape->ndim, v->s.dim, v->at_once * mixed, &v->planes));
         if (rest) LMR_TRY(fft<T>()->plan(c, shape->ndim, v->s.dim, rest * mixed, &v->last));
     }
-    LMR_TRY(v->spectrum.allocate(c, v->cells * lmr_conv_planes(shape)));
+    LMR_TRY(v->spectrum.allocate(c, v->cells * v->parts * shape->spectra));
     LMR_TRY(v->grid.allocate(c, v->cells * v->at_once * mixed));
     *out = v.release();
     return LARMOR_OK;
@@ -272,10 +276,10 @@ template <typename T> double bytes(void *, const lmr_conv_shape *shape)
     if (check(shape)) return 0x1p60;
     conv<T> v;
     measure(&v, shape);
-    const double mixed = shape->mixed;
+    const double mixed = shape->mixed, spectra = (double)v.parts * shape->spectra;
     const double own = (double)v.at_once * mixed, rest = (double)(v.batch % v.at_once) * mixed;
     const double grids = shape->ndim > 2 ? own + 2 : 2 * own + rest;
-    return (double)v.cells * (double)sizeof(T) * (lmr_conv_planes(shape) + 2 * grids) + 0x1p20;
+    return (double)v.cells * (double)sizeof(T) * (spectra + 2 * grids) + 0x1p20;
 }
 
 template <typename T> constexpr lmr_conv table = {plan<T>, set<T>, exec<T>, destroy<T>, bytes<T>};

@@ -43,13 +43,6 @@ LARMOR_API larmor_status larmor_op_cartesian_normal(larmor_device *dev, const la
                                                     const larmor_array *traj, const larmor_array *weights,
                                                     larmor_op **N);
 
-/* Bytes of device memory that larmor_op_cartesian takes at most, from its making to its maps, beyond the trajectory and
- * the arrays that it maps.
- *
- * points   samples; repeats: the most of them at one place. Errors: LARMOR_ERR_ARG. */
-LARMOR_API larmor_status larmor_cartesian_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
-                                                 int64_t points, int64_t repeats, int64_t *bytes);
-
 /* Readouts along x on a part of their field of view: their transform, cropped, and transformed back. So oversampling is
  * removed before all else, with the signal from beyond the part.
  *

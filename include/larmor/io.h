@@ -56,6 +56,8 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
 } larmor_encoding;
 
+#define LARMOR_MAX_ECHOES 16
+
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
@@ -73,6 +75,10 @@ typedef struct larmor_raw_info {
     int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give
                             the coil maps; 0 for images as they are in the file */
     char frames_report[160]; /* of frames: e.g. "94 of 17 readouts each"; else "" */
+    int echoes; /* echo times of the header, sequenceParameters TE, those of contrast 0, 1, ...; more are left out */
+    double echo_ms[LARMOR_MAX_ECHOES];
+    int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
+    double readout_start_ms; /* when a readout's first sample is taken, from the time when the image has its phase */
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     char warnings[2048];     /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
@@ -161,6 +167,13 @@ LARMOR_API larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, lar
  * Errors   those of larmor_raw_samples; LARMOR_ERR_ARG for a readout that is not there. */
 LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                              const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
+
+/* When the samples of a group were taken: f64 of the shape of its density, in s from the beginning of the readout that stores
+ * them. Samples that are discarded take their time.
+ *
+ * Errors  as for larmor_raw_samples; LARMOR_ERR_FORMAT for a readout whose head states no time per sample. */
+LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_grid *grid,
+                                          larmor_device *dev, larmor_array **times);
 
 /* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *
@@ -338,9 +351,12 @@ typedef struct larmor_scan {
     int coils;
     int64_t readouts, partitions, slices, averages, contrasts, repetitions; /* for encodingLimits; 0 means 1 */
     double field_tesla;                                                     /* default 3 */
-    double noise_bandwidth;  /* relativeReceiverNoiseBandwidth; 0: not written */
-    const char *description; /* protocolName; may be NULL */
-    int64_t acceleration[2]; /* accelerationFactor along steps 1 and 2; 0: not written */
+    double noise_bandwidth;         /* relativeReceiverNoiseBandwidth; 0: not written */
+    int echoes;                     /* echo times, at most LARMOR_MAX_ECHOES; 0: not written */
+    const double *echo_ms;          /* [echoes] */
+    const double *readout_start_ms; /* user parameter ReadoutStart_ms; NULL: not written */
+    const char *description;        /* protocolName; may be NULL */
+    int64_t acceleration[2];        /* accelerationFactor along steps 1 and 2; 0: not written */
     const char
         *calibration; /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
 } larmor_scan;

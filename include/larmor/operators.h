@@ -184,6 +184,7 @@ LARMOR_API larmor_status larmor_traj_is_stack(const larmor_array *traj, int64_t 
 typedef struct larmor_off_resonance_opts { /* zero means default */
     int segments;                          /* 1 .. 512; default: the least that keep the error */
     double error;                          /* |sum - exp(2 pi i f t)| at most; default 1e-3; ignored with segments */
+    double normal_error; /* of the normal map's terms, for differences of frequencies; default 1e-4 */
 } larmor_off_resonance_opts;
 
 /* F with the phase that spins at field[r] Hz gather until times[j] s, by time segmentation:
@@ -214,6 +215,52 @@ LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_arra
 LARMOR_API larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field,
                                                      const larmor_array *times, const larmor_off_resonance_opts *opts,
                                                      int64_t *bytes);
+
+/* ---- off-resonance: segments that several operators share ---- */
+
+/* What larmor_op_off_resonance finds before it makes anything: the segments and their interpolators. Refcounted; one
+ * thread at a time. */
+typedef struct larmor_segments larmor_segments;
+
+/* field, times, opts, Errors  as for larmor_op_off_resonance; field and times are of the image and the samples alone. */
+LARMOR_API larmor_status larmor_segments_create(const larmor_array *field, const larmor_array *times,
+                                                const larmor_off_resonance_opts *opts, larmor_segments **segments);
+LARMOR_API larmor_segments *larmor_segments_ref(larmor_segments *segments); /* one more reference; returns segments */
+LARMOR_API void larmor_segments_free(larmor_segments *segments);            /* NULL is fine */
+
+/* Find the terms of the normal map, once; operators that need them do so themselves. Errors: LARMOR_ERR_NUMERIC if there
+ * are more than 512. */
+LARMOR_API larmor_status larmor_segments_terms(larmor_segments *segments);
+
+typedef struct larmor_segments_info {
+    int segments; /* of the forward map and of the adjoint */
+    double error; /* the largest over the map's frequencies and all times */
+    int terms;    /* of the normal map; 0 if they were not found yet */
+    double terms_error;
+    double low_hz, high_hz, first_s, last_s; /* the ranges of the map and of the times, to a node of the search */
+} larmor_segments_info;
+
+/* What was found so far. Errors: LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_segments_describe(const larmor_segments *segments, larmor_segments_info *info);
+
+/* As larmor_op_off_resonance. */
+LARMOR_API larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor_op **A);
+
+/* The normal map A^H W A of A = larmor_op_segments of a NUFFT F, without samples: with the field's differences in the place
+ * of its values,
+ *
+ *   exp(-2 pi i (f(r) - f(r')) t) ~ sum_k a_k(t) exp(-2 pi i (f(r) - f(r')) tau_k),
+ *   N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)),
+ *
+ * where a_k is real, because with every difference its negative occurs, and T_k is the convolution of larmor_op_toeplitz
+ * with the weights a_k(times) W. That is about twice as many terms as A has segments, each two FFTs.
+ *
+ * opts, traj, weights  as for larmor_op_toeplitz. The segments' times are the leading dimensions of the samples.
+ * Errors               those of larmor_op_toeplitz and larmor_segments_terms.
+ * Source               Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
+LARMOR_API larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
+                                                     const larmor_array *weights, larmor_segments *segments,
+                                                     larmor_op **N);
 
 /* The number of segments, and the largest error over the map's frequencies and all times. Either may be NULL. Errors:
  * LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */

@@ -10,6 +10,7 @@
 
 #include "larmor/checkpoint.h"
 #include "larmor/delays.h"
+#include "larmor/fieldmap.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
 #include "larmor/recon.h"
@@ -44,6 +45,8 @@ typedef struct larmor_source_impl {
     larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
     larmor_status (*readouts)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                               larmor_device *dev, larmor_samples *out);
+    /* When the samples of a group were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
+    larmor_status (*times)(void *self, int group, const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 } larmor_source_impl;
 
 /* A source of your own.
@@ -72,9 +75,10 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *density; /* real [samples, readouts], for LARMOR_DENSITY_STORED */
     larmor_array *calibration;      /* complex [samples, readouts, coils]: the maps of the slice come from it */
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
-    const int *step1;               /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
-    const larmor_stamp *stamps;     /* [readouts], of which the number of samples is ignored; NULL: none */
-    larmor_image_meta meta; /* counters and geometry; without directions x, y and z are those of the patient */
+    larmor_array *times; /* real [samples, readouts], when they were taken, in s, whatever their zero; for b0 */
+    const int *step1;    /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
+    const larmor_stamp *stamps; /* [readouts], of which the number of samples is ignored; NULL: none */
+    larmor_image_meta meta;     /* counters and geometry; without directions x, y and z are those of the patient */
 } larmor_readouts;
 
 typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero means default */
@@ -218,6 +222,17 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
+    /* Off-resonance in Hz, in the sign of larmor_op_off_resonance: [x, y] or [x, y, z], real, or complex with imaginary parts
+     * of 0; interpolated to the image's grid, and continued beyond its own edge. b0_place says where it is. Without it, it
+     * covers the image's field of view, for all slices of 2D images or one z for each. NULL: on resonance. */
+    larmor_array *b0;
+    const char *b0_name; /* what messages call it; default "map" */
+    const larmor_image_meta *b0_place;
+    double b0_error; /* of the phases, as in larmor_off_resonance_opts; default 1e-3 */
+    int segments;    /* default: the least that keep b0_error */
+    /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as the source
+     * says (larmor_raw_info), or so that the sample nearest to k = 0 is taken at that time. */
+    const double *readout_start_ms;
     int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;      /* 1: noise readouts are not used */
     /* Virtual coils (larmor/compress.h): from 1 their number, below 1 the part of the signal's energy that they keep;
@@ -342,6 +357,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double noise;          /* standard deviation of the real and of the imaginary part of a sample, after whitening */
     larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;        /* eigenvalue of A^H A; 0 if it was not needed */
+    int segments, terms;   /* of off-resonance: of the forward map; of the Toeplitz normal map, if it was; else 0 */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
     int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
     int direct; /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
@@ -416,6 +432,37 @@ LARMOR_API larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, lar
  * weights  real; the caller's to free.
  * Errors   LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_density was 0. */
 LARMOR_API larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights);
+
+/* ---- field maps ---- */
+
+typedef struct larmor_echo_opts { /* zero means default */
+    const double *echo_ms;        /* [echoes] times of contrast 0, 1, ...; default: the source's */
+    int echoes;
+    int rounds; /* how often the images are made: from the second time on they are corrected by the map of the time before,
+                 * so that it lies where the object is; default 2 */
+    larmor_field_map_opts map;
+} larmor_echo_opts;
+
+typedef struct larmor_field_maps {
+    larmor_recon_image *image;       /* [count] f32 in Hz, one for each slice, on the image's grid */
+    larmor_field_map_report *report; /* [count] */
+    int count;
+    larmor_array *all; /* f32, for larmor_recon_opts.b0: [x, y, slices] by their numbers, of 3D scans [x, y, z] */
+} larmor_field_maps;
+
+/* Maps of off-resonance from a scan's echoes: its contrasts, or its sets where all have one contrast. Each echo of a slice
+ * becomes an image by the same coil maps; larmor_field_map makes the map. Of several phases and repetitions the first are
+ * used.
+ *
+ * opts    as for larmor_recon_create; may be NULL. Its b0 is ignored, and so are joint and checkpoint.
+ * echo    may be NULL.
+ * maps    to be freed by larmor_field_maps_free, also after an error.
+ * Errors  those of larmor_recon_create, larmor_recon_run and larmor_field_map; LARMOR_ERR_ARG for scans of one echo, and
+ *         where echo times are missing; LARMOR_STOPPED. */
+LARMOR_API larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev,
+                                                 const larmor_recon_opts *opts, const larmor_echo_opts *echo,
+                                                 larmor_field_maps *maps);
+LARMOR_API void larmor_field_maps_free(larmor_field_maps *maps); /* NULL is fine; also sets all to zero */
 
 #ifdef __cplusplus
 }

@@ -241,7 +241,8 @@ typedef struct larmor_sense_opts { /* zero means default */
     const larmor_array *traj;      /* [nd, samples, readouts] or [nd, m]; needed */
     const larmor_array *weights; /* real >= 0, [samples, readouts]; NULL for 1. Forward and adjoint get their root */
     double nufft_tol;            /* default 1e-5 */
-    int64_t block;               /* coils at a time: fewer need less memory; default: all at once */
+    larmor_segments *off_resonance; /* of a field map on the image and the times of the samples; NULL: on resonance */
+    int64_t block;                  /* coils at a time: fewer need less memory; default: all at once */
     int toeplitz;  /* normal map by larmor_op_toeplitz: 1 on, -1 off; default: where it is expected to be quicker for
                       `iters` normal maps and fits into the memory that is free */
     int64_t iters; /* normal maps to expect; default 10 */
@@ -249,11 +250,12 @@ typedef struct larmor_sense_opts { /* zero means default */
                                   normal map of each takes, unless the model finds it much slower */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. F is larmor_op_nufft or, on a processor and where the
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. With off_resonance F is larmor_op_segments of what it is
+ * without, and Toeplitz is larmor_op_segments_toeplitz. F is larmor_op_nufft or, on a processor and where the
  * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
  * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples are on the
  * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
- * says.
+ * says; the operator's name is then "sense-cartesian".
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
@@ -274,9 +276,6 @@ LARMOR_API larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_
 
 /* 1 if A is an operator of larmor_op_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_sense_uses_toeplitz(const larmor_op *A);
-
-/* 1 if A is an operator of larmor_op_sense that is made of FFTs, as all samples are on the grid, else 0. */
-LARMOR_API int larmor_sense_uses_ffts(const larmor_op *A);
 
 /* ---- memory ---- */
 

@@ -44,7 +44,7 @@ LARMOR_API larmor_status larmor_basis_factors(larmor_array *basis, const int *fr
  *
  * maps     [image..., coils], complex.
  * factors  [samples..., coefficients], real or complex, 32 coefficients at most: the basis at each sample.
- * opts     as for larmor_op_sense.
+ * opts     as for larmor_op_sense, without off_resonance.
  * A        [image..., coefficients] to [samples..., coils].
  * Errors   those of larmor_op_sense and larmor_op_toeplitz_mixed.
  * Source   Tamir et al., Magn. Reson. Med. 77, 180 (2017); Mani et al., Magn. Reson. Med. 73, 1835 (2015). */

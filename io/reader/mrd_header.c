@@ -36,6 +36,8 @@ typedef enum element {
     BOUND,
     TRAJECTORY,
     PARAMETERS, /* of the trajectory, or of the scan */
+    SEQUENCE,
+    ECHO_TIME,
     PARAMETER,
     PARAMETER_NAME,
     PARAMETER_VALUE
@@ -52,6 +54,8 @@ static const struct rule {
     {SYSTEM, "receiverChannels", CHANNELS, 0},
     {SYSTEM, "relativeReceiverNoiseBandwidth", BANDWIDTH, 0},
     {ROOT, "encoding", ENCODING, 0},
+    {ROOT, "sequenceParameters", SEQUENCE, 0},
+    {SEQUENCE, "TE", ECHO_TIME, 0},
     {ENCODING, "encodedSpace", SPACE, 0},
     {ENCODING, "reconSpace", SPACE, 1},
     {ENCODING, "trajectory", TRAJECTORY, 0},
@@ -219,7 +223,7 @@ static void plain_name(const char *text, char *name, size_t room)
     name[used] = '\0';
 }
 
-/* A parameter that tells the angle between spokes, in degrees or as the index of a tiny golden angle. Those that say
+/* A parameter that tells when readouts start, or the angle between spokes, in degrees or as the index of a tiny golden angle. Those that say
  * something else are no concern of this. */
 static void take_parameter(parser *p)
 {
@@ -230,6 +234,10 @@ static void take_parameter(parser *p)
     char name[MAX_TEXT + 1];
     double angle = 0;
     plain_name(p->parameter, name, sizeof name);
+    if (!strcmp(name, "readoutstartms") && isfinite(p->value)) {
+        p->out->has_readout_start = 1;
+        p->out->readout_start_ms = p->value;
+    }
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
         if (!strcmp(name, angles[i]) && p->value > 1 && p->value < 360) angle = p->value;
     for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
@@ -246,6 +254,14 @@ static void take_parameter_leaf(parser *p, element is)
 {
     if (is == PARAMETER_VALUE && !number(p, &p->value)) p->value = NAN;
     if (is == PARAMETER_NAME) memcpy(p->parameter, p->text, sizeof p->parameter);
+}
+
+/* What is no number is left out: only some reconstructions need it. */
+static void echo_time(parser *p)
+{
+    lmr_mrd_header *h = p->out;
+    double value;
+    if (number(p, &value) && h->echoes < LARMOR_MAX_ECHOES) h->echo_ms[h->echoes++] = value;
 }
 
 /* ---- encodings ---- */
@@ -328,6 +344,7 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
     if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
     if (is == PARAMETER) take_parameter(p);
+    if (is == ECHO_TIME) echo_time(p);
     p->depth--;
 }
 

@@ -39,6 +39,10 @@ typedef struct lmr_mrd_header {
     lmr_mrd_encoding *encoding;
     int receiver_channels;  /* 0 if not given */
     double noise_bandwidth; /* default 0.793 */
+    int echoes;             /* echo times that are there */
+    double echo_ms[LARMOR_MAX_ECHOES];
+    int has_readout_start;
+    double readout_start_ms;
 } lmr_mrd_header;
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is

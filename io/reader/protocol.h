@@ -63,6 +63,8 @@ typedef struct lmr_reader_scan {
     int64_t acquisitions, xml_bytes;
     int32_t encodings, receiver_channels;
     double noise_bandwidth;
+    int32_t echoes, has_readout_start;
+    double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
 } lmr_reader_scan;
 
 typedef struct lmr_reader_array {

@@ -118,7 +118,11 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                                  .xml_bytes = bytes,
                                  .encodings = header.encodings,
                                  .receiver_channels = header.receiver_channels,
-                                 .noise_bandwidth = header.noise_bandwidth};
+                                 .noise_bandwidth = header.noise_bandwidth,
+                                 .echoes = header.echoes,
+                                 .has_readout_start = header.has_readout_start,
+                                 .readout_start_ms = header.readout_start_ms};
+        memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
     }
     lmr_mrd_header_free(&header);
     return st;

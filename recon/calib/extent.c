@@ -512,7 +512,7 @@ larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_proble
     double gridding = image, fitting = 5 * values * (double)larmor_shape_count(larmor_shape_of(nd, fitted.modes));
     LMR_TRY(lmr_bytes_add_nufft(dev, &large, p->samples, &gridding));
     LMR_TRY(lmr_bytes_add_nufft(dev, &fitted, p->samples, &fitting));
-    LMR_TRY(lmr_toeplitz_bytes(dev, &fitted, p->samples, &making, &normal));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &fitted, p->samples, 1, &making, &normal));
     fitting += fmax(making, normal) + (values + 8.0 * nd) * samples;
     /* indices, points, weights and their roots; data and what a fit leaves; while they are made, all coils twice */
     const double chosen = (8 + 24.0 * nd + 32 + 2 * values) * samples;

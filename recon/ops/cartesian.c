@@ -281,7 +281,7 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
     const normal *n = self;
     LMR_TRY(lmr_go_on());
     if (!n->plan) return larmor_axpby(n->factor, x, 0, y);
-    return n->conv->exec(n->dev->ctx, n->plan, x->data, y->data);
+    return n->conv->exec(n->dev->ctx, n->plan, 0, x->data, y->data);
 }
 
 static void normal_destroy(void *self)
@@ -319,7 +319,7 @@ done:
 /* Its own grid, of the image's size: nothing is padded. */
 static lmr_conv_shape conv_shape(const design *d)
 {
-    lmr_conv_shape s = {.ndim = d->nd, .batch = d->batch, .mixed = 1};
+    lmr_conv_shape s = {.ndim = d->nd, .batch = d->batch, .mixed = 1, .spectra = 1};
     for (int i = 0; i < d->nd; i++) s.dim[i] = s.keep[i] = d->n[i];
     return s;
 }
@@ -440,17 +440,4 @@ larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_
     *held = dev->be->conv[lmr_precision(d.dtype)]->bytes(dev->ctx, &shape);
     *making = *held + (16 + (double)larmor_dtype_size(d.dtype)) * (double)d.cells;
     return LARMOR_OK;
-}
-
-larmor_status larmor_cartesian_memory(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                      int64_t repeats, int64_t *bytes)
-{
-    double plain, making, held;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    if (!dev || !opts || points < 0 || repeats < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "cartesian: a device, options, points and repeats are needed");
-    LMR_TRY(lmr_cartesian_bytes(dev, opts, points, repeats, &plain));
-    LMR_TRY(lmr_cartesian_normal_bytes(dev, opts, &making, &held));
-    return lmr_bytes_store(plain + fmax(making, held), bytes);
 }

@@ -11,6 +11,7 @@
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
+#include "recon/ops/off_resonance.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -70,7 +71,7 @@ static larmor_status find_way(const larmor_problem *p, const larmor_sense_opts *
     int is;
     *by = BY_NUFFTS;
     LMR_TRY(lmr_is_cartesian(&nufft, opts->traj, &is));
-    if (is) {
+    if (is && !opts->off_resonance) { /* with phases its normal map is none of FFTs alone */
         *by = BY_FFTS;
         return LARMOR_OK;
     }
@@ -85,7 +86,7 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
 {
     *PF = NULL;
     const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
-    larmor_op *F = NULL, *P = NULL;
+    larmor_op *F = NULL, *P = NULL, *B;
     larmor_status st;
     if (by == BY_FFTS)
         LMR_OR(done, larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
@@ -93,6 +94,11 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
         LMR_OR(done, larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
     else
         LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
+    if (opts->off_resonance) {
+        LMR_OR(done, larmor_op_segments(F, opts->off_resonance, &B));
+        larmor_op_free(F);
+        F = B;
+    }
     if (root) {
         LMR_OR(done, lmr_op_weigh("weights", root, maps->dtype, coils, &P));
         LMR_OR(done, larmor_op_chain(P, F, PF));
@@ -166,9 +172,19 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
-int larmor_sense_uses_ffts(const larmor_op *A)
+/* Segments of the forward map and terms of the normal map; 1 and 1 without off-resonance. Where no number of terms is enough
+ * there are 0. */
+static larmor_status count_segments(const larmor_sense_opts *opts, int *segments, int *terms)
 {
-    return A && larmor_op_name(A) == by_ffts;
+    larmor_segments_info info;
+    *segments = *terms = 1;
+    if (!opts || !opts->off_resonance) return LARMOR_OK;
+    const larmor_status st = larmor_segments_terms(opts->off_resonance);
+    if (st && st != LARMOR_ERR_NUMERIC) return st;
+    LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
+    *segments = info.segments;
+    *terms = info.terms;
+    return LARMOR_OK;
 }
 
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
@@ -176,6 +192,9 @@ int larmor_sense_uses_ffts(const larmor_op *A)
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
+    int segments, terms;
+    if (count_segments(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
+    of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
     if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
     const larmor_nufft_opts all = nufft_of(p, opts, p->coils);
@@ -219,7 +238,9 @@ static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem
 {
     const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
     if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
-    LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, making, held));
+    int segments, terms;
+    LMR_TRY(count_segments(opts, &segments, &terms));
+    LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, terms, making, held));
     *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     return LARMOR_OK;
 }
@@ -242,6 +263,12 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
     if (p->sets > 1) total += image * (double)block;
     if (apart) LMR_TRY(normal_bytes(dev, p, opts, by, &making, &held));
+    if (opts && opts->off_resonance) {
+        const larmor_shape coils = larmor_shape_append(p->image, block), rows = LARMOR_SHAPE(p->samples, block);
+        total += lmr_segments_bytes(opts->off_resonance);
+        total += (rest ? 2 : 1) * lmr_segments_op_bytes(opts->off_resonance, p->dtype, coils, rows);
+        if (apart) held += 2 * image * (double)block;
+    }
     *bytes = fmax(total + held, making);
     return LARMOR_OK;
 }
@@ -264,7 +291,7 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
 larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int64_t *bytes)
 {
-    way by = p && p->repeats > 0 ? BY_FFTS : BY_NUFFTS;
+    way by = p && p->repeats > 0 && !(opts && opts->off_resonance) ? BY_FFTS : BY_NUFFTS;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
@@ -317,6 +344,8 @@ static larmor_status samples_and_normal(larmor_array *maps, const larmor_problem
     LMR_TRY(choose_toeplitz(maps->dev, p, opts, by, &toeplitz));
     if (by == BY_FFTS) /* first, as making it takes memory that is free again after */
         LMR_TRY(larmor_op_cartesian_normal(maps->dev, &nufft, opts->traj, opts->weights, T));
+    else if (toeplitz && opts->off_resonance)
+        LMR_TRY(larmor_op_segments_toeplitz(&nufft, opts->traj, opts->weights, opts->off_resonance, T));
     else if (toeplitz)
         LMR_TRY(larmor_op_toeplitz(maps->dev, &nufft, opts->traj, opts->weights, T));
     LMR_TRY(op_samples(maps, p, opts, root, by, block, &Q[0]));

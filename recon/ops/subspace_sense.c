@@ -236,6 +236,8 @@ static larmor_status check(const larmor_array *maps, const larmor_array *factors
 {
     if (!maps || !factors || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "subspace: maps, factors and opts.traj are needed");
+    if (opts->off_resonance)
+        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: opts.off_resonance: expected NULL, it is for larmor_op_sense");
     const larmor_shape traj = opts->traj->shape;
     const int64_t rank = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
     if (rank < 1 || rank > LMR_CONV_MOST_MIXED)

@@ -59,7 +59,7 @@ said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose o
 expect 2 recon scan.h5 -o x.npy --save-density d.npy --force
 said 'larmor: --save-density: has no effect with --method cg; it is an option of --method grid and of --weighted, without --dcf none.'
 expect 2 recon scan.h5 -o x.npy --save-maps d.npy --maps none --method grid --force
-said 'larmor: --save-maps: has no effect with --maps none; it is an option of --maps auto.'
+said 'larmor: --save-maps: has no effect with --maps none; it is an option of --maps auto, walsh and espirit.'
 expect 2 recon scan.h5 -o x.npy --save-maps m.nii --force
 said 'larmor: --save-maps m.nii: a name that ends in .cfl, .npy or .h5 expected.'
 expect 2 recon scan.h5 -o x.npy --save-density d.h5 --method grid --force

@@ -42,6 +42,10 @@ expect 2 recon scan.h5 -o no.nii --basis ones.cfl --dictionary curves.cfl
 said "larmor: --basis and --dictionary exclude each other; give one of them."
 expect 2 recon scan.h5 -o no.nii --rank 2
 said "larmor: --rank: has no effect without --basis or --dictionary."
+expect 2 recon scan.h5 -o no.nii --basis ones.cfl --b0 maps.cfl
+said "larmor: --b0: is not for a basis."
+expect 2 recon scan.h5 -o no.nii --spokes-per-frame 15 --b0 maps.cfl
+said "larmor: --b0: is not for frames that are cut from one acquisition."
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
 said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --method tgv -q

@@ -93,8 +93,8 @@ ignored block "--method tv" "--method llr" --method tv --block 4
 for method in cg tv tgv wavelet llr; do
     ignored dcf "--method $method" "--method grid and of --weighted" --method $method --dcf pipe
 done
-ignored calibration "--maps m.cfl" "--maps auto" --maps m.cfl --calibration 24
-ignored calibration "--maps none" "--maps auto" --method grid --maps none --calibration 24
+ignored calibration "--maps m.cfl" "--maps auto, walsh and espirit" --maps m.cfl --calibration 24
+ignored calibration "--maps none" "--maps auto, walsh and espirit" --method grid --maps none --calibration 24
 expect 2 recon x.h5 -o y.h5 --maps none
 said 'larmor: --maps none: only --method grid works without coil maps.'
 for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \

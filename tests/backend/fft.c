@@ -340,40 +340,44 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
 {
     (void)state;
     static const lmr_conv_shape cases[] = {
-        {1, {1, 0, 0}, {1, 0, 0}, 1, 1, 0},     {1, {17, 0, 0}, {9, 0, 0}, 5, 1, 0},
-        {1, {30, 0, 0}, {30, 0, 0}, 2, 1, 1},   {2, {8, 6, 0}, {4, 3, 0}, 1, 1, 0},
-        {2, {13, 20, 0}, {6, 10, 0}, 4, 1, 0},  {2, {22, 3, 0}, {9, 3, 0}, 11, 1, 0},
-        {2, {40, 34, 0}, {19, 17, 0}, 0, 1, 0}, {3, {4, 3, 5}, {2, 2, 2}, 2, 1, 0},
-        {3, {11, 1, 7}, {5, 1, 3}, 3, 1, 0},    {3, {10, 12, 8}, {5, 6, 4}, 9, 1, 0},
-        {1, {17, 0, 0}, {9, 0, 0}, 3, 2, 1},    {1, {8, 0, 0}, {4, 0, 0}, 1, 32, 0},
-        {2, {13, 20, 0}, {6, 10, 0}, 4, 2, 0},  {2, {13, 21, 0}, {6, 10, 0}, 1, 3, 1},
-        {2, {16, 14, 0}, {8, 7, 0}, 3, 4, 0},   {2, {12, 10, 0}, {6, 5, 0}, 9, 9, 1},
-        {3, {4, 6, 8}, {2, 3, 4}, 2, 4, 0},     {3, {6, 5, 9}, {3, 2, 5}, 3, 3, 1},
+        {1, {1, 0, 0}, {1, 0, 0}, 1, 1, 0, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5, 1, 0, 3},
+        {1, {30, 0, 0}, {30, 0, 0}, 2, 1, 1, 1},   {2, {8, 6, 0}, {4, 3, 0}, 1, 1, 0, 3},
+        {2, {13, 20, 0}, {6, 10, 0}, 4, 1, 0, 1},  {2, {22, 3, 0}, {9, 3, 0}, 11, 1, 0, 3},
+        {2, {40, 34, 0}, {19, 17, 0}, 0, 1, 0, 1}, {3, {4, 3, 5}, {2, 2, 2}, 2, 1, 0, 3},
+        {3, {11, 1, 7}, {5, 1, 3}, 3, 1, 0, 1},    {3, {10, 12, 8}, {5, 6, 4}, 9, 1, 0, 3},
+        {1, {17, 0, 0}, {9, 0, 0}, 3, 2, 1, 1},    {1, {8, 0, 0}, {4, 0, 0}, 1, 32, 0, 3},
+        {2, {13, 20, 0}, {6, 10, 0}, 4, 2, 0, 1},  {2, {13, 21, 0}, {6, 10, 0}, 1, 3, 1, 3},
+        {2, {16, 14, 0}, {8, 7, 0}, 3, 4, 0, 1},   {2, {12, 10, 0}, {6, 5, 0}, 9, 9, 1, 3},
+        {3, {4, 6, 8}, {2, 3, 4}, 2, 4, 0, 1},     {3, {6, 5, 9}, {3, 2, 5}, 3, 3, 1, 3},
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
             const lmr_conv_shape *c = &cases[i];
             const lmr_conv *conv = dev->be->conv[p];
-            const int planes = lmr_conv_planes(c);
+            const int planes = lmr_conv_planes(c), which = c->spectra / 2; /* of one, or the middle one of three */
             const int64_t cells = product(c->ndim, c->dim), many = product(c->ndim, c->keep) * c->batch * c->mixed;
             cx *s = random_values(cells * planes, 18), *x = random_values(many, 19), *y = random_values(many, 20);
             void *dx = upload(p, x, many), *dy = upload(p, y, many), *plan;
             naive_conv(c, s, x, y);
+            const double bytes = conv->bytes(dev->ctx, c);
             assert_ok(conv->plan(dev->ctx, c, &plan));
             for (int plane = 0; plane < planes; plane++) { /* from real and from imaginary parts in turn */
                 cx *values = s + plane * cells, *turned = random_values(cells, 21);
                 for (int64_t j = 0; j < cells; j++)
                     turned[j] = plane % 2 ? CMPLX(cimag(values[j]), creal(values[j])) : values[j];
                 void *dt = upload(p, turned, cells);
-                assert_ok(conv->set(dev->ctx, plan, plane, 0.25, plane % 2, dt));
+                assert_ok(conv->set(dev->ctx, plan, which * planes + plane, 0.25, plane % 2, dt));
+                for (int other = 0; other < c->spectra; other++)
+                    if (other != which)
+                        assert_ok(conv->set(dev->ctx, plan, other * planes + plane, 3.5 + other, plane % 2, dt));
                 release(dt);
                 free(turned);
             }
-            assert_ok(conv->exec(dev->ctx, plan, dx, dy));
+            assert_ok(conv->exec(dev->ctx, plan, which, dx, dy));
             assert_close(p, dy, y, many, 40);
-            assert_ok(conv->exec(dev->ctx, plan, dx, dx)); /* in place */
+            assert_ok(conv->exec(dev->ctx, plan, which, dx, dx)); /* in place */
             assert_close(p, dx, y, many, 40);
-            assert_true(conv->bytes(dev->ctx, c) >= (double)(cells * planes) * (p == LMR_F64 ? 8 : 4));
+            assert_true(bytes >= (double)(cells * planes * c->spectra) * (p == LMR_F64 ? 8 : 4));
             conv->destroy(dev->ctx, plan);
             release(dx);
             release(dy);
@@ -391,12 +395,13 @@ static void convolution_refuses_impossible_dimensions(void **state)
         lmr_conv_shape shape;
         larmor_status status;
     } refused[] = {
-        {{0, {8, 8, 8}, {8, 8, 8}, 1, 1, 0}, LARMOR_ERR_ARG},
-        {{1, {4, 0, 0}, {5, 0, 0}, 1, 1, 0}, LARMOR_ERR_ARG},
-        {{1, {4, 0, 0}, {0, 0, 0}, 1, 1, 0}, LARMOR_ERR_ARG},
-        {{1, {4, 0, 0}, {4, 0, 0}, 1, 0, 0}, LARMOR_ERR_ARG},
-        {{1, {4, 0, 0}, {4, 0, 0}, 1, LMR_CONV_MOST_MIXED + 1, 0}, LARMOR_ERR_ARG},
-        {{3, {1 << 30, 1 << 30, 1 << 30}, {1 << 30, 1 << 30, 1 << 30}, 1, 1, 0}, LARMOR_ERR_SHAPE},
+        {{0, {8, 8, 8}, {8, 8, 8}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {5, 0, 0}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {0, 0, 0}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, 0, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, LMR_CONV_MOST_MIXED + 1, 0, 1}, LARMOR_ERR_ARG},
+        {{3, {1 << 30, 1 << 30, 1 << 30}, {1 << 30, 1 << 30, 1 << 30}, 1, 1, 0, 1}, LARMOR_ERR_SHAPE},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, 1, 0, 0}, LARMOR_ERR_ARG},
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {

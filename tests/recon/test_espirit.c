@@ -178,6 +178,33 @@ static void an_object_that_does_not_fold_has_one_set(void **state)
     larmor_array_free(region);
 }
 
+/* Noise of a fifth of the region's energy, far above the threshold of 0.001, spans the whole space of windows. */
+static void noise_is_no_signal(void **state)
+{
+    (void)state;
+    larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
+    larmor_array *noise = zeros(LARMOR_C64, LARMOR_SHAPE(24, 24, COILS));
+    double size;
+    assert_ok(larmor_nrm2(region, &size));
+    assert_ok(larmor_noise_fill(noise, size * sqrt(0.1 / (24 * 24 * COILS)), 5));
+    found clean = find(region, LARMOR_SHAPE(32, 32), NULL);
+    assert_ok(larmor_axpby(1, noise, 1, region));
+    found noisy = find(region, LARMOR_SHAPE(32, 32), NULL);
+    assert_in_range(noisy.report.signal, 1, clean.report.signal);
+    assert_at_most(noisy.report.folded, 0.05);
+    assert_at_most(map_error_of(LARMOR_SHAPE(32, 32), noisy.maps, 0.3), 0.1);
+    larmor_array *maps = NULL;
+    assert_ok(larmor_zero(region));
+    assert_ok(larmor_axpby(1, noise, 0, region));
+    const larmor_status st = larmor_espirit(region, LARMOR_SHAPE(32, 32), NULL, &maps, NULL, &noisy.report);
+    assert_true(st == LARMOR_ERR_NUMERIC || noisy.report.signal < 10); /* the edge is of many, not of each */
+    larmor_array_free(maps);
+    free_found(&noisy);
+    free_found(&clean);
+    larmor_array_free(noise);
+    larmor_array_free(region);
+}
+
 static void neither_the_phase_nor_the_size_of_the_object_is_in_the_maps(void **state)
 {
     (void)state;
@@ -381,6 +408,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them),
     cmocka_unit_test(an_object_that_folds_needs_two_sets_which_hold_both_coils),
     cmocka_unit_test(an_object_that_does_not_fold_has_one_set),
+    cmocka_unit_test(noise_is_no_signal),
     cmocka_unit_test(neither_the_phase_nor_the_size_of_the_object_is_in_the_maps),
     cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
     cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -163,6 +163,100 @@ static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
     }
 }
 
+/* With weights, of several coils, and of readouts whose times differ; the segments of the operator itself are more exact
+ * than the terms, so that the difference is theirs. */
+static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(void **state)
+{
+    (void)state;
+    const double bounds[] = {1e-2, 1e-3, 1e-5};
+    int before = 0;
+    for (int c = 0; c < 6; c++) {
+        const double bound = bounds[c / 2];
+        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k), *w = NULL;
+        double weights[M];
+        uint64_t seed = 7;
+        for (int j = 0; j < M; j++) weights[j] = test_random(&seed) + 1.5;
+        w = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
+        const larmor_nufft_opts nufft = {
+            .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
+        const larmor_off_resonance_opts opts = {.error = 1e-5, .normal_error = bound};
+        larmor_segments *segments;
+        larmor_segments_info info;
+        larmor_op *A, *W, *WA, *N, *both;
+        assert_ok(larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
+        assert_ok(larmor_segments_describe(segments, &info));
+        assert_int_equal(info.terms, 0);
+        assert_ok(larmor_op_segments(s.F, segments, &A));
+        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, c % 2 ? w : NULL, segments, &N));
+        assert_ok(larmor_segments_describe(segments, &info));
+        assert_true(info.terms > info.segments / 2 && info.terms <= 2 * info.segments + 4);
+        assert_at_most(info.terms_error, bound);
+        if (c % 2 == 0) assert_true(info.terms > before);
+        before = info.terms;
+        for (int j = 0; j < M; j++) weights[j] = c % 2 ? sqrt(weights[j]) : 1;
+        larmor_array *root = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
+        assert_ok(larmor_op_weights(root, LARMOR_C128, COILS, &W));
+        assert_ok(larmor_op_chain(W, A, &WA));
+        assert_ok(larmor_op_with_normal(WA, N, &both));
+        assert_at_most(normal_apart(both), bound);
+        larmor_op_free(both);
+        larmor_op_free(WA);
+        larmor_op_free(W);
+        larmor_op_free(N);
+        larmor_op_free(A);
+        larmor_segments_free(segments);
+        larmor_array_free(root);
+        larmor_array_free(w);
+        larmor_array_free(traj);
+        free_scan(&s);
+    }
+}
+
+/* SENSE in blocks, the last one smaller, with and without Toeplitz, against SENSE without off-resonance where the field is
+ * constant, and against itself. */
+static void sense_has_the_phases_between_coils_and_samples(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 4; c++) {
+        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
+        enum { MANY = 3 };
+        cplx *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
+        larmor_array *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
+        larmor_segments *segments;
+        larmor_op *A;
+        assert_ok(larmor_segments_create(s.field_array, s.times_array,
+                                         &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5},
+                                         &segments));
+        const larmor_sense_opts opts = {.traj = traj,
+                                        .nufft_tol = 1e-9,
+                                        .off_resonance = segments,
+                                        .block = c % 2 ? 2 : 0,
+                                        .toeplitz = c / 2 ? 1 : -1};
+        assert_ok(larmor_op_sense(maps, &opts, &A));
+        assert_int_equal(larmor_sense_uses_toeplitz(A), c / 2);
+        larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        assert_ok(larmor_op_forward(A, in, out));
+        cplx *got = values_of(out), expected[M * MANY] = {0};
+        for (int j = 0; j < M * MANY; j++)
+            for (int i = 0; i < VOXELS; i++) expected[j] += signal_of(&s, i, j % M) * m[i + VOXELS * (j / M)] * x[i];
+        assert_at_most(difference(got, expected, M * MANY), 2e-5);
+        assert_at_most(normal_apart(A), c / 2 ? 2e-5 : 1e-14);
+        free(got);
+        free(m);
+        free(x);
+        larmor_op_free(A);
+        larmor_segments_free(segments);
+        larmor_array_free(out);
+        larmor_array_free(in);
+        larmor_array_free(traj);
+        larmor_array_free(maps);
+        free_scan(&s);
+    }
+}
+
 static void times_of_one_readout_stand_for_all(void **state)
 {
     (void)state;
@@ -232,6 +326,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_error_keeps_its_bound_with_as_few_segments_as_can),
     cmocka_unit_test(a_constant_frequency_is_one_segment_and_a_pure_phase),
     cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
+    cmocka_unit_test(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error),
+    cmocka_unit_test(sense_has_the_phases_between_coils_and_samples),
     cmocka_unit_test(times_of_one_readout_stand_for_all),
     cmocka_unit_test(unusable_inputs_are_named),
 };

@@ -1,0 +1,202 @@
+/* larmor b0: the field map of a scan with several echoes. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+#include "json.h"
+#include "progress.h"
+
+typedef struct settings {
+    const char *output, *maps, *echo_times, *group, *units, *device;
+    double smooth, threshold;
+    int64_t rounds, slice, phase, repetition, memory, threads;
+    int force, json;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the map in Hz; any format of images", .needed = 1),
+    OPTION(APP_TEXT, echo_times, 0, "echo-times", "MS,MS[,...]",
+           "echo times of contrast 0, 1, ... (default: TE in the header)"),
+    OPTION(APP_NUMBER, smooth, 0, "smooth", "VOXELS",
+           "structure finer than about 2 pi of these is smoothed away where the object is bright, more where it is "
+           "dark; "
+           "0: hardly any",
+           .preset = "1.5", .low = 0, .high = 100),
+    OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
+           "the object is where the magnitude is above this part of the brightest", .preset = "0.1", .low = 1e-6,
+           .high = 0.99),
+    OPTION(APP_INTEGER, rounds, 0, "rounds", "N",
+           "make the images so often, from the second time on corrected by the map of the time before", .preset = "2",
+           .low = 1, .high = 10),
+    OPTION(APP_READ_FILE, maps, 0, "maps", "FILE", "coil maps: auto (from the data's own centre), or a file",
+           .preset = "auto", .no_file = "auto"),
+    OPTION(APP_INTEGER, slice, 0, "slice", "N", "only this slice; -1: all", .preset = "-1", .low = -1, .high = 65535),
+    OPTION(APP_INTEGER, phase, 0, "phase", "N", "this phase; -1: the first", .preset = "-1", .low = -1,
+           .high = 65535),
+    OPTION(APP_INTEGER, repetition, 0, "repetition", "N", "this repetition; -1: the first", .preset = "-1", .low = -1,
+           .high = 65535),
+    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
+    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    OPTION(APP_BYTES, memory, 0, "memory", "SIZE", "most memory to use on the device (default: what is free)"),
+    OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
+    APP_DEVICE_OPTIONS(settings),
+    {0},
+};
+
+/* All that a run holds. */
+typedef struct b0_run {
+    const settings *s;
+    const char *input;
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_device *dev;
+    larmor_array *coil_maps;
+    larmor_field_maps maps;
+    app_progress progress;
+} b0_run;
+
+static int on_event(void *run, const larmor_event *e)
+{
+    app_progress *progress = &((b0_run *)run)->progress;
+    const larmor_progress step = {
+        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
+    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
+    if (e->kind == LARMOR_EVENT_STEP) app_monitor(progress, &step);
+    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
+    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
+    return app_stopped() != 0;
+}
+
+/* "2.5,4.8" to numbers; their count, or -1. */
+static int read_times(const char *text, double *ms)
+{
+    int count = 0;
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        char *end;
+        if (count == LARMOR_MAX_ECHOES) return -1;
+        ms[count] = strtod(p, &end);
+        if (end == p || (*end && *end != ',') || !(ms[count] >= 0 && ms[count] < 1e5)) return -1;
+        count++;
+        p = end;
+    }
+    return count;
+}
+
+static void report(const b0_run *r, double seconds)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", r->input);
+    json_text(&j, "output", r->s->output);
+    json_open(&j, "slices", '[');
+    for (int i = 0; i < r->maps.count; i++) {
+        const larmor_field_map_report *map = &r->maps.report[i];
+        json_open(&j, NULL, '{');
+        json_integer(&j, "slice", r->maps.image[i].meta.slice);
+        json_number(&j, "lowest", map->low);
+        json_number(&j, "highest", map->high);
+        json_number(&j, "object", map->object);
+        json_integer(&j, "regions", map->regions);
+        json_integer(&j, "unwrapped_voxels", map->wraps);
+        json_number(&j, "unambiguous", map->unambiguous);
+        json_number(&j, "residual", map->residual);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_number(&j, "seconds", seconds);
+    json_close(&j, '}');
+}
+
+static int write_maps(const b0_run *r, larmor_output *out)
+{
+    larmor_image *images = calloc((size_t)r->maps.count, sizeof *images);
+    larmor_status st = images ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int i = 0; i < r->maps.count && !st; i++)
+        images[i] = (larmor_image){r->maps.image[i].data, r->maps.image[i].meta};
+    if (!st) st = larmor_image_write(out, images, r->maps.count, NULL);
+    free(images);
+    if (st) return app_fail(APP_RUN, st);
+    app_log("wrote %s: %d field map%s in Hz", r->s->output, r->maps.count, app_s(r->maps.count));
+    return APP_DONE;
+}
+
+static int estimate(b0_run *r, const larmor_echo_opts *echo)
+{
+    const settings *s = r->s;
+    const larmor_raw_opts raw = {.group = s->group, .traj_units = s->units};
+    const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1};
+    larmor_recon_opts opts = {.size = sizeof opts, .only = &only, .memory = s->memory, .maps_name = s->maps};
+    int code = APP_DONE;
+    opts.listener = on_event;
+    opts.user = r;
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    app_may_leave(r->dev);
+    if (strcmp(s->maps, "auto") != 0) APP_OR(done, APP_INPUT, larmor_image_read(s->maps, r->dev, &r->coil_maps));
+    opts.maps = r->coil_maps;
+    const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &opts, echo, &r->maps);
+    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+done:
+    return code;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    const double began = app_now();
+    b0_run r = {.s = s, .input = files->name[0]};
+    double ms[LARMOR_MAX_ECHOES];
+    larmor_output *out = NULL;
+    larmor_echo_opts echo = {.rounds = (int)s->rounds,
+                             .map = {.smooth = s->smooth > 0 ? s->smooth : -1, .threshold = s->threshold}};
+    int code = APP_DONE;
+    if (s->echo_times) {
+        echo.echoes = read_times(s->echo_times, ms);
+        echo.echo_ms = ms;
+        if (echo.echoes < 2) {
+            app_error("--echo-times \"%s\": 2 to %d times in ms expected, like 2.3,4.6.", s->echo_times,
+                      LARMOR_MAX_ECHOES);
+            return APP_USAGE;
+        }
+    }
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
+    app_progress_begin(&r.progress, "field map");
+    code = estimate(&r, &echo);
+    app_progress_end(&r.progress);
+    if (!code) app_has_computed();
+    if (!code) code = write_maps(&r, out);
+    if (!code && s->json) report(&r, app_now() - began);
+    if (!code) app_log("done in %.2f s", app_now() - began);
+done:
+    larmor_field_maps_free(&r.maps);
+    larmor_array_free(r.coil_maps);
+    larmor_source_free(r.source);
+    larmor_raw_free(r.raw);
+    larmor_device_free(r.dev);
+    larmor_output_free(out);
+    return code;
+}
+
+const app_command cmd_b0 = {
+    .name = "b0",
+    .usage = "SCAN.h5 -o MAP [options]",
+    .summary = "find the off-resonance of a scan with several echoes",
+    .details =
+        "The echoes are contrasts, or sets where all have one contrast. Each becomes an image by the same coil "
+        "maps;\n"
+        "the map is made from their phases, and serves larmor recon --b0. Positive frequencies turn from echo to "
+        "echo\n"
+        "as exp(+2 pi i f t).",
+    .lacking = "a scan is needed; for example: larmor b0 scan.h5 -o b0.nii",
+    .surplus = "one scan at a time; the map is named by -o",
+    .min_files = 1,
+    .max_files = 1,
+    .options = options,
+    .computes = 1,
+    .settings = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,272 @@
+/* Field maps from the echoes of a scan: the pipeline makes the images, recon/calib/field_map.c the maps.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/status.h"
+#include "pipeline/options.h"
+#include "pipeline/source.h"
+
+enum { ROUNDS = 2, MOST_ROUNDS = 10 };
+
+typedef struct echoes {
+    larmor_source *source;
+    larmor_device *dev;
+    larmor_recon_opts opts;
+    larmor_counters only;
+    int by_set;            /* 1: echoes are sets */
+    int count, slices;     /* of the echoes; one more than the largest number of a slice */
+    const double *echo_ms; /* [count] */
+    double from_source[LARMOR_MAX_ECHOES];
+    larmor_field_map_opts map;
+    lmr_events events;
+    larmor_recon_image *image; /* [images] of a round */
+    int images, room;
+} echoes;
+
+static void free_images(echoes *s)
+{
+    for (int i = 0; i < s->images; i++) larmor_array_free(s->image[i].data);
+    s->images = 0;
+}
+
+void larmor_field_maps_free(larmor_field_maps *maps)
+{
+    if (!maps) return;
+    for (int i = 0; maps->image && i < maps->count; i++) larmor_array_free(maps->image[i].data);
+    larmor_array_free(maps->all);
+    free(maps->image);
+    free(maps->report);
+    *maps = (larmor_field_maps){.count = 0};
+}
+
+/* ---- which images ---- */
+
+static int wanted(int only, int value)
+{
+    return only < 0 || only == value;
+}
+
+static int is_wanted(const larmor_counters *only, const larmor_group *g)
+{
+    return wanted(only->slice, g->slice) && wanted(only->contrast, g->contrast) && wanted(only->phase, g->phase) &&
+           wanted(only->repetition, g->repetition) && wanted(only->set, g->set);
+}
+
+/* Of phases and repetitions those of the first wanted image; and which counter numbers the echoes. */
+static larmor_status look_at_groups(echoes *s)
+{
+    const larmor_raw_info info = larmor_source_describe(s->source);
+    larmor_group first = {.encoding = 0}, g;
+    int contrasts = 0, sets = 0, found = 0;
+    for (int i = 0; i < info.groups; i++) {
+        LMR_TRY(lmr_source_group(s->source, i, &g));
+        if (!is_wanted(&s->only, &g)) continue;
+        if (!found) first = g;
+        found = 1;
+        if (g.encoding != first.encoding) continue;
+        contrasts |= g.contrast != first.contrast;
+        sets |= g.set != first.set;
+        if (g.slice >= s->slices) s->slices = g.slice + 1;
+    }
+    if (!found || (!contrasts && !sets))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "%s: there is one echo; two contrasts at least expected, from which to find the field map.",
+                        lmr_source_name(s->source));
+    s->by_set = !contrasts;
+    s->only.phase = first.phase;
+    s->only.repetition = first.repetition;
+    if (!s->by_set) s->only.set = first.set;
+    return LARMOR_OK;
+}
+
+static larmor_status find_times(echoes *s, const larmor_echo_opts *o)
+{
+    const larmor_raw_info info = larmor_source_describe(s->source);
+    s->echo_ms = o->echo_ms;
+    s->count = o->echoes;
+    if (o->echo_ms && o->echoes > 0) return LARMOR_OK;
+    memcpy(s->from_source, info.echo_ms, sizeof s->from_source);
+    s->echo_ms = s->from_source;
+    s->count = info.echoes;
+    return LARMOR_OK;
+}
+
+/* ---- images ---- */
+
+static larmor_status keep(echoes *s, larmor_recon_result *result)
+{
+    const char *name = lmr_source_name(s->source);
+    if (!result->count) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %s", name, result->report.message);
+    if (result->report.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller between echoes");
+    for (int i = 0; i < result->count; i++) {
+        if (s->images == s->room) {
+            const int room = 2 * s->room + 8;
+            larmor_recon_image *more = realloc(s->image, (size_t)room * sizeof *more);
+            if (!more) return LMR_NO_MEMORY();
+            s->image = more;
+            s->room = room;
+        }
+        s->image[s->images] = result->image[i];
+        s->image[s->images++].data = larmor_array_ref(result->image[i].data);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status make_images(echoes *s, larmor_array *b0)
+{
+    larmor_recon *recon = NULL;
+    s->opts.b0 = b0;
+    free_images(s);
+    LMR_TRY(larmor_recon_create(s->source, s->dev, &s->opts, &recon));
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < larmor_recon_series(recon) && !st; i++) {
+        larmor_recon_result result;
+        st = larmor_recon_run(recon, i, &result);
+        if (!st) st = keep(s, &result);
+        larmor_recon_result_free(&result);
+    }
+    larmor_recon_free(recon);
+    return st;
+}
+
+/* ---- maps ---- */
+
+/* The images of a slice next to each other, and their times; *echoes of them. */
+static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **stack, double *seconds, int *count,
+                                  larmor_image_meta *meta)
+{
+    larmor_array *part = NULL;
+    larmor_shape shape = {0};
+    larmor_status st = LARMOR_OK;
+    *count = 0;
+    *stack = NULL;
+    for (int i = 0; i < s->images; i++) {
+        const larmor_recon_image *image = &s->image[i];
+        if (image->meta.slice != slice) continue;
+        const int echo = s->by_set ? image->meta.set : image->meta.contrast;
+        if (!*count) {
+            shape = larmor_array_shape(image->data);
+            *meta = image->meta;
+        }
+        if (echo >= s->count)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: echo %d has no echo time, %d are known; state them all by --echo-times.",
+                            lmr_source_name(s->source), echo, s->count);
+        if (*count == LARMOR_MAX_ECHOES || !larmor_shape_equal(shape, larmor_array_shape(image->data)))
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the echoes of slice %d are more than %d or differ in size",
+                            lmr_source_name(s->source), slice, LARMOR_MAX_ECHOES);
+        seconds[(*count)++] = 1e-3 * s->echo_ms[echo];
+    }
+    if (!*count) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_shape_append(shape, *count), stack));
+    int to = 0;
+    for (int i = 0; i < s->images && !st; i++) {
+        if (s->image[i].meta.slice != slice) continue;
+        st = larmor_array_part(*stack, to++, 1, shape, &part);
+        if (!st) st = larmor_copy(s->image[i].data, part);
+        larmor_array_free(part);
+        part = NULL;
+    }
+    return st;
+}
+
+static larmor_status map_of_slice(echoes *s, int slice, larmor_field_maps *maps)
+{
+    larmor_array *stack;
+    double seconds[LARMOR_MAX_ECHOES];
+    int count;
+    larmor_recon_image *image = &maps->image[maps->count];
+    larmor_field_map_report *report = &maps->report[maps->count];
+    larmor_status st = stack_echoes(s, slice, &stack, seconds, &count, &image->meta);
+    if (st || !count) {
+        larmor_array_free(stack);
+        return st;
+    }
+    const int ndim = larmor_array_shape(stack).ndim - 1;
+    larmor_field_map_opts opts = s->map;
+    for (int d = 0; d < ndim && !(s->map.spacing[0] > 0); d++)
+        opts.spacing[d] = image->meta.fov_mm[d] / (double)larmor_array_shape(stack).dim[d];
+    st = larmor_field_map(stack, ndim, seconds, &opts, &image->data, report);
+    larmor_array_free(stack);
+    if (st) return lmr_fail_in(st, lmr_source_name(s->source));
+    image->meta.contrast = image->meta.set = 0;
+    maps->count++;
+    lmr_log(&s->events,
+            "field map of slice %d: %.0f .. %.0f Hz in the object, %.0f %% of the voxels in %d region%s; %d echoes, "
+            "unambiguous up to multiples of %.0f Hz; measured values are %.1f Hz off the smooth map",
+            slice, report->low, report->high, 100 * report->object, report->regions, report->regions == 1 ? "" : "s",
+            count, report->unambiguous, report->residual);
+    return LARMOR_OK;
+}
+
+/* All slices by their numbers; zero where there is none. */
+static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
+{
+    larmor_array *part = NULL;
+    const larmor_shape shape = larmor_array_shape(maps->image[0].data);
+    const larmor_shape all = shape.ndim < 3 ? larmor_shape_append(shape, s->slices) : shape;
+    if (shape.ndim == 3 && s->slices > 1 && maps->count > 1)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: field maps of several volumes at once; choose one by --slice.",
+                        lmr_source_name(s->source));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, all, &maps->all));
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < maps->count && !st; i++) {
+        if (shape.ndim < 3)
+            st = larmor_array_part(maps->all, maps->image[i].meta.slice, 1, shape, &part);
+        else
+            part = larmor_array_ref(maps->all);
+        if (!st) st = larmor_copy(maps->image[i].data, part);
+        larmor_array_free(part);
+        part = NULL;
+    }
+    return st;
+}
+
+static larmor_status make_maps(echoes *s, larmor_field_maps *maps)
+{
+    maps->image = calloc((size_t)s->slices, sizeof *maps->image);
+    maps->report = calloc((size_t)s->slices, sizeof *maps->report);
+    if (!maps->image || !maps->report) return LMR_NO_MEMORY();
+    for (int slice = 0; slice < s->slices; slice++) LMR_TRY(map_of_slice(s, slice, maps));
+    if (!maps->count) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no slice has two echoes", lmr_source_name(s->source));
+    return stack_maps(s, maps);
+}
+
+larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
+                                      const larmor_echo_opts *echo, larmor_field_maps *maps)
+{
+    LMR_NEED(maps);
+    *maps = (larmor_field_maps){.count = 0};
+    if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "field maps: a source and a device expected");
+    const larmor_echo_opts o = echo ? *echo : (larmor_echo_opts){.rounds = 0};
+    const int rounds = o.rounds ? o.rounds : ROUNDS;
+    if (rounds < 1 || rounds > MOST_ROUNDS || o.echoes < 0 || (o.echoes && !o.echo_ms))
+        return LMR_FAIL(LARMOR_ERR_ARG, "field maps: %d rounds, expected 1 .. %d, and the times of all echoes",
+                        rounds, MOST_ROUNDS);
+    echoes s = {.source = source, .dev = dev, .map = o.map};
+    LMR_TRY(lmr_options_copy(opts, &s.opts));
+    s.events.listener = s.opts.listener;
+    s.events.user = s.opts.user;
+    s.only = s.opts.only ? *s.opts.only : (larmor_counters){-1, -1, -1, -1, -1};
+    s.opts.only = &s.only;
+    s.opts.joint = 0;
+    s.opts.checkpoint = NULL;
+    s.opts.b0_place = NULL;
+    larmor_status st = look_at_groups(&s);
+    if (!st) st = find_times(&s, &o);
+    for (int round = 0; round < rounds && !st; round++) {
+        larmor_array *before = maps->all;
+        maps->all = NULL;
+        larmor_field_maps_free(maps);
+        st = make_images(&s, before);
+        larmor_array_free(before);
+        if (!st) st = make_maps(&s, maps);
+    }
+    free_images(&s);
+    free(s.image);
+    if (st) larmor_field_maps_free(maps);
+    return st;
+}

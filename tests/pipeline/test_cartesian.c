@@ -1,0 +1,315 @@
+/* pipeline/cartesian.c and partial.c: scans whose samples are on the grid. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "larmor/cartesian.h"
+#include "tests/pipeline/scan.h"
+
+/* ---- scans in memory ---- */
+
+/* The scan of this trajectory; the phase is that of the image. */
+static scan lines_scan(const larmor_traj_opts *lines, const larmor_phantom_phase *phase, double sigma)
+{
+    const int64_t *n = lines->matrix;
+    const int nd = n[2] > 1 ? 3 : 2;
+    const larmor_shape image = larmor_shape_of(nd, n);
+    scan s = {.arrays = {.matrix = {n[0], n[1], n[2]}, .trajectory = "cartesian", .images = 1}};
+    larmor_array *map;
+    assert_ok(larmor_phantom_create("shepp-logan", nd, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, image, &s.truth));
+    assert_ok(larmor_phantom_phase_map(phase, dev, LARMOR_C64, image, &map));
+    assert_ok(larmor_mul(map, 0, s.truth));
+    larmor_array_free(map);
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, COILS, &s.maps));
+    assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
+    assert_ok(
+        larmor_phantom_kspace_phase(s.phantom, s.image[0].traj, phase, COILS, LARMOR_C64, &s.image[0].kspace));
+    if (sigma > 0) assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
+    return s;
+}
+
+static const larmor_phantom_phase none = {0, {0}};
+
+/* Each coil's transform by a NUFFT in double precision, combined by the maps. */
+static larmor_array *combined(const scan *s, larmor_shape image)
+{
+    larmor_array *maps, *kspace, *x, *moved;
+    larmor_op *A;
+    assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
+    assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
+    assert_ok(larmor_traj_delay(s->image[0].traj, (double[]){1e-9, 0, 0}, &moved)); /* off the grid for the operator */
+    const larmor_sense_opts opts = {.traj = moved, .nufft_tol = 1e-10, .toeplitz = -1};
+    assert_ok(larmor_op_sense(maps, &opts, &A));
+    assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
+    assert_ok(larmor_op_adjoint(A, kspace, x));
+    assert_ok(larmor_divide_by_energy(maps, x));
+    larmor_op_free(A);
+    larmor_array_free(moved);
+    larmor_array_free(kspace);
+    larmor_array_free(maps);
+    return x;
+}
+
+static void a_fully_sampled_image_is_the_fft_of_each_coil_combined(void **state)
+{
+    (void)state;
+    const larmor_traj_opts lines[] = {{.matrix = {32, 24}}, {.matrix = {31, 27}}, {.matrix = {12, 11, 10}}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const larmor_shape image = larmor_shape_of(lines[i].matrix[2] > 1 ? 3 : 2, lines[i].matrix);
+        scan s = lines_scan(&lines[i], &none, 1e-3);
+        const larmor_recon_opts opts = OPTS(.maps = s.maps);
+        larmor_recon_result result = result_of(&s, &opts);
+        larmor_array *expected = combined(&s, image), *wide;
+        assert_ok(larmor_array_convert(result.image[0].data, LARMOR_C128, &wide));
+        assert_at_most(difference(wide, expected), 1e-6);
+        assert_int_equal(result.report.direct, 1);
+        assert_int_equal(result.report.ffts, 1);
+        assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
+        larmor_array_free(wide);
+        larmor_array_free(expected);
+        larmor_recon_result_free(&result);
+        free_scan(&s);
+    }
+}
+
+static void undersampled_images_are_those_of_nuffts(void **state)
+{
+    (void)state;
+    const larmor_traj_opts lines[] = {{.matrix = {32, 32}, .acceleration = {2}, .calibration = {8}},
+                                      {.matrix = {12, 12, 12}, .acceleration = {2, 2}, .calibration = {4, 4}}};
+    const char *const methods[] = {"cg", "tv"};
+    for (int i = 0; i < 4; i++) {
+        scan s = lines_scan(&lines[i / 2], &none, 1e-3), off = lines_scan(&lines[i / 2], &none, 1e-3);
+        larmor_array_free(off.image[0].traj);
+        assert_ok(larmor_traj_delay(s.image[0].traj, (double[]){2e-3, 0, 0}, &off.image[0].traj));
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i % 2], .iters = 40, .lambda = 1e-3,
+                                            .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+        larmor_recon_opts other = opts;
+        other.maps = off.maps;
+        larmor_recon_result x = result_of(&s, &opts), y = result_of(&off, &other);
+        assert_int_equal(x.report.ffts, 1);
+        assert_int_equal(x.report.direct, 0);
+        assert_int_equal(y.report.ffts, 0);
+        assert_at_most(difference(x.image[0].data, y.image[0].data), 0.02);
+        larmor_recon_result_free(&y);
+        larmor_recon_result_free(&x);
+        free_scan(&off);
+        free_scan(&s);
+    }
+}
+
+/* ---- partial Fourier ---- */
+
+/* The least |a x - y| / |y| over all factors a, as in larmor compare. */
+static double nrmse(const larmor_array *x, const larmor_array *y)
+{
+    double own, other, product[2];
+    assert_ok(larmor_nrm2(x, &own));
+    assert_ok(larmor_nrm2(y, &other));
+    assert_ok(larmor_dot(x, y, product));
+    return sqrt(fmax(0, 1 - pow(hypot(product[0], product[1]) / (own * other), 2)));
+}
+
+static double error_with(const larmor_traj_opts *lines, double sigma, larmor_partial_fourier how,
+                         larmor_partial_fourier *done)
+{
+    const larmor_phantom_phase phase = {1, {0.5, 0.5, 0}};
+    scan s = lines_scan(lines, &phase, sigma);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .partial_fourier = how);
+    larmor_recon_result result = result_of(&s, &opts);
+    const double error = nrmse(result.image[0].data, s.truth);
+    char line[512];
+    *done = result.report.partial_fourier;
+    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line) != 0, *done == LARMOR_PARTIAL_ZERO);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+    return error;
+}
+
+static void five_eighths_of_the_lines_are_nearly_as_good_as_all(void **state)
+{
+    (void)state;
+    const double sigma = 2e-4; /* a signal-to-noise ratio of about 20 */
+    for (int R = 1; R <= 2; R++) {
+        larmor_traj_opts all = {.matrix = {48, 96}, .acceleration = {R}, .calibration = {R > 1 ? 16 : 0}}, part = all;
+        larmor_partial_fourier done;
+        part.partial_fourier = 0.625;
+        const double whole = error_with(&all, sigma, LARMOR_PARTIAL_AUTO, &done);
+        assert_int_equal(done, LARMOR_PARTIAL_AUTO);
+        const double filled = error_with(&part, sigma, LARMOR_PARTIAL_AUTO, &done);
+        assert_int_equal(done, LARMOR_PARTIAL_HOMODYNE);
+        const double zero = error_with(&part, sigma, LARMOR_PARTIAL_ZERO, &done);
+        assert_int_equal(done, LARMOR_PARTIAL_ZERO);
+        assert_at_most(filled, 1.15 * whole);
+        assert_at_most(filled, zero / 1.5);
+        const double projected = error_with(&part, sigma, LARMOR_PARTIAL_POCS, &done);
+        assert_int_equal(done, LARMOR_PARTIAL_POCS);
+        assert_at_most(projected, zero / 1.3);
+    }
+}
+
+static void what_the_methods_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    const larmor_traj_opts lines = {.matrix = {16, 16}};
+    scan s = lines_scan(&lines, &none, 0);
+    larmor_recon *recon;
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got tv");
+    opts.method = "grid";
+    opts.partial_fourier = LARMOR_PARTIAL_HOMODYNE;
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid");
+    free_scan(&s);
+}
+
+/* ---- scans in files ---- */
+
+enum { LINES = 24 };
+
+/* How a scan is stored. */
+typedef struct store {
+    int oversampling, reverse, averages, first; /* first: sample that is there */
+    double noise;                               /* with the other sign in the other average */
+} store;
+
+static void append_line(larmor_raw_writer *w, const store *how, int64_t samples, const float *line, int step, int average)
+{
+    const int64_t kept = samples - how->first;
+    float *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
+    uint64_t seed = (uint64_t)step + 1;
+    const int turned = how->reverse && step % 2;
+    assert_non_null(data);
+    for (int64_t c = 0; c < COILS; c++)
+        for (int64_t i = 0; i < kept; i++)
+            for (int part = 0; part < 2; part++) {
+                const int64_t from = turned ? samples - 1 - i : how->first + i;
+                const double noise = how->noise * test_random(&seed) * (average ? -1 : 1);
+                data[2 * (i + kept * c) + part] = line[2 * (from + samples * LINES * c) + part] + (float)noise;
+            }
+    const larmor_acquisition a = {.flags = turned ? LARMOR_ACQ_REVERSE : 0,
+                                  .samples = (int)kept,
+                                  .coils = COILS,
+                                  .center_sample = (int)(samples / 2) - how->first,
+                                  .step1 = step,
+                                  .average = average,
+                                  .read_dir = {1, 0, 0},
+                                  .phase_dir = {0, 1, 0},
+                                  .slice_dir = {0, 0, 1},
+                                  .data = data};
+    assert_ok(larmor_raw_append(w, &a));
+    free(data);
+}
+
+static void write_scan(const char *path, const larmor_phantom *phantom, const store *how)
+{
+    const int64_t samples = (int64_t)N * how->oversampling;
+    const larmor_scan scan_of_file = {.encoding = {.matrix = {samples, LINES, 1},
+                                                   .recon_matrix = {N, LINES, 1},
+                                                   .fov_mm = {10. * (double)samples, 10. * LINES, 5},
+                                                   .recon_fov_mm = {10. * N, 10. * LINES, 5},
+                                                   .trajectory = "cartesian",
+                                                   .ndim = 2},
+                                      .coils = COILS,
+                                      .readouts = LINES,
+                                      .averages = how->averages};
+    double *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
+    larmor_array *traj, *kspace;
+    larmor_output *out;
+    larmor_raw_writer *w;
+    float *values;
+    assert_non_null(k);
+    for (int64_t i = 0; i < samples * LINES; i++) {
+        k[2 * i] = (double)(i % samples - samples / 2) / how->oversampling;
+        k[2 * i + 1] = (double)(i / samples - LINES / 2);
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, samples, LINES), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_axpby(1. / how->oversampling, kspace, 0, kspace)); /* density in the encoded field of view */
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &values));
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_raw_create(out, &scan_of_file, &w));
+    for (int average = 0; average < how->averages; average++)
+        for (int step = 0; step < LINES; step++)
+            append_line(w, how, samples, values + 2 * samples * step, step, average);
+    assert_ok(larmor_raw_finish(w));
+    larmor_raw_writer_free(w);
+    larmor_output_free(out);
+    free(values);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    free(k);
+}
+
+static larmor_array *image_of_file(const larmor_phantom *phantom, const store *how, larmor_array *maps,
+                                   larmor_recon_report *report)
+{
+    char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/scan.h5", folder);
+    write_scan(path, phantom, how);
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_recon_result result;
+    const larmor_recon_opts opts = OPTS(.maps = maps);
+    assert_ok(larmor_raw_open(path, NULL, &raw));
+    assert_ok(larmor_source_of_raw(raw, "scan", &source));
+    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    larmor_array *image = larmor_array_ref(result.image[0].data);
+    *report = result.report;
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_raw_free(raw);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    return image;
+}
+
+static void storage_does_not_show_in_the_image(void **state)
+{
+    (void)state;
+    const struct {
+        store how;
+        double most;
+    } cases[] = {
+        {{.oversampling = 1, .averages = 1, .reverse = 1}, 1e-6},
+        {{.oversampling = 1, .averages = 2, .noise = 0.01}, 1e-5},
+        {{.oversampling = 2, .averages = 1}, 0.03}, /* of the ringing of an object that ends at once, beyond the image */
+        {{.oversampling = 3, .averages = 1, .reverse = 1}, 0.03},
+        {{.oversampling = 2, .averages = 1, .first = 24}, 0.12}, /* 8 of 32 samples before the centre */
+    };
+    const store simple = {.oversampling = 1, .averages = 1};
+    larmor_phantom *phantom;
+    larmor_array *maps;
+    larmor_recon_report report;
+    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), COILS, &maps));
+    larmor_array *plain = image_of_file(phantom, &simple, maps, &report);
+    assert_int_equal(report.direct, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        larmor_array *image = image_of_file(phantom, &cases[i].how, maps, &report);
+        assert_at_most(difference(image, plain), cases[i].most);
+        assert_int_equal(report.ffts, 1);
+        assert_int_equal(report.grid[0], N);
+        assert_int_equal(report.direct, cases[i].how.first == 0);
+        larmor_array_free(image);
+    }
+    larmor_array_free(plain);
+    larmor_array_free(maps);
+    larmor_phantom_free(phantom);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fully_sampled_image_is_the_fft_of_each_coil_combined),
+        cmocka_unit_test(undersampled_images_are_those_of_nuffts),
+        cmocka_unit_test(five_eighths_of_the_lines_are_nearly_as_good_as_all),
+        cmocka_unit_test(what_the_methods_cannot_do_is_refused),
+        cmocka_unit_test(storage_does_not_show_in_the_image),
+    };
+    RUN_TESTS(tests);
+}
