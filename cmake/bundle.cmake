@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 
 # Of the libraries that larmor names itself; docs/dependencies.md.
 set(licences "^libfftw3" GPL-2.0-or-later "^lib(openblas|lapacke|lapack|blas|tmglib)" BSD-3-Clause "^libhdf5" BSD-3-Clause
-  "^libqhull" Qhull "^libexpat" MIT "^libpng" libpng-2.0 "^libz\\.so" Zlib "^libgomp" "GPL-3.0-or-later WITH GCC-exception-3.1"
+  "^libqhull" Qhull "^libexpat" MIT "^libpng" libpng-2.0 "^libz\\.(so|a)" Zlib "^lib(sz|aec)" BSD-2-Clause "^libgomp" "GPL-3.0-or-later WITH GCC-exception-3.1"
   "^liblarmor" Apache-2.0)
 
 # quoted(OUT TEXT): a JSON string.
@@ -75,13 +75,18 @@ if(EXISTS /etc/os-release)
   string(REGEX REPLACE "^ID=\"?([a-z]*)\"?.*" "\\1" distribution "${id}")
 endif()
 
-# One component of the bill, appended to `components`.
+# One component of the bill, appended to `components`; a fourth argument is the file that it is linked into.
 function(add_component file package version)
   cmake_path(GET file FILENAME name)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PREFIX} OUTPUT_VARIABLE place)
+  set(property larmor:file)
+  if(ARGC GREATER 3)
+    set(property larmor:linked-into)
+    set(place ${ARGV3})
+  endif()
   file(SHA256 ${file} sum)
   set(type library)
-  if(place MATCHES "^(bin|${LIBEXECDIR})/")
+  if(property STREQUAL "larmor:file" AND place MATCHES "^(bin|${LIBEXECDIR})/")
     set(type application)
   endif()
   set(purl "")
@@ -111,7 +116,7 @@ function(add_component file package version)
       \"name\": ${name},
       \"version\": ${version}${purl}${licence},
       \"hashes\": [{\"alg\": \"SHA-256\", \"content\": \"${sum}\"}],
-      \"properties\": [{\"name\": \"larmor:file\", \"value\": ${place}}]
+      \"properties\": [{\"name\": \"${property}\", \"value\": ${place}}]
     },\n")
   set(components "${components}" PARENT_SCOPE)
 endfunction()
@@ -142,6 +147,25 @@ foreach(file ${bundled})
   find_neighbours(${file})
   find_package_of(${file} package version)
   add_component(${file} "${package}" "${version}")
+endforeach()
+
+# Archives that are linked into larmor-reader are no files of the installation; their package says which they are.
+find_program(DPKG_QUERY dpkg-query)
+foreach(file ${LINKED})
+  file(REAL_PATH ${file} real)
+  set(package "")
+  set(version "unknown")
+  if(DPKG_QUERY)
+    execute_process(COMMAND ${DPKG_QUERY} -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET)
+    string(REGEX REPLACE ": .*" "" owner "${owner}")
+    execute_process(COMMAND ${DPKG_QUERY} -W -f "\${binary:Package} \${Version}" "${owner}" OUTPUT_VARIABLE known
+      ERROR_QUIET)
+    if(known MATCHES "^([^ :]+)[^ ]* (.+)$")
+      set(package ${CMAKE_MATCH_1})
+      set(version ${CMAKE_MATCH_2})
+    endif()
+  endif()
+  add_component(${real} "${package}" "${version}" ${LIBEXECDIR}/larmor/larmor-reader)
 endforeach()
 
 string(REGEX REPLACE ",\n$" "\n" components "${components}")

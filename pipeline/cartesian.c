@@ -66,7 +66,8 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
 }
 
 /* The readouts on the grid's field of view, the other coordinates in cycles of it, too. */
-static larmor_status crop(const larmor_encoding *e, const larmor_grid *grid, larmor_samples *samples, lmr_cartesian *c)
+static larmor_status crop(const larmor_encoding *e, const larmor_grid *grid, larmor_samples *samples,
+                          lmr_cartesian *c)
 {
     larmor_array *kspace, *traj;
     double *k;
@@ -130,8 +131,7 @@ static larmor_status choose(const double *k, const larmor_grid *grid, int64_t sa
     const int nd = grid->ndim;
     *out = (choice){.sample = malloc(sizeof *out->sample * (size_t)(samples * readouts) + 1)};
     if (!out->sample) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < samples * readouts * nd; i++)
-        edge[i % nd] |= k[i] == -(double)(grid->matrix[i % nd] / 2);
+    for (int64_t i = 0; i < samples * readouts * nd; i++) edge[i % nd] |= k[i] == -(double)(grid->matrix[i % nd] / 2);
     for (int64_t r = 0; r < readouts; r++) {
         const int64_t before = out->count;
         for (int64_t s = r * samples; s < (r + 1) * samples; s++)
@@ -253,11 +253,12 @@ static larmor_status take_grid(const larmor_grid *grid, double *k, larmor_sample
         samples->outside += shape.dim[0] * shape.dim[1] - chosen.count;
         LMR_OR(done, keep_chosen(&chosen, samples));
         keep_steps(&chosen, shape.dim[0], samples);
-        for (int64_t i = 0; i < chosen.count; i++) memmove(k + i * nd, k + chosen.sample[i] * nd, sizeof *k * (size_t)nd);
+        for (int64_t i = 0; i < chosen.count; i++)
+            memmove(k + i * nd, k + chosen.sample[i] * nd, sizeof *k * (size_t)nd);
     }
     LMR_OR(done, count_places(k, chosen.count, grid, &p));
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, chosen.samples, chosen.readouts), LARMOR_F64, k,
-                                     &traj));
+    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, chosen.samples, chosen.readouts), LARMOR_F64,
+                                     k, &traj));
     larmor_array_free(samples->traj);
     samples->traj = traj;
     c->on_grid = 1;

@@ -44,7 +44,7 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
     const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
     const larmor_problem p = {.image = lmr_grid_shape(grid),
                               .samples = together > group->total ? together : group->total,
-                              .coils = info->coils,
+                              .coils = r->job.coils,
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;

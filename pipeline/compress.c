@@ -13,20 +13,23 @@ larmor_status lmr_compress(const lmr_job *job, larmor_array **x)
     return LARMOR_OK;
 }
 
-/* Each set of maps by itself. */
-static larmor_status mix_sets(const lmr_job *job, larmor_array *maps, int64_t coils,
-                              larmor_status (*mix)(const larmor_array *C, const larmor_array *x, larmor_array **y),
-                              larmor_array **mixed)
+static larmor_status mix(const lmr_job *job, int back, const larmor_array *x, larmor_array **y)
+{
+    return back ? larmor_expand_coils(job->compression, x, y) : larmor_compress_coils(job->compression, x, y);
+}
+
+/* Each set of maps by itself. back: 1: to all coils */
+static larmor_status mix_sets(const lmr_job *job, int back, larmor_array *maps, larmor_array **mixed)
 {
     larmor_shape shape = larmor_array_shape(maps);
-    if (!job->sets) return mix(job->compression, maps, mixed);
-    shape.dim[shape.ndim - 2] = coils;
+    if (!job->sets) return mix(job, back, maps, mixed);
+    shape.dim[shape.ndim - 2] = back ? job->info.coils : job->coils;
     LMR_TRY(larmor_array_create(job->dev, larmor_array_dtype(maps), shape, mixed));
     larmor_status st = LARMOR_OK;
     for (int m = 0; m < job->sets && !st; m++) {
         larmor_array *set = NULL, *from = NULL, *to = NULL;
         st = lmr_one_of(maps, m, &from);
-        if (!st) st = mix(job->compression, from, &set);
+        if (!st) st = mix(job, back, from, &set);
         if (!st) st = lmr_one_of(*mixed, m, &to);
         if (!st) st = larmor_copy(set, to);
         larmor_array_free(to);
@@ -43,7 +46,7 @@ larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)
 {
     larmor_array *mixed;
     if (!job->compression) return LARMOR_OK;
-    LMR_TRY(mix_sets(job, *maps, job->coils, larmor_compress_coils, &mixed));
+    LMR_TRY(mix_sets(job, 0, *maps, &mixed));
     larmor_array_free(*maps);
     *maps = mixed;
     return LARMOR_OK;
@@ -51,5 +54,5 @@ larmor_status lmr_compress_maps(const lmr_job *job, larmor_array **maps)
 
 larmor_status lmr_expand_maps(const lmr_job *job, larmor_array *maps, larmor_array **all)
 {
-    return mix_sets(job, maps, job->info.coils, larmor_expand_coils, all);
+    return mix_sets(job, 1, maps, all);
 }

@@ -57,13 +57,17 @@ static int agree(const larmor_delays *a, const larmor_delays *b)
     return alike;
 }
 
-/* Delays of two images of a scan are the same, or they are none. */
+/* Delays of two images of a scan are the same, or they are none; and so are delays of more than half a readout, which a few
+ * short readouts may seem to have. */
 static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *found)
 {
     const int first = group_with_most(r, encoding, 0), last = group_with_most(r, encoding, 1);
     larmor_delays other;
+    larmor_group group;
     if (first < 0) return LARMOR_OK;
     LMR_TRY(estimate(r, first, found));
+    LMR_TRY(lmr_source_group(r->job.source, first, &group));
+    for (int e = 0; e < 6; e++) found->significant &= fabs(found->delay[e]) <= (double)group.samples / 2;
     if (!found->significant || last == first) return LARMOR_OK;
     LMR_TRY(estimate(r, last, &other));
     found->significant = other.significant && agree(found, &other);

@@ -5,7 +5,7 @@
 
 #include "pipeline/state.h"
 
-/* The delays of every encoding, as the options say, for lmr_delay_trajectory. */
+/* The delays of every encoding, as the options say, for lmr_correct_trajectory. */
 larmor_status lmr_delays_find(larmor_recon *r);
 
 #endif

@@ -19,7 +19,9 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     larmor_source *source = larmor_source_ref(r->job.source);
     larmor_array *maps = r->maps, *b0 = r->b0, *basis = r->basis;
     larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
+    larmor_array *girf = larmor_array_ref(r->job.girf);
     opts.only = &only;
+    opts.girf = girf;
     opts.maps = maps;
     opts.b0 = b0;
     opts.basis = basis;
@@ -40,6 +42,7 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     larmor_array_free(maps);
     larmor_array_free(b0);
     larmor_array_free(basis);
+    larmor_array_free(girf);
     larmor_checkpoint_free(checkpoint);
     larmor_source_free(source);
     return st;

@@ -143,6 +143,7 @@ void lmr_job_clear(lmr_job *job)
     larmor_array_free(job->given);
     larmor_array_free(job->basis);
     larmor_array_free(job->compression);
+    larmor_array_free(job->girf);
     larmor_array_free(job->whitening);
     larmor_source_free(job->source);
     larmor_device_free(job->dev);

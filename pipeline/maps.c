@@ -185,7 +185,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
         LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
-    LMR_TRY(lmr_delay_trajectory(job, group->encoding, grid, own));
+    LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));
     LMR_TRY(lmr_scale_samples(job, own->kspace));
     if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
     return lmr_compress(job, &own->kspace);

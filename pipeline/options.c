@@ -79,6 +79,9 @@ static larmor_status check(const larmor_recon_opts *o)
         if (!(fabs(o->delay[e]) <= 1000))
             return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
                             o->delay[e]);
+    if (o->girf && !(o->girf_spacing_hz > 0 && o->girf_spacing_hz < 1e9))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--girf: the spacing of its frequencies is %g Hz, expected more than 0.",
+                        o->girf_spacing_hz);
     if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !regulariser_of(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
@@ -136,6 +139,8 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->time_weight = o->time_weight;
     job->llr_block = o->llr_block;
     job->calibration = o->calibration;
+    job->girf = larmor_array_ref(o->girf);
+    job->girf_spacing_hz = o->girf_spacing_hz;
     job->toeplitz = o->toeplitz;
     job->precondition = o->precondition;
     job->keep_weights = o->keep_density;

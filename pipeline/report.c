@@ -284,8 +284,8 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
     if (now->segments)
         lmr_log(e, "%s: off-resonance by %d segment%s%s", name, now->segments, plural(now->segments), terms);
     if (r->job.method == LMR_METHOD_CG)
-        lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters),
-                way_of(now), s->residual, s->seconds);
+        lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters), way_of(now),
+                s->residual, s->seconds);
     else
         lmr_log(e, "%s: %d iteration%s, change %.2e, objective %.4e, lambda %.3e absolute, %.2f s", name, s->iters,
                 plural(s->iters), s->residual, s->objective, now->weight, s->seconds);
@@ -295,11 +295,13 @@ static void report_partial(larmor_recon *r, const char *name, const larmor_recon
 {
     const double off = 100 * now->off_phase;
     if (now->partial_fourier == LARMOR_PARTIAL_HOMODYNE)
-        lmr_log(&r->events, "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
+        lmr_log(&r->events,
+                "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
                 name, off);
     if (now->partial_fourier == LARMOR_PARTIAL_POCS)
         lmr_log(&r->events,
-                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name, off);
+                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name,
+                off);
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO && r->opts.partial_fourier == LARMOR_PARTIAL_AUTO &&
         now->off_phase < 1)
         lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
@@ -322,7 +324,8 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
     if (r->job.method == LMR_METHOD_GRID) return;
     report_partial(r, name, now);
     if (now->direct) {
-        lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0", name);
+        lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",
+                name);
         return;
     }
     report_noise(r, name, now, before);

@@ -1,4 +1,4 @@
-/* Trajectories of scans that store none: spokes whose angles follow from counters; and what late gradients
+/* Trajectories of scans that store none: spokes whose angles follow from counters; and what gradients
  * make of those of all.
  *
  * Golden angles: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny ones: Wundrak et al., IEEE Trans. Med.
@@ -227,22 +227,57 @@ larmor_delays_opts lmr_delays_opts(const larmor_grid *grid)
     return opts;
 }
 
-larmor_status lmr_delay_trajectory(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_samples *samples)
+static void replace(larmor_array **traj, larmor_array *by)
+{
+    larmor_array_free(*traj);
+    *traj = by;
+}
+
+/* The response's axes are those of the patient, as good as those of the magnet: signs do not count but for couplings. */
+static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid *grid, larmor_array **traj)
+{
+    larmor_image_meta meta;
+    larmor_array *made;
+    larmor_girf girf = {
+        .response = job->girf, .spacing_hz = job->girf_spacing_hz, .dwell_s = 1e-6 * job->info.dwell_us};
+    if (!job->girf) return LARMOR_OK;
+    if (!(girf.dwell_s > 0))
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "--girf: the scan does not say how long a sample takes.");
+    LMR_TRY(lmr_source_meta(job->source, index, &meta));
+    memcpy(girf.axes[0], meta.read_dir, sizeof girf.axes[0]);
+    memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);
+    memcpy(girf.axes[2], meta.slice_dir, sizeof girf.axes[2]);
+    for (int d = 0; d < grid->ndim; d++) girf.fov[d] = grid->fov_mm[d];
+    LMR_TRY(larmor_girf_apply(*traj, &girf, &made));
+    replace(traj, made);
+    return LARMOR_OK;
+}
+
+static larmor_status apply_delays(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_array **traj)
 {
     const double *delay = job->delays ? job->delays[encoding].delay : NULL;
+    const larmor_delays_opts opts = lmr_delays_opts(grid);
+    larmor_array *made;
     int late = 0;
     for (int e = 0; e < 6 && delay; e++) late |= delay[e] != 0;
-    if (!late || !samples->traj) return LARMOR_OK;
-    const larmor_delays_opts opts = lmr_delays_opts(grid);
-    larmor_array *delayed = NULL, *alike = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_traj_delay(samples->traj, delay, opts.fov, &delayed));
-    LMR_OR(done, larmor_array_convert(delayed, larmor_array_dtype(samples->traj), &alike));
-    larmor_array_free(samples->traj);
-    samples->traj = alike;
-done:
-    larmor_array_free(delayed);
-    return st;
+    if (!late) return LARMOR_OK;
+    LMR_TRY(larmor_traj_delay(*traj, delay, opts.fov, &made));
+    replace(traj, made);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_correct_trajectory(const lmr_job *job, int index, int encoding, const larmor_grid *grid,
+                                     larmor_samples *samples)
+{
+    if (!samples->traj) return LARMOR_OK;
+    const larmor_dtype dtype = larmor_array_dtype(samples->traj);
+    larmor_array *alike;
+    LMR_TRY(apply_girf(job, index, grid, &samples->traj));
+    LMR_TRY(apply_delays(job, encoding, grid, &samples->traj));
+    if (larmor_array_dtype(samples->traj) == dtype) return LARMOR_OK;
+    LMR_TRY(larmor_array_convert(samples->traj, dtype, &alike));
+    replace(&samples->traj, alike);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,

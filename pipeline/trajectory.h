@@ -17,8 +17,8 @@ larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group,
 /* The units of a grid's trajectories, which couplings of delays need. */
 larmor_delays_opts lmr_delays_opts(const larmor_grid *grid);
 
-/* samples->traj becomes that of the delayed gradients, if the encoding has delays. */
-larmor_status lmr_delay_trajectory(const lmr_job *job, int encoding, const larmor_grid *grid,
-                                   larmor_samples *samples);
+/* samples->traj of a group becomes that of gradients with the job's impulse response and the encoding's delays. */
+larmor_status lmr_correct_trajectory(const lmr_job *job, int index, int encoding, const larmor_grid *grid,
+                                     larmor_samples *samples);
 
 #endif

@@ -82,6 +82,11 @@ static const app_option options[] = {
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
+    OPTION(APP_READ_FILE, girf, 0, "girf", "FILE",
+           "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
+           ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
+    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next",
+           .low = 1e-6, .high = 1e9),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor help maps), "
            "none (root sum of squares, with --method grid), or a file",
@@ -107,7 +112,8 @@ static const app_option options[] = {
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
     OPTION(APP_TEXT, partial_fourier, 0, "partial-fourier", "P",
-           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, what "
+           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, "
+           "what "
            "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
            .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
@@ -117,10 +123,11 @@ static const app_option options[] = {
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
-    OPTION(APP_TEXT, dcf, 0, "dcf", "D",
-           "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
-           "larmor dcf --help says what the others are",
-           .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
+    OPTION(
+        APP_TEXT, dcf, 0, "dcf", "D",
+        "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
+        "larmor dcf --help says what the others are",
+        .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
@@ -205,17 +212,22 @@ static int enter(recon_run *r, const char *stage)
 /* ---- before the first image ---- */
 
 /* Into the processor's memory, which outlives a GPU that fails. */
-static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+/* On the processor: what a GPU that fails holds is lost. */
+static larmor_status read_to_host(const char *path, larmor_array **array)
 {
-    const char *path = r->s->maps;
     larmor_device *host;
-    *maps = NULL;
-    if (!recon_maps_from_file(path)) return LARMOR_OK;
+    *array = NULL;
     const larmor_status st = larmor_device_open("cpu:1", &host);
     if (st) return st;
-    const larmor_status read = larmor_image_read(path, host, maps);
+    const larmor_status read = larmor_image_read(path, host, array);
     larmor_device_free(host);
     return read;
+}
+
+static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+{
+    *maps = NULL;
+    return recon_maps_from_file(r->s->maps) ? read_to_host(r->s->maps, maps) : LARMOR_OK;
 }
 
 /* The scan's images become frames, if that is asked for. */
@@ -233,12 +245,12 @@ static larmor_status cut_frames(recon_run *r)
 
 /* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
  * its 7th. */
-static larmor_status read_matrix(const recon_run *r, const char *path, larmor_array **matrix)
+static larmor_status read_matrix(const char *path, larmor_array **matrix)
 {
     larmor_array *all;
     int64_t dim[2] = {1, 1};
     int used = 0;
-    larmor_status st = larmor_image_read(path, r->dev, &all);
+    larmor_status st = read_to_host(path, &all);
     if (st) return st;
     const larmor_shape shape = larmor_array_shape(all);
     for (int d = 0; d < shape.ndim && used < 3; d++)
@@ -257,9 +269,9 @@ static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
     const recon_settings *s = r->s;
     larmor_array *curves;
     double kept;
-    if (s->basis) return read_matrix(r, s->basis, &opts->basis);
+    if (s->basis) return read_matrix(s->basis, &opts->basis);
     if (!s->dictionary) return LARMOR_OK;
-    larmor_status st = read_matrix(r, s->dictionary, &curves);
+    larmor_status st = read_matrix(s->dictionary, &curves);
     if (st) return st;
     st = larmor_basis_of_curves(curves, s->rank, 0, &opts->basis, &kept);
     larmor_array_free(curves);
@@ -321,6 +333,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+    if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));
     APP_OR(done, APP_INPUT, read_basis(r, opts));
     const larmor_status st = read_b0(r, opts);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
@@ -344,6 +357,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     larmor_array_free(opts->maps);
     larmor_array_free(opts->basis);
     larmor_array_free(opts->b0);
+    larmor_array_free(opts->girf);
     app_progress_end(&r->progress);
     return code;
 }

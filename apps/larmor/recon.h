@@ -9,12 +9,12 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *delays, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *method, *maps, *delays, *girf, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
     const char *partial_fourier;
     int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
     const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
-    double tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
+    double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
     int64_t segments, spokes_per_frame, cardiac_phases, gate;
     double frame_time, frame_step, tick;
     const char *frame_rest, *basis, *dictionary, *basis_images;

@@ -147,7 +147,7 @@ static const rule rules[] = {
     {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
     {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", looks_at_centre, "maps", "maps from the data, by walsh or espirit", 0},
+    {"calibration", looks_at_centre, "maps", "maps from the data", 0},
     {"save-maps", estimates_maps, "maps", "maps from the data", 0},
     {"normalise", estimates_maps, "maps", "maps from the data", 0},
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
@@ -229,6 +229,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     }
     if (!s->checkpoint && app_differs(command, s, "checkpoint-every")) {
         app_error("--checkpoint-every: has no effect without --checkpoint.");
+        return APP_USAGE;
+    }
+    if (!s->girf != !(s->girf_spacing > 0)) {
+        app_error("--girf and --girf-spacing: give both or neither.");
         return APP_USAGE;
     }
     static const char *const of_b0[] = {"b0-error", "segments", "readout-start"};
@@ -326,6 +330,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .b0_error = s->b0 ? s->b0_error : 0,
                                 .segments = (int)s->segments,
                                 .calibration = s->calibration,
+                                .girf_spacing_hz = s->girf_spacing,
                                 .no_whitening = !strcmp(s->whiten, "off"),
                                 .density = (larmor_density)index_of(s->dcf, densities),
                                 .weighted = s->weighted,

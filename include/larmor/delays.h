@@ -1,4 +1,4 @@
-/* Gradient delays: found from the samples themselves. SPDX-License-Identifier: Apache-2.0 */
+/* What gradients do other than asked for: delays, found from the samples themselves, and impulse responses. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_DELAYS_H
 #define LARMOR_DELAYS_H
 
@@ -17,7 +17,7 @@ typedef struct larmor_delays {
     double
         deviation[6]; /* standard deviation of each, from the data; that of a delay that data do not show is large */
     double shift;     /* the farthest that a readout is shifted, in cycles per field of view */
-    double before, after; /* what neighbouring samples cannot explain of each other, relative to the signal as
+    double before, after; /* what neighbouring samples cannot explain of each other, relative to all of them as
                              amplitudes: with the given trajectory and with the delays */
     int significant;      /* 1: the data leave no doubt that there are delays */
     int64_t readouts;     /* that were used */
@@ -40,6 +40,31 @@ typedef struct larmor_delays {
  * Source   intersections: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). */
 LARMOR_API larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_array *traj,
                                                 const larmor_delays_opts *opts, larmor_delays *found);
+
+typedef struct larmor_girf {
+    const larmor_array *response; /* complex [frequencies, axes] or [frequencies, axes, axes that were asked for] */
+    double spacing_hz;            /* from one frequency to the next; frequency i of n is (i - floor(n/2)) of them */
+    double dwell_s;               /* from one sample of a readout to the next */
+    double axes[3][3]; /* row d: direction d of the trajectory in terms of the response's axes; zeros: the same */
+    double fov[3];     /* relative lengths of the field of view, which other axes need; zeros: alike */
+} larmor_girf;
+
+/* The trajectory that gradients of this impulse response make where `traj` was asked for.
+ *
+ * The gradient that was asked for is the derivative of traj. It is convolved with the response and integrated again.
+ * Before the readout it had its first value for long, and after it the last: a readout that begins on a plateau is
+ * shifted, one that begins at rest is not. What precedes the readout is taken to reach the place that was meant, up to
+ * that. The response between its frequencies is interpolated linearly but for its mean delay; beyond them it stays as it
+ * is; above 0.6 of the sampling rate's half the correction fades out. Phases are those of exp(+2 pi i f t): a delay of
+ * tau is exp(-2 pi i f tau). Only real gradients are meant, so that a response that is not Hermitian is made so.
+ *
+ * traj       [nd, samples, readouts] real, cycles per field of view.
+ * corrected  f64 of traj's shape.
+ * Errors     LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a spacing or dwell time that is not above 0, for fewer axes than
+ *            needed; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY.
+ * Source     Vannesjo et al., Magn. Reson. Med. 69, 583 (2013) and 76, 45 (2016). */
+LARMOR_API larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf,
+                                           larmor_array **corrected);
 
 #ifdef __cplusplus
 }

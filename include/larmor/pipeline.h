@@ -240,6 +240,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double compress;
     larmor_delays_from delays;
     double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
+    larmor_array *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
+                           any delays; or NULL */
+    double girf_spacing_hz;
 
     /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or real, in
      * their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and its images are

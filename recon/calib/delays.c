@@ -25,21 +25,36 @@ static const double typical_size = 0.3, spread_of_size = 0.3;
 static const double least_noise = 1e-9;
 
 /* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
- * the shift of a readout in cycles per field of view; and what may remain unexplained. */
-static const double least_gain = 0.02, least_sure = 5, least_shift = 0.005, most_unexplained = 0.5;
+ * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
+ * readouts remain, as part of what it was. */
+static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
+
+/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts itself. */
+static const double farthest = 3.5;
 
 /* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
 static const double spread_of_delay = 4, spread_of_coupling = 2;
 
+/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they are in
+ * cycles per field of view. */
+static const double doubtful = 0.1, apart = 0.9;
+enum { STARTS = 4 };
+
+/* How much less another end must leave unexplained to be preferred to that of the intersections. */
+static const double clearly_less = 1.5;
+
+/* The part of the intersections that must agree with what is found. */
+static const double least_agreeing = 0.5;
+
 typedef struct fit {
     const lmr_spokes *s;
-    int block, blocks;    /* the first of those that are summed */
+    int blocks;           /* that are summed: the first ones */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
-    int64_t room;                      /* doubles of a block */
-    double *work;                      /* [blocks, room] */
-    double value[64], by[64][NUMBERS]; /* of each block */
-    larmor_status status[64];
+    int64_t room;                                                /* doubles of a block */
+    double *work;                                                /* [blocks, room] */
+    double value[LMR_MOST_BLOCKS], by[LMR_MOST_BLOCKS][NUMBERS]; /* of each block */
+    larmor_status status[LMR_MOST_BLOCKS];
 } fit;
 
 static int64_t samples_of(const lmr_spokes *s, int block)
@@ -68,7 +83,7 @@ static void evaluate_block(void *self, int64_t i)
 {
     fit *f = self;
     const lmr_spokes *s = f->s;
-    const int block = f->block + (int)i, nd = s->nd;
+    const int block = (int)i, nd = s->nd;
     const int64_t m = samples_of(s, block), columns = 2 * s->coils;
     double *place = f->work + f->room * i, *slope = place + nd * m, *by_place = slope + LMR_DELAYS * nd * m;
     double *work = by_place + nd * m;
@@ -92,6 +107,22 @@ static void evaluate_block(void *self, int64_t i)
             for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
 }
 
+/* The farthest shift of a spoke that was used. */
+static double farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double most = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        const lmr_spoke *p = &s->spoke[i];
+        const double *k = s->k + s->nd * s->samples * p->readout;
+        const int64_t middle = p->first + s->stride * (p->count / 2);
+        double place[3], square = 0;
+        lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
+        for (int d = 0; d < s->nd; d++) square += pow(place[d] - k[s->nd * middle + d], 2);
+        most = fmax(most, sqrt(square));
+    }
+    return most;
+}
+
 /* What is known of a number before the data are seen, as a mean and a spread. */
 static void expected(int number, double *mean, double *spread)
 {
@@ -108,8 +139,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     fit *f = self;
     LMR_TRY(lmr_go_on());
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    for (int e = 0; e < LMR_DELAYS; e++)
-        if (!(fabs(f->all[e]) < 20)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    if (!(farthest_shift(f->s, f->all) < farthest)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
     if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
     LMR_TRY(lmr_parallel(8, f->blocks, evaluate_block, f));
@@ -133,15 +163,18 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
 
 /* ---- the search ---- */
 
-/* The delays of nd dimensions, if they are to change, then size and noise. */
-static void set_free(fit *f, int delays)
+enum { DELAYS = 1, OTHERS = 2 };
+
+/* What changes: the delays of nd dimensions, size and noise. */
+static void set_free(fit *f, int which)
 {
     f->n = 0;
-    for (int e = 0; e < LMR_DELAYS && delays; e++) {
+    for (int e = 0; e < LMR_DELAYS && which & DELAYS; e++) {
         int a, b;
         lmr_delay_axes(e, &a, &b);
         if (b < f->s->nd) f->free[f->n++] = e;
     }
+    if (!(which & OTHERS)) return;
     f->free[f->n++] = SIZE;
     f->free[f->n++] = NOISE;
 }
@@ -169,23 +202,90 @@ static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
     return evaluate(f, x, value, gradient);
 }
 
-/* The likeliest of: no delays, those of the intersections, and the same along all axes. */
-static larmor_status choose_start(fit *f, const double none[NUMBERS], double all[NUMBERS])
+static double unexplained(const double all[NUMBERS])
 {
-    double trial[NUMBERS], least = INFINITY, value;
-    int pairs;
-    memcpy(all, none, sizeof trial);
-    for (int i = 0; i < 6; i++) {
-        memcpy(trial, none, sizeof trial);
-        if (i == 0) LMR_TRY(lmr_intersections(f->s, trial, &pairs));
-        for (int d = 0; d < f->s->nd && i > 1; d++) trial[d] = (i % 2 ? -1 : 1) * (i < 4 ? 1 : 2);
-        const larmor_status st = value_at(f, trial, &value);
-        if (st && st != LARMOR_ERR_NUMERIC) return st;
-        if (st || !(value < least)) continue;
-        least = value;
-        memcpy(all, trial, sizeof trial);
+    const double noise = least_noise + exp(all[NOISE]);
+    return sqrt(noise / (1 + noise));
+}
+
+typedef struct start {
+    double all[NUMBERS], value;
+} start;
+
+/* Into its place, the likeliest first; the last one is lost. */
+static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
+{
+    start new = {.value = INFINITY};
+    memcpy(new.all, all, sizeof new.all);
+    const larmor_status st = value_at(f, all, &new.value);
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    for (int i = 0; i < STARTS; i++) {
+        if (!(new.value < kept[i].value)) continue;
+        const start less = kept[i];
+        kept[i] = new;
+        new = less;
     }
     return LARMOR_OK;
+}
+
+static void clear_starts(start kept[STARTS])
+{
+    for (int i = 0; i < STARTS; i++) kept[i].value = INFINITY;
+}
+
+/* Delays of the axes on a coarse grid. */
+static larmor_status try_grid(fit *f, const double none[NUMBERS], start kept[STARTS])
+{
+    const lmr_spokes *s = f->s;
+    double trial[NUMBERS], square = 0;
+    int places = 1;
+    for (int d = 0; d < s->nd; d++) square += s->spoke[0].step[d] * s->spoke[0].step[d];
+    for (int d = 0; d < s->nd; d++) places *= 5;
+    for (int i = 0; i < places; i++) {
+        memcpy(trial, none, sizeof trial);
+        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] = (rest % 5 - 2) * apart / sqrt(square);
+        LMR_TRY(try_start(f, trial, kept));
+    }
+    return LARMOR_OK;
+}
+
+/* From one start after the other, until the samples agree; all becomes the likeliest end, if it is below *least. */
+static larmor_status descend_from(fit *f, start kept[STARTS], double all[NUMBERS], double *least)
+{
+    for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
+        double value;
+        if (isfinite(*least) && unexplained(all) < doubtful) break;
+        LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
+        if (!(value < *least)) continue;
+        *least = value;
+        memcpy(all, kept[i].all, sizeof kept[i].all);
+    }
+    return LARMOR_OK;
+}
+
+/* The likeliest delays by the first block: from no delays and from the intersections; from elsewhere
+ * where samples contradict each other then. */
+static larmor_status find_first(fit *f, const double none[NUMBERS], double all[NUMBERS])
+{
+    start kept[STARTS];
+    double trial[NUMBERS], least = INFINITY;
+    clear_starts(kept);
+    set_free(f, DELAYS | OTHERS);
+    memcpy(trial, none, sizeof trial);
+    LMR_TRY(lmr_intersections(f->s, trial));
+    LMR_TRY(try_start(f, none, kept));
+    LMR_TRY(try_start(f, trial, kept));
+    LMR_TRY(descend_from(f, kept, all, &least));
+    const int agree = isfinite(least) && unexplained(all) < doubtful;
+    const int from_centre = 2 * f->s->through <= f->s->count && farthest_shift(f->s, all) > least_shift;
+    if (agree && !from_centre) return LARMOR_OK;
+    clear_starts(kept);
+    LMR_TRY(try_grid(f, none, kept));
+    memcpy(trial, all, sizeof trial);
+    double other = agree ? INFINITY : least;
+    LMR_TRY(descend_from(f, kept, trial, &other));
+    if (!agree || unexplained(trial) < unexplained(all) / clearly_less) memcpy(all, trial, sizeof trial);
+    return isfinite(other) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
 }
 
 /* ---- from one block to all ---- */
@@ -210,22 +310,23 @@ static int invert(int n, square_matrix a)
     return 1;
 }
 
-/* Second derivatives at `all`, by differences of the gradient. */
+/* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
 static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix h)
 {
-    const double apart = 1e-3;
-    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], back[LMR_MINIMISE_MOST];
+    const double change = 1e-3;
+    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
     memcpy(f->all, all, sizeof f->all);
     for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
+    LMR_TRY(evaluate(f, x, &value, here));
+    double by[LMR_MOST_BLOCKS][NUMBERS];
+    memcpy(by, f->by, sizeof by);
     for (int i = 0; i < f->n; i++) {
-        const double here = x[i];
-        x[i] = here + apart;
+        x[i] += change;
         LMR_TRY(evaluate(f, x, &value, there));
-        x[i] = here - apart;
-        LMR_TRY(evaluate(f, x, &value, back));
-        x[i] = here;
-        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - back[j]) / (2 * apart);
+        x[i] -= change;
+        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / change;
     }
+    memcpy(f->by, by, sizeof by);
     for (int i = 0; i < f->n; i++)
         for (int j = 0; j < i; j++) h[i][j] = h[j][i] = (h[i][j] + h[j][i]) / 2;
     return LARMOR_OK;
@@ -235,7 +336,6 @@ static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix 
 static void find_deviations(const fit *f, square_matrix inverse, double deviation[LMR_DELAYS])
 {
     for (int i = 0; i < f->n; i++) {
-        if (f->free[i] >= LMR_DELAYS) continue;
         double between = 0;
         for (int b = 0; b < f->blocks; b++) {
             double moved = 0;
@@ -247,32 +347,39 @@ static void find_deviations(const fit *f, square_matrix inverse, double deviatio
     }
 }
 
-static larmor_status refine(fit *f, double all[NUMBERS], double deviation[LMR_DELAYS], double *value)
+/* How sure the delays of these blocks are. */
+static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
 {
     square_matrix inverse = {{0}};
-    f->blocks = f->s->blocks;
-    LMR_TRY(descend(f, all, 1e-4, 60, value));
+    set_free(f, DELAYS);
     LMR_TRY(curvature(f, all, inverse));
     if (!invert(f->n, inverse)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
-    LMR_TRY(value_at(f, all, value));
     find_deviations(f, inverse, deviation);
     return LARMOR_OK;
 }
 
-/* The farthest shift of a spoke that was used. */
-static double farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS])
+/* How near samples of the first block are to those of other readouts: the mean of the largest correlation. */
+static double nearness(fit *f, const double all[NUMBERS])
 {
-    double farthest = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        const lmr_spoke *p = &s->spoke[i];
-        const double *k = s->k + s->nd * s->samples * p->readout;
-        const int64_t middle = p->first + s->stride * (p->count / 2);
-        double place[3], square = 0;
-        lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
-        for (int d = 0; d < s->nd; d++) square += pow(place[d] - k[s->nd * middle + d], 2);
-        farthest = fmax(farthest, sqrt(square));
-    }
-    return farthest;
+    const lmr_spokes *s = f->s;
+    const int nd = s->nd;
+    const int64_t m = samples_of(s, 0);
+    const double rate = 2 * M_PI * M_PI * typical_size * typical_size;
+    double *place = f->work, sum = 0;
+    memcpy(f->all, all, sizeof f->all);
+    place_samples(f, 0, place, place + nd * m);
+    for (int64_t p = s->begin[0]; p < s->begin[1]; p++)
+        for (int64_t i = s->spoke[p].at; i < s->spoke[p].at + s->spoke[p].count; i++) {
+            double nearest = INFINITY;
+            for (int64_t j = 0; j < m; j++) {
+                double square = 0;
+                if (j >= s->spoke[p].at && j < s->spoke[p].at + s->spoke[p].count) continue;
+                for (int d = 0; d < nd; d++) square += pow(place[nd * i + d] - place[nd * j + d], 2);
+                nearest = fmin(nearest, square);
+            }
+            sum += exp(-rate * nearest);
+        }
+    return sum / (double)m;
 }
 
 /* Whether there are delays without doubt: they explain clearly more of the samples, and are known well beside their
@@ -287,32 +394,35 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
            found->after < most_unexplained;
 }
 
-static double unexplained(const double all[NUMBERS])
-{
-    return sqrt(least_noise + exp(all[NOISE]));
-}
-
 static larmor_status find(fit *f, larmor_delays *found)
 {
-    double none[NUMBERS] = {0}, all[NUMBERS], before, value;
+    double none[NUMBERS] = {0}, all[NUMBERS] = {0}, before, value = 0;
+    double agreeing;
     none[SIZE] = log(typical_size);
     none[NOISE] = log(1e-2);
-    f->block = 0;
     f->blocks = 1;
-    set_free(f, 0);
+    set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    found->before = unexplained(none);
-    LMR_TRY(choose_start(f, none, all));
-    set_free(f, 1);
-    LMR_TRY(descend(f, all, 1e-3, 60, &value));
-    LMR_TRY(refine(f, all, found->deviation, &value));
-    found->after = unexplained(all);
+    LMR_TRY(find_first(f, none, all));
+    set_free(f, DELAYS | OTHERS);
+    const int clear = farthest_shift(f->s, all) > least_shift / 2;
+    if (clear) {
+        f->blocks = f->s->blocks;
+        LMR_TRY(descend(f, all, 1e-4, 60, &value));
+    }
+    LMR_TRY(judge(f, all, found->deviation));
+    set_free(f, OTHERS);
+    if (clear) LMR_TRY(descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
-    found->shift = farthest_shift(f->s, found->delay);
-    set_free(f, 0);
-    LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    found->shift = farthest_shift(f->s, all);
     found->before = unexplained(none);
-    found->significant = is_significant(f, found, before - value);
+    found->after = unexplained(all);
+    /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
+    const int certain = 2 * f->s->through > f->s->count && found->after < doubtful;
+    LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
+    found->significant = clear && (certain || agreeing > least_agreeing) &&
+                         is_significant(f, found, before - value) &&
+                         nearness(f, all) > least_near * nearness(f, none);
     return LARMOR_OK;
 }
 

@@ -5,6 +5,8 @@
 #include "larmor/delays.h"
 #include "recon/traj/delay.h"
 
+enum { LMR_MOST_BLOCKS = 4 };
+
 /* The part of a readout that is near the centre. */
 typedef struct lmr_spoke {
     int64_t readout, first, count; /* samples first, first + stride, ... */
@@ -20,6 +22,7 @@ typedef struct lmr_spokes {
     double *k;         /* [nd, samples, readouts] of all */
     lmr_spoke *spoke;
     int64_t count, stride, total; /* total: samples in the list */
+    int64_t through;              /* of the spokes, those that begin clearly before the centre and end behind it */
     double *value;                /* [2 coils, total], coils by falling energy */
     int blocks;
     int64_t *begin; /* [blocks + 1] the first spoke of each */
@@ -30,8 +33,9 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
                                 lmr_spokes *s);
 void lmr_spokes_free(lmr_spokes *s);
 
-/* recon/calib/intersections.c: delays from where spokes intersect. pairs: how many were used; below a few the delays
- * mean nothing. */
-larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS], int *pairs);
+/* recon/calib/intersections.c: delays from where spokes intersect, 0 if too few do; and the part of the intersections
+ * that are near where these delays put them. */
+larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS]);
+larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part);
 
 #endif

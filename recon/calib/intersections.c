@@ -20,6 +20,9 @@ static const double flattest = 0.85;
 /* As nominal spokes pass each other in another partition, in cycles per field of view. */
 static const double farthest_miss = 0.3;
 
+/* An intersection may be this far from where delays put it, likewise. */
+static const double farthest_off = 0.4;
+
 typedef struct meeting {
     double row[2][LMR_DELAYS], along[2]; /* equations: row . S = along */
 } meeting;
@@ -173,18 +176,42 @@ static void fit(const meeting *m, int count, double step, double delay[LMR_DELAY
     }
 }
 
-larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS], int *pairs)
+/* The intersections of pairs of spokes; m: [MOST_PAIRS]. */
+static int meet_pairs(const lmr_spokes *s, meeting *m)
+{
+    int pairs = 0;
+    for (int64_t try = 0, apart = 1; try < MOST_TRIES && pairs < MOST_PAIRS && apart < s->count; apart++)
+        for (int64_t i = 0; i + apart < s->count && try < MOST_TRIES && pairs < MOST_PAIRS; i++, try++)
+            pairs += meet(s, &s->spoke[i], &s->spoke[i + apart], &m[pairs]);
+    return pairs;
+}
+
+larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS])
 {
     meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
-    *pairs = 0;
     memset(delay, 0, sizeof *delay * LMR_DELAYS);
     if (!m) return LMR_NO_MEMORY();
-    for (int64_t try = 0, apart = 1; try < MOST_TRIES && *pairs < MOST_PAIRS && apart < s->count; apart++)
-        for (int64_t i = 0; i + apart < s->count && try < MOST_TRIES && *pairs < MOST_PAIRS; i++, try++)
-            *pairs += meet(s, &s->spoke[i], &s->spoke[i + apart], &m[*pairs]);
+    const int pairs = meet_pairs(s, m);
     double step[3];
     physical(s, s->spoke[0].step, step);
-    if (*pairs >= LEAST_PAIRS) fit(m, *pairs, sqrt(dot(s->nd, step, step)), delay);
+    if (pairs >= LEAST_PAIRS) fit(m, pairs, sqrt(dot(s->nd, step, step)), delay);
+    free(m);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part)
+{
+    meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
+    *part = 0;
+    if (!m) return LMR_NO_MEMORY();
+    const int pairs = meet_pairs(s, m);
+    const double unit = s->fov ? s->fov[0] : 1;
+    for (int i = 0; i < pairs; i++) {
+        double off = 0;
+        for (int side = 0; side < 2; side++)
+            off = fmax(off, fabs(m[i].along[side] - dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
+        *part += off < farthest_off ? 1. / pairs : 0;
+    }
     free(m);
     return LARMOR_OK;
 }

@@ -304,6 +304,7 @@ larmor_status larmor_nlinv_memory(const larmor_device *dev, const larmor_problem
                                   int64_t *bytes)
 {
     larmor_nlinv_opts o;
+    LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     fill_opts(opts, &o);
     LMR_TRY(check_opts(&o));

@@ -9,13 +9,16 @@
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 
-/* Samples are looked at up to here, in cycles per field of view. */
-static const double farthest_2d = 3, farthest_3d = 2.5;
+/* Samples are looked at up to here, in cycles per field of view, and so many samples beyond 1 at least. */
+static const double farthest_2d = 3, farthest_3d = 2.5, most_samples = 4;
+
+/* What a readout needs on both sides of the centre, likewise, for delayed readouts to cross there. */
+static const double least_side = 1.5;
 
 /* The spacing that samples need: an object of the field of view has independent ones at 1. */
 static const double spacing = 0.4;
 
-enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 300, MOST_BLOCKS = 4, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
+enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 240, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
 {
@@ -79,6 +82,27 @@ static int is_usable(const lmr_spokes *s, int64_t readout, double radius, lmr_sp
     return is_straight(s, k, spoke->count, spoke->step);
 }
 
+/* From one sample to the next, in the middle of the middle readout. */
+static double typical_step(const lmr_spokes *s)
+{
+    double step[3] = {0, 0, 0};
+    const double *k = s->k + s->nd * (s->samples * (s->readouts / 2) + s->samples / 2);
+    for (int d = 0; d < s->nd && s->samples > 1; d++) step[d] = k[d] - k[d - s->nd];
+    return fmin(length(s->nd, step), 1);
+}
+
+/* 1 if the window reaches far on both sides of its sample that is nearest to the centre. */
+static int goes_through(const lmr_spokes *s, const lmr_spoke *spoke)
+{
+    const double *k = s->k + s->nd * (s->samples * spoke->readout + spoke->first);
+    const int64_t last = s->stride * (spoke->count - 1);
+    int64_t nearest = 0;
+    for (int64_t i = 0; i <= last; i++)
+        if (length(s->nd, k + s->nd * i) < length(s->nd, k + s->nd * nearest)) nearest = i;
+    const double step = length(s->nd, spoke->step);
+    return fmin((double)nearest, (double)(last - nearest)) * step > least_side;
+}
+
 /* Readouts in an order in which each few of them are spread over all: multiples of the golden ratio. */
 static int64_t spread(int64_t i, int64_t count)
 {
@@ -95,7 +119,7 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         free(tried);
         return LMR_NO_MEMORY();
     }
-    const int64_t enough = MOST_BLOCKS * samples;
+    const int64_t enough = LMR_MOST_BLOCKS * samples;
     for (int64_t i = 0; i < 2 * s->readouts && s->total < enough; i++) {
         const int64_t readout = i < s->readouts ? spread(i, s->readouts) : i - s->readouts;
         lmr_spoke *spoke = &s->spoke[s->count];
@@ -106,6 +130,7 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         spoke->count = (spoke->count + s->stride - 1) / s->stride;
         spoke->at = s->total;
         s->total += spoke->count;
+        s->through += goes_through(s, spoke);
         s->count++;
     }
     free(tried);
@@ -133,6 +158,7 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
 {
     const int64_t blocks = (s->total + samples / 2) / samples;
     s->blocks = (int)(blocks < 1 ? 1 : blocks);
+    if (s->blocks > LMR_MOST_BLOCKS) s->blocks = LMR_MOST_BLOCKS;
     s->begin = lmr_new(s->blocks + 1, sizeof *s->begin);
     if (!s->begin) return LMR_NO_MEMORY();
     for (int b = 0; b <= s->blocks; b++) s->begin[b] = b * s->count / s->blocks;
@@ -214,12 +240,12 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
 {
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t coils = kspace->shape.ndim > 2 ? kspace->shape.dim[2] : 1;
-    const double radius = shape.dim[0] > 2 ? farthest_3d : farthest_2d;
     const int64_t samples = shape.dim[0] > 2 ? BLOCK_3D : BLOCK_2D;
     double *all = NULL;
     *s = (lmr_spokes){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .fov = fov};
     larmor_status st;
     LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &s->k));
+    const double radius = fmax(shape.dim[0] > 2 ? farthest_3d : farthest_2d, 1 + most_samples * typical_step(s));
     LMR_OR(done, choose_spokes(s, radius, samples));
     LMR_OR(done, expect_angles(s));
     LMR_OR(done, divide(s, samples));

@@ -62,7 +62,7 @@ grep -q '"method": "espirit"' out || fail "maps --json: $(cat out)"
 expect 2 maps lines.h5 -o x.npy --method walsh --crop hard --force -q
 said 'larmor: --crop: has no effect with --method walsh; it is an option of --method espirit.'
 expect 2 recon lines.h5 -o x.npy --maps walsh --map-sets 2 --force -q
-said 'larmor: --map-sets: has no effect with --maps walsh; it is an option of --maps espirit.'
+said 'larmor: --map-sets: has no effect with --maps walsh; it is an option of --maps espirit and nlinv.'
 expect 2 maps lines.h5 -o two.h5 --method espirit --map-sets 2 --force -q
 said 'larmor: two.h5: several sets of maps cannot be written to .h5 files; use one of .cfl, .npy'
 expect 0 phantom -o many.h5 --matrix 32 --coils 2 --slices 3 -q

@@ -84,7 +84,11 @@ static void scan(void)
     ask_for_room(is("huge room") ? INT64_MAX : (int64_t)(sizeof e + sizeof xml));
     memcpy(memory, &e, sizeof e);
     memcpy(memory + sizeof e, xml, sizeof xml);
-    answer.scan = (lmr_reader_scan){READOUTS, sizeof xml, 1, 1, .793};
+    answer.scan = (lmr_reader_scan){.acquisitions = READOUTS,
+                                    .xml_bytes = sizeof xml,
+                                    .encodings = 1,
+                                    .receiver_channels = 1,
+                                    .noise_bandwidth = .793};
     if (is("2^40 readouts")) answer.scan.acquisitions = INT64_C(1) << 40;
     if (is("-1 readouts")) answer.scan.acquisitions = -1;
     if (is("64 encodings")) answer.scan.encodings = 64;

@@ -38,7 +38,7 @@ static larmor_array *combined(const scan *s, larmor_shape image)
     assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
     assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
     assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
-    assert_ok(larmor_traj_delay(s->image[0].traj, (double[]){1e-9, 0, 0}, &moved)); /* off the grid for the operator */
+    assert_ok(larmor_traj_delay(s->image[0].traj, (double[6]){1e-9}, NULL, &moved)); /* off the grid for the operator */
     const larmor_sense_opts opts = {.traj = moved, .nufft_tol = 1e-10, .toeplitz = -1};
     assert_ok(larmor_op_sense(maps, &opts, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
@@ -82,7 +82,7 @@ static void undersampled_images_are_those_of_nuffts(void **state)
     for (int i = 0; i < 4; i++) {
         scan s = lines_scan(&lines[i / 2], &none, 1e-3), off = lines_scan(&lines[i / 2], &none, 1e-3);
         larmor_array_free(off.image[0].traj);
-        assert_ok(larmor_traj_delay(s.image[0].traj, (double[]){2e-3, 0, 0}, &off.image[0].traj));
+        assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){2e-3}, NULL, &off.image[0].traj));
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i % 2], .iters = 40, .lambda = 1e-3,
                                             .lambda_mode = LARMOR_LAMBDA_RELATIVE);
         larmor_recon_opts other = opts;

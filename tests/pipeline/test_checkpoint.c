@@ -429,6 +429,8 @@ static void a_checkpoint_of_other_options_is_refused(void **state)
         OPTS(.method = "cg", .iters = 3, .only = &first),
         OPTS(.method = "cg", .iters = 3, .time_weight = 2),
         OPTS(.method = "cg", .iters = 3, .llr_block = 4),
+        OPTS(.method = "cg", .iters = 3, .delays = LARMOR_DELAYS_OFF),
+        OPTS(.method = "cg", .iters = 3, .delays = LARMOR_DELAYS_GIVEN, .delay = {0.1}),
     };
     outcome o = run_at(&s, base, &p, NULL);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -85,9 +85,9 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     (void)state;
     scan s = wide_object(MOST_IMAGES);
     notes n = {.text = ""};
-    larmor_recon_opts opts =
-        OPTS(.method = "tv", .joint = 1, .eps = 1e-9, .precondition = 1, .toeplitz = 1,
-             .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .oversample = {1}, .memory = INT64_C(1) << 40);
+    larmor_recon_opts opts = OPTS(.method = "tv", .joint = 1, .eps = 1e-9, .precondition = 1, .toeplitz = 1,
+                                  .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .oversample = {1},
+                                  .memory = INT64_C(1) << 40, .delays = LARMOR_DELAYS_OFF);
     larmor_recon *recon;
     for (; !try_recon(&s, &opts, &recon); opts.memory -= opts.memory / 40) larmor_recon_free(recon);
     opts.memory += opts.memory / 39 + 1;

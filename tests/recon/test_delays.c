@@ -137,6 +137,38 @@ static void no_delays_are_claimed_where_there_are_none(void **state)
         }
 }
 
+/* The signal of a polarisation that is used up, and spokes with phases of their own: these are no delays. */
+static void spokes_that_contradict_each_other_have_no_delays(void **state)
+{
+    (void)state;
+    const scene scenes[] = {{"koosh", {32, 32, 32}, 300, 64, 32, 1, 20, 0, {0}},
+                            {"golden", {48, 48, 1}, 40, 96, 48, 1, 20, 0, {0}},
+                            {"golden", {48, 48, 1}, 40, 96, 0, 4, 20, 0, {0}}};
+    for (int i = 0; i < 6; i++) {
+        const scene *s = &scenes[i / 2];
+        larmor_array *traj, *kspace, *changed;
+        larmor_delays found;
+        double *y;
+        simulate(s, &traj, &kspace);
+        const larmor_shape shape = larmor_array_shape(kspace);
+        const int64_t n = shape.dim[0], readouts = shape.dim[1];
+        assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+        for (int64_t j = 0; j < larmor_array_count(kspace); j++) {
+            const double r = (double)(j / n % readouts), phase = i % 2 ? r * r : 0;
+            const double scale = exp(-2 * r / (double)readouts), re = y[2 * j], im = y[2 * j + 1];
+            y[2 * j] = scale * (re * cos(phase) - im * sin(phase));
+            y[2 * j + 1] = scale * (re * sin(phase) + im * cos(phase));
+        }
+        assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &changed));
+        assert_ok(larmor_delays_estimate(changed, traj, NULL, &found));
+        assert_int_equal(found.significant, 0);
+        free(y);
+        larmor_array_free(changed);
+        larmor_array_free(kspace);
+        larmor_array_free(traj);
+    }
+}
+
 static void what_cannot_tell_of_delays_is_refused(void **state)
 {
     (void)state;
@@ -234,6 +266,7 @@ int main(void)
         cmocka_unit_test(delays_in_space_are_found),
         cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
         cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
+        cmocka_unit_test(spokes_that_contradict_each_other_have_no_delays),
         cmocka_unit_test(what_cannot_tell_of_delays_is_refused),
         cmocka_unit_test(the_likelihood_changes_by_its_derivatives),
         cmocka_unit_test(the_least_value_of_a_curved_valley_is_found),

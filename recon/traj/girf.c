@@ -1,0 +1,292 @@
+/* Trajectories of gradients whose impulse response is known.
+ *
+ * Convolution commutes with integration, so that it is the trajectory that is convolved. Each readout is a straight line,
+ * its tangent in the beginning, and the rest: the line is delayed and scaled, exactly, and the rest begins at 0, so that
+ * nothing precedes it. What is convolved with the rest is the response minus that of perfect gradients, so that perfect
+ * gradients change nothing.
+ *
+ * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013) and 76, 45 (2016). SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/device.h"
+#include "core/parallel.h"
+#include "larmor/delays.h"
+#include "larmor/operators.h"
+
+/* The correction fades out from here to half the sampling rate, in units of that. */
+static const double fades_from = 0.6;
+
+/* Of the taps before a sample: the rest of a readout goes straight on behind its end. */
+enum { LEAST_TAPS = 64 };
+
+typedef struct response {
+    int64_t n; /* frequencies */
+    int axes, crossed;
+    const double complex *at; /* [n, axes] or [n, axes, axes] */
+    double spacing, dwell;
+} response;
+
+/* From one axis to another: what becomes of a line, and what is convolved with the rest. */
+typedef struct kernel {
+    double gain, moment; /* a line k becomes gain k - moment dk, dk its step */
+    double *tap;         /* [taps] from -taps / 2 on; NULL: none */
+} kernel;
+
+typedef struct convolution {
+    int nd, axes;
+    int64_t n, taps;
+    const double *from;
+    double *to;
+    double turn[3][3]; /* [physical axis][direction of the trajectory], with the fields of view */
+    double back[3][3]; /* [direction of the trajectory][physical axis] */
+    kernel kernel[3][3];
+    int failed;
+} convolution;
+
+static double complex value_of(const response *r, int out, int in, int64_t i)
+{
+    const int64_t row = (int64_t)out + (r->crossed ? (int64_t)r->axes * in : 0);
+    if (!r->crossed && out != in) return 0;
+    return r->at[i + r->n * row];
+}
+
+/* At a whole number of spacings, Hermitian. */
+static double complex hermitian(const response *r, int out, int in, int64_t step)
+{
+    const int64_t last = (r->n - 1) / 2, far = step > last ? last : step;
+    const int64_t near = far < -last ? -last : far, middle = r->n / 2;
+    return (value_of(r, out, in, middle + near) + conj(value_of(r, out, in, middle - near))) / 2;
+}
+
+/* The mean delay in seconds where the response is mostly that, from the phases on both sides of frequency 0. */
+static double mean_delay(const response *r, int out, int in)
+{
+    const double complex next = hermitian(r, out, in, 1) * creal(hermitian(r, out, in, 0));
+    return creal(next) > fabs(cimag(next)) ? -carg(next) / (2 * M_PI * r->spacing) : 0;
+}
+
+/* The first moment of the impulse response, in seconds. */
+static double first_moment(const response *r, int out, int in, double delay)
+{
+    if (delay != 0) return delay * creal(hermitian(r, out, in, 0));
+    return -cimag(hermitian(r, out, in, 1)) / (2 * M_PI * r->spacing);
+}
+
+static double complex between(const response *r, int out, int in, double delay, double hz)
+{
+    const double place = hz / r->spacing, low = floor(place), part = place - low;
+    const double turn = 2 * M_PI * r->spacing * delay;
+    const double complex a = hermitian(r, out, in, (int64_t)low) * cexp(I * turn * low);
+    const double complex b = hermitian(r, out, in, (int64_t)low + 1) * cexp(I * turn * (low + 1));
+    return ((1 - part) * a + part * b) * cexp(-2 * I * M_PI * hz * delay);
+}
+
+static double fading(double part)
+{
+    if (part <= fades_from) return 1;
+    const double c = cos(M_PI / 2 * (part - fades_from) / (1 - fades_from));
+    return part < 1 ? c * c : 0;
+}
+
+/* The taps of one pair of axes: the inverse Fourier transform of the response, on `count` frequencies. */
+static larmor_status make_taps(const response *r, int out, int in, int64_t count, larmor_op *inverse,
+                               larmor_device *host, int64_t taps, kernel *k)
+{
+    const double delay = mean_delay(r, out, in), step = 1 / ((double)count * r->dwell);
+    double complex *spectrum = lmr_new(count, sizeof *spectrum), *time = NULL;
+    larmor_array *x = NULL, *y = NULL;
+    larmor_status st = spectrum ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count && !st; i++) {
+        const double hz = step * (double)(i < (count + 1) / 2 ? i : i - count);
+        const double complex wrong = between(r, out, in, delay, hz) - (out == in);
+        spectrum[i] = wrong * fading(fabs(hz) * 2 * r->dwell);
+    }
+    k->gain = creal(hermitian(r, out, in, 0));
+    k->moment = first_moment(r, out, in, delay) / r->dwell;
+    k->tap = lmr_new(taps, sizeof *k->tap);
+    if (!st && !k->tap) st = LMR_NO_MEMORY();
+    if (!st) st = larmor_array_upload(host, LARMOR_C128, LARMOR_SHAPE(count), LARMOR_C128, spectrum, &x);
+    if (!st) st = larmor_array_create(host, LARMOR_C128, LARMOR_SHAPE(count), &y);
+    if (!st) st = larmor_op_adjoint(inverse, x, y);
+    if (!st) st = larmor_array_download(y, LARMOR_C128, &time);
+    for (int64_t i = 0; i < taps && !st; i++) {
+        const int64_t lag = i - taps / 2;
+        k->tap[i] = creal(time[(lag + count) % count]) / (double)count;
+    }
+    free(time);
+    free(spectrum);
+    larmor_array_free(y);
+    larmor_array_free(x);
+    return st;
+}
+
+/* A readout's step at its beginning or at its end, of a parabola through three samples. */
+static double slope_at(const double *k, int64_t n, int end)
+{
+    if (n < 2) return 0;
+    if (n < 3) return k[1] - k[0];
+    return end ? (3 * k[n - 1] - 4 * k[n - 2] + k[n - 3]) / 2 : (4 * k[1] - 3 * k[0] - k[2]) / 2;
+}
+
+/* What the response makes of one axis is added to `to`: from is that of the readout, [n]. */
+static void convolve(const convolution *c, const kernel *k, int same, const double *from, double *rest, double *to)
+{
+    const int64_t n = c->n, half = c->taps / 2;
+    const double first = from[0], step = slope_at(from, n, 0);
+    const double slope = slope_at(from, n, 1) - step;
+    double most = 0;
+    for (int64_t i = 0; i < n + half; i++) {
+        rest[i] = i < n ? from[i] - first - step * (double)i : rest[n - 1] + slope * (double)(i - n + 1);
+        most = fmax(most, fabs(rest[i]));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        to[i] += k->gain * (first + step * (double)i) - k->moment * step + (same ? rest[i] : 0);
+        if (most < 1e-12) continue;
+        double sum = 0;
+        const int64_t low = i + half - (c->taps - 1) > 0 ? i + half - (c->taps - 1) : 0;
+        for (int64_t j = low; j <= i + half && j < n + half; j++) sum += k->tap[i - j + half] * rest[j];
+        to[i] += sum;
+    }
+}
+
+static void correct_readout(void *self, int64_t readout)
+{
+    convolution *c = self;
+    const int64_t n = c->n, longest = n + c->taps / 2;
+    double *in = calloc((size_t)(6 * n + longest), sizeof *in), *out = in + 3 * n, *rest = out + 3 * n;
+    if (!in) {
+        c->failed = 1;
+        return;
+    }
+    const double *from = c->from + c->nd * n * readout;
+    double *to = c->to + c->nd * n * readout;
+    for (int64_t i = 0; i < n; i++)
+        for (int a = 0; a < c->axes; a++)
+            for (int d = 0; d < c->nd; d++) in[a * n + i] += c->turn[a][d] * from[c->nd * i + d];
+    for (int a = 0; a < c->axes; a++)
+        for (int b = 0; b < c->axes; b++)
+            if (c->kernel[a][b].tap) convolve(c, &c->kernel[a][b], a == b, in + n * b, rest, out + n * a);
+    for (int64_t i = 0; i < n; i++)
+        for (int d = 0; d < c->nd; d++) {
+            to[c->nd * i + d] = 0;
+            for (int a = 0; a < c->axes; a++) to[c->nd * i + d] += c->back[d][a] * out[a * n + i];
+        }
+    free(in);
+}
+
+/* Directions are orthonormal, so that the way back is the transpose; without any the axes are the trajectory's. */
+static void turn_axes(convolution *c, const larmor_girf *g)
+{
+    int given = 0;
+    for (int d = 0; d < 3; d++)
+        for (int a = 0; a < 3; a++) given |= g->axes[d][a] != 0;
+    c->axes = given ? 3 : c->nd;
+    for (int d = 0; d < c->nd; d++)
+        for (int a = 0; a < c->axes; a++) {
+            const double part = given ? g->axes[d][a] : (double)(a == d);
+            const double fov = g->fov[0] > 0 ? g->fov[d] : 1;
+            c->turn[a][d] = part / fov;
+            c->back[d][a] = part * fov;
+        }
+}
+
+static int64_t frequencies_for(const convolution *c, const response *r)
+{
+    const double needed = fmax(2 * (double)c->taps, 2 / (r->spacing * r->dwell));
+    int64_t count = 64;
+    while ((double)count < needed && count < INT64_C(1) << 22) count *= 2;
+    return count;
+}
+
+static larmor_status make_kernels(convolution *c, const response *r)
+{
+    larmor_device *host = NULL;
+    larmor_op *inverse = NULL;
+    const int64_t count = frequencies_for(c, r);
+    larmor_status st;
+    LMR_OR(done, larmor_device_open("cpu", &host));
+    LMR_OR(done, larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
+    for (int a = 0; a < c->axes; a++)
+        for (int b = 0; b < c->axes; b++)
+            if (a == b || r->crossed)
+                LMR_OR(done, make_taps(r, a, b, count, inverse, host, c->taps, &c->kernel[a][b]));
+done:
+    larmor_op_free(inverse);
+    larmor_device_free(host);
+    return st;
+}
+
+static larmor_status check(const larmor_array *traj, const larmor_girf *g)
+{
+    const larmor_shape t = larmor_array_shape(traj);
+    if (!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
+                        traj ? lmr_describe(traj).s : "missing");
+    const larmor_shape s = larmor_array_shape(g->response);
+    if (!g->response || !lmr_is_complex(larmor_array_dtype(g->response)) || s.ndim < 2 || s.ndim > 3 ||
+        s.dim[0] < 1 || s.dim[1] > 3 || (s.ndim == 3 && s.dim[2] != 1 && s.dim[2] != s.dim[1]))
+        return LMR_FAIL(
+            LARMOR_ERR_SHAPE,
+            "girf: response is %s, expected complex [frequencies, axes] or [frequencies, axes, axes] of at "
+            "most 3 axes",
+            g->response ? lmr_describe(g->response).s : "missing");
+    if (!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s))
+        return LMR_FAIL(LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
+                        g->spacing_hz, g->dwell_s);
+    return LARMOR_OK;
+}
+
+static larmor_status expect_finite(const response *r, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(creal(r->at[i])) || !isfinite(cimag(r->at[i])))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "girf: the response is not finite at frequency %lld",
+                            (long long)(i % r->n));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *girf, larmor_array **corrected)
+{
+    LMR_NEED(corrected);
+    *corrected = NULL;
+    LMR_NEED(girf);
+    LMR_TRY(check(traj, girf));
+    const larmor_shape shape = larmor_array_shape(traj), s = larmor_array_shape(girf->response);
+    convolution c = {.nd = (int)shape.dim[0], .n = shape.dim[1]};
+    response r = {.n = s.dim[0],
+                  .axes = (int)s.dim[1],
+                  .crossed = s.ndim == 3 && s.dim[2] > 1,
+                  .spacing = girf->spacing_hz,
+                  .dwell = girf->dwell_s};
+    double *from = NULL, *to = NULL;
+    double complex *at = NULL;
+    larmor_status st;
+    turn_axes(&c, girf);
+    if (c.axes > r.axes)
+        return LMR_FAIL(LARMOR_ERR_ARG, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
+                        c.axes);
+    c.taps = 2 * (c.n > LEAST_TAPS ? c.n : LEAST_TAPS) + 1;
+    LMR_OR(done, larmor_array_download(girf->response, LARMOR_C128, &at));
+    r.at = at;
+    LMR_OR(done, expect_finite(&r, larmor_array_count(girf->response)));
+    LMR_OR(done, make_kernels(&c, &r));
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &from));
+    to = lmr_new(larmor_array_count(traj), sizeof *to);
+    if (!to) LMR_OR(done, LMR_NO_MEMORY());
+    c.from = from;
+    c.to = to;
+    LMR_OR(done, lmr_parallel(lmr_device_threads(traj->dev), shape.dim[2], correct_readout, &c));
+    if (c.failed) LMR_OR(done, LMR_NO_MEMORY());
+    st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, corrected);
+done:
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) free(c.kernel[a][b].tap);
+    free(to);
+    free(from);
+    free(at);
+    return st;
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# Gradient delays and impulse responses from the command line. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+below() {
+    awk -v a="$1" -v b="$2" -v f="${4:-1}" 'BEGIN { exit !(a < f * b) }' || fail "$3: $1, expected below ${4:-1} x $2"
+}
+# error SCAN FLAGS: how far the image of the scan is from the truth, with the true maps; the log is in `log`.
+error() {
+    scan=$1
+    shift
+    expect 0 recon "$scan.h5" -o image.npy --maps maps.cfl --force "$@"
+    mv err log
+    expect 0 compare image.npy truth.npy
+    cut -d' ' -f2 out
+}
+
+# Images after correction are as good as those without delays, and nothing is seen outside the field of view.
+for flags in "golden 1.5,-1,0.4 --matrix 48 --readouts 76" "radial -2,2 --matrix 48 --readouts 76" \
+    "koosh 1,-1.5,0.5,0.3,-0.2,0.1 --matrix 16 --readouts 420"; do
+    set -- $flags
+    traj=$1
+    delays=$2
+    shift 2
+    set -- --traj "$traj" --snr 20 --coils 6 --force -q "$@"
+    expect 0 phantom -o prompt.h5 --truth truth.npy --maps maps.cfl "$@"
+    expect 0 phantom -o late.h5 --delays "$delays" "$@"
+    prompt=$(error prompt)
+    grep -q "delays: none that the data show clearly" log || fail "$traj: delays found where there are none: $(cat log)"
+    mv image.npy auto.npy
+    plain=$(error prompt --delays off)
+    cmp -s image.npy auto.npy || fail "$traj: the image of a scan without delays is not that of --delays off"
+    corrected=$(error late)
+    grep -q "delays: the gradients are late by" log || fail "$traj: delays not found: $(cat log)"
+    ! grep -q "field of view: signal reaches" log || fail "$traj: delays are still taken for a wide object: $(cat log)"
+    below "$corrected" "$prompt" "$traj: error after the correction and without delays" 1.1
+    given=$(error late --delays "$delays")
+    below "$corrected" "$given" "$traj: errors with delays found and given" 1.01
+    late=$(error late --delays off)
+    below 2 "$late" "$traj: error without delays, times two, and with them" "$(awk -v p="$plain" 'BEGIN { print 1 / p }')"
+done
+
+# Alone: printed as --delays takes them, and the trajectory corrected.
+expect 0 phantom -o late.h5 --matrix 48 --readouts 40 --coils 6 --delays 1.5,-1,0.4 --truth truth.npy --maps maps.cfl --force -q
+expect 0 traj --from late.h5 --delays -q
+cp out found
+awk -F, '{ exit !($1 > 1.49 && $1 < 1.51 && $2 < -0.99 && $2 > -1.01 && $3 > 0.39 && $3 < 0.41) }' out ||
+    fail "traj --delays: $(cat out), expected 1.5,-1,0.4"
+expect 0 recon late.h5 -o image.npy --delays "$(cat found)" --force -q
+expect 0 traj --from late.h5 --delays --json -q
+grep -q '"significant": true' out || fail "traj --delays --json: $(cat out)"
+expect 0 traj --from late.h5 -o nominal.npy -q
+expect 0 traj --from late.h5 --delays -o corrected.npy -q
+expect 0 phantom -o prompt.h5 --matrix 48 --readouts 40 --coils 6 --force -q
+expect 0 traj --from prompt.h5 -o other.npy -q
+cmp -s nominal.npy other.npy || fail "the stored trajectory of a delayed scan is not the nominal one"
+expect 2 traj --delays -o x.npy
+grep -q "delays: has no effect without --from" err || fail "$(cat err)"
+expect 2 traj --from late.h5 --matrix 32 -o x.npy
+grep -q -- "--matrix: has no effect with --from" err || fail "$(cat err)"
+expect 2 recon late.h5 -o image.npy --delays 1,2,3,4 --force
+grep -q "X,Y or X,Y,XY expected, because the scan is 2D" err || fail "$(cat err)"
+expect 2 phantom -o x.h5 --traj koosh --matrix 8 --delays 1,2,3,4
+grep -q "X,Y,Z or X,Y,Z,XY,XZ,YZ expected" err || fail "$(cat err)"
+[ ! -e x.h5 ] || fail "phantom wrote a file after refusing its delays"
+
+# Perfect gradients change nothing; a response needs its spacing.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf '\000\000\200\077\000\000\000\000'; done >one.cfl
+printf '# Dimensions\n4 3\n' >one.hdr
+expect 0 recon prompt.h5 -o plain.npy --maps maps.cfl -q --force
+expect 0 recon prompt.h5 -o girf.npy --maps maps.cfl --girf one.cfl --girf-spacing 100 -q --force
+expect 0 compare plain.npy girf.npy
+below "$(cut -d' ' -f2 out)" 1e-4 "images with and without perfect gradients"
+expect 2 recon prompt.h5 -o girf.npy --girf one.cfl --force
+grep -q -- "--girf and --girf-spacing: give both or neither" err || fail "$(cat err)"
+# Halved gradients make another image.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf '\000\000\000\077\000\000\000\000'; done >one.cfl
+expect 0 recon prompt.h5 -o girf.npy --maps maps.cfl --girf one.cfl --girf-spacing 100 -q --force
+expect 0 compare plain.npy girf.npy
+below 0.3 "$(cut -d' ' -f2 out)" "images with whole and with halved gradients"

@@ -1,0 +1,212 @@
+/* The impulse response of gradients changes trajectories as its transfer function says. SPDX-License-Identifier: Apache-2.0
+ */
+#include <complex.h>
+#include <math.h>
+
+#include "larmor/delays.h"
+#include "larmor/recon.h"
+#include "tests/support/test.h"
+
+enum { FREQUENCIES = 401 };
+static const double spacing = 250, dwell = 4e-6;
+
+typedef double complex (*transfer)(double hz, int out, int in);
+
+static double complex identity(double hz, int out, int in)
+{
+    (void)hz;
+    return out == in;
+}
+
+static const double late[3] = {1.3, -0.6, 0.45}; /* samples */
+
+static double complex pure_delay(double hz, int out, int in)
+{
+    return out == in ? cexp(-2 * I * M_PI * hz * late[out] * dwell) : 0;
+}
+
+/* A low-pass of first order. */
+static const double time_constant = 20e-6;
+static double complex low_pass(double hz, int out, int in)
+{
+    return out == in ? 1 / (1 + 2 * I * M_PI * hz * time_constant) : 0;
+}
+
+/* Each axis is left alone, and x gets a tenth of what y is asked for, late. */
+static double complex leak(double hz, int out, int in)
+{
+    if (out == 0 && in == 1) return 0.1 * cexp(-2 * I * M_PI * hz * late[0] * dwell);
+    return out == in;
+}
+
+static larmor_array *response_of(transfer h, int axes, int crossed)
+{
+    static double complex at[FREQUENCIES * 9];
+    for (int in = 0; in < (crossed ? axes : 1); in++)
+        for (int out = 0; out < axes; out++)
+            for (int i = 0; i < FREQUENCIES; i++)
+                at[i + FREQUENCIES * (out + axes * in)] = h(spacing * (i - FREQUENCIES / 2), out, crossed ? in : out);
+    larmor_array *response;
+    const larmor_shape shape = crossed ? LARMOR_SHAPE(FREQUENCIES, axes, axes) : LARMOR_SHAPE(FREQUENCIES, axes);
+    assert_ok(larmor_array_upload(dev, LARMOR_C128, shape, LARMOR_C128, at, &response));
+    return response;
+}
+
+static larmor_array *make(const char *name, int64_t readouts, int64_t samples)
+{
+    larmor_array *traj;
+    const larmor_traj_opts opts = {.matrix = {32}, .readouts = readouts, .samples = samples};
+    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    return traj;
+}
+
+/* With turned axes if degrees are not 0. */
+static double *apply(const larmor_array *traj, transfer h, int crossed, double degrees)
+{
+    larmor_array *response = response_of(h, 3, crossed), *made;
+    larmor_girf girf = {.response = response, .spacing_hz = spacing, .dwell_s = dwell};
+    const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
+    const double axes[3][3] = {{c, s, 0}, {-s, c, 0}, {0, 0, 1}};
+    if (degrees != 0) memcpy(girf.axes, axes, sizeof axes);
+    assert_ok(larmor_girf_apply(traj, &girf, &made));
+    double *k;
+    assert_ok(larmor_array_download(made, LARMOR_F64, &k));
+    larmor_array_free(made);
+    larmor_array_free(response);
+    return k;
+}
+
+static double *values(const larmor_array *x)
+{
+    double *k;
+    assert_ok(larmor_array_download(x, LARMOR_F64, &k));
+    return k;
+}
+
+/* The largest difference of the readouts' samples from `first` on. */
+static double farthest(const larmor_array *traj, const double *a, const double *b, int64_t first)
+{
+    const larmor_shape s = larmor_array_shape(traj);
+    double most = 0;
+    for (int64_t i = 0; i < larmor_array_count(traj); i++)
+        if (i / s.dim[0] % s.dim[1] >= first) most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+static void perfect_gradients_change_nothing(void **state)
+{
+    (void)state;
+    const char *names[] = {"golden", "koosh", "spiral"};
+    for (int i = 0; i < 3; i++) {
+        larmor_array *traj = make(names[i], 5, 300);
+        double *k = values(traj);
+        for (int crossed = 0; crossed < 2; crossed++) {
+            double *made = apply(traj, identity, crossed, crossed ? 30 : 0);
+            assert_at_most(farthest(traj, k, made, 0), 1e-9);
+            free(made);
+        }
+        free(k);
+        larmor_array_free(traj);
+    }
+}
+
+static void a_delay_is_that_of_larmor_traj_delay(void **state)
+{
+    (void)state;
+    const double delay[6] = {late[0], late[1], late[2]};
+    const char *names[] = {"golden", "koosh", "spiral"};
+    for (int i = 0; i < 3; i++) {
+        larmor_array *traj = make(names[i], 5, i == 2 ? 700 : 64), *delayed;
+        assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
+        double *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
+        /* curved readouts begin with a kink, which the two interpolate differently */
+        assert_at_most(farthest(traj, k, made, i == 2 ? 20 : 0), i == 2 ? 2e-3 : 1e-9);
+        free(made);
+        free(k);
+        larmor_array_free(delayed);
+        larmor_array_free(traj);
+    }
+}
+
+/* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation says. */
+static void a_low_pass_gives_the_solution_of_its_differential_equation(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    const double w = 2 * M_PI * 2000, tau = time_constant;
+    static double k[2 * N], expected[2 * N];
+    for (int i = 0; i < N; i++) {
+        const double t = dwell * i, x = w * tau;
+        k[2 * i] = 1 - cos(w * t);
+        k[2 * i + 1] = -2 * k[2 * i];
+        expected[2 * i] = 1 - (cos(w * t) + x * sin(w * t)) / (1 + x * x) - exp(-t / tau) * x * x / (1 + x * x);
+        expected[2 * i + 1] = -2 * expected[2 * i];
+    }
+    larmor_array *traj;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    double *made = apply(traj, low_pass, 0, 0);
+    assert_at_most(farthest(traj, expected, made, 0), 1e-3);
+    assert_true(farthest(traj, k, made, 0) > 0.2);
+    free(made);
+    larmor_array_free(traj);
+}
+
+static void what_leaks_to_another_axis_moves_it(void **state)
+{
+    (void)state;
+    larmor_array *traj = make("golden", 7, 64);
+    double *k = values(traj), *made = apply(traj, leak, 1, 0);
+    for (int64_t i = 0; i < 64 * 7; i++) {
+        const int64_t first = i / 64 * 64;
+        const double step = k[2 * (first + 1) + 1] - k[2 * first + 1];
+        assert_at_most(fabs(made[2 * i] - k[2 * i] - 0.1 * (k[2 * i + 1] - late[0] * step)), 1e-9);
+        assert_at_most(fabs(made[2 * i + 1] - k[2 * i + 1]), 1e-9);
+    }
+    free(made);
+    free(k);
+    larmor_array_free(traj);
+}
+
+/* A quarter turn exchanges the delays of x and y. */
+static void directions_choose_the_axes(void **state)
+{
+    (void)state;
+    const double delay[6] = {late[1], late[0], late[2]};
+    larmor_array *traj = make("golden", 7, 64), *delayed;
+    assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
+    double *k = values(delayed), *made = apply(traj, pure_delay, 0, 90);
+    assert_at_most(farthest(traj, k, made, 0), 1e-9);
+    free(made);
+    free(k);
+    larmor_array_free(delayed);
+    larmor_array_free(traj);
+}
+
+static void what_is_no_response_is_refused(void **state)
+{
+    (void)state;
+    larmor_array *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0), *made;
+    larmor_girf girf = {.response = two, .spacing_hz = 0, .dwell_s = dwell};
+    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
+    girf.spacing_hz = 1;
+    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG,
+                   "girf: the response is that of 2 axes, the trajectory needs 3");
+    girf.response = traj;
+    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE, "girf: response is f64");
+    assert_refused(larmor_girf_apply(two, &girf, &made), LARMOR_ERR_SHAPE, "girf: trajectory is c128");
+    larmor_array_free(two);
+    larmor_array_free(traj);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(perfect_gradients_change_nothing),
+        cmocka_unit_test(a_delay_is_that_of_larmor_traj_delay),
+        cmocka_unit_test(a_low_pass_gives_the_solution_of_its_differential_equation),
+        cmocka_unit_test(what_leaks_to_another_axis_moves_it),
+        cmocka_unit_test(directions_choose_the_axes),
+        cmocka_unit_test(what_is_no_response_is_refused),
+    };
+    RUN_TESTS(tests);
+}
