@@ -5,10 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/conv_shape.h"
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 10
+#define LMR_BACKEND_ABI 11
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -50,19 +51,19 @@ typedef struct lmr_fft {
     double (*bytes)(void *ctx, int ndim, const int64_t dim[3], int64_t batch);
 } lmr_fft;
 
-/* Circular convolution of small arrays on a larger grid: y <- the corner of F^H (s . F x), F the unscaled FFT with
- * sign -1 of x [keep...] in the corner of a grid [dim...] of zeros, s real, one of several of a plan. What is zero before
- * a transform or dropped after it costs little. */
+/* Circular convolution of small arrays on a larger grid: y_k <- the corner of F^H (sum_l s_kl . F x_l), F the unscaled
+ * FFT with sign -1 of x_l [keep...] in the corner of a grid [dim...] of zeros, and s_lk = conj(s_kl), one of several s of
+ * a plan. What is zero before a transform or dropped after it costs little. */
 typedef struct lmr_conv {
-    larmor_status (*plan)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
-                          int64_t spectra, void **plan);
-    /* s of number `which` <- scale times the real parts of cells [dim...], complex, frequency 0 first; cells are not
-     * changed */
-    larmor_status (*set)(void *ctx, void *plan, int which, double scale, const void *cells);
-    larmor_status (*exec)(void *ctx, void *plan, int which, const void *x, void *y); /* batch arrays; y may be x */
-    void (*destroy)(void *ctx, void *plan);                                          /* NULL is fine */
+    larmor_status (*plan)(void *ctx, const lmr_conv_shape *shape, void **plan);
+    /* plane `plane % planes` of s number `plane / planes` <- scale times the real (part 0) or imaginary (part 1) parts of
+     * cells [dim...], complex, frequency 0 first; planes: lmr_conv_planes; cells are not changed */
+    larmor_status (*set)(void *ctx, void *plan, int plane, double scale, int part, const void *cells);
+    /* with s number `which`; x, y: [keep..., batch, mixed]; y may be x */
+    larmor_status (*exec)(void *ctx, void *plan, int which, const void *x, void *y);
+    void (*destroy)(void *ctx, void *plan); /* NULL is fine */
     /* the most bytes of a plan, with all s */
-    double (*bytes)(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra);
+    double (*bytes)(void *ctx, const lmr_conv_shape *shape);
 } lmr_conv;
 
 /* Dense linear algebra, column-major, complex. */

@@ -14,6 +14,17 @@ typedef struct selection {
     int regular;
 } selection;
 
+/* Samples of the selection's readouts. */
+static void measure(const larmor_raw *raw, selection *s)
+{
+    for (int64_t r = 0; r < s->count; r++) {
+        const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
+        s->regular &= !r || kept == s->longest;
+        s->total += kept;
+        if (kept > s->longest) s->longest = kept;
+    }
+}
+
 static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
 {
     *s = (selection){.regular = 1, .count = raw->group[group].readouts};
@@ -24,12 +35,25 @@ static larmor_status select_readouts(const larmor_raw *raw, int group, int calib
         if (!s->readout) return LMR_NO_MEMORY();
         memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
     }
-    for (int64_t r = 0; r < s->count; r++) {
-        const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
-        s->regular &= !r || kept == s->longest;
-        s->total += kept;
-        if (kept > s->longest) s->longest = kept;
+    measure(raw, s);
+    return LARMOR_OK;
+}
+
+/* Those of the group's readouts that are named. */
+static larmor_status select_some(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                 selection *s)
+{
+    const int64_t *order = raw->order + raw->first_in_order[group], there = raw->group[group].readouts;
+    *s = (selection){.regular = 1, .count = count};
+    s->readout = calloc((size_t)count + 1, sizeof *s->readout);
+    if (!s->readout) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < count; r++) {
+        if (readout[r] < 0 || readout[r] >= there)
+            return LMR_FAIL(LARMOR_ERR_ARG, "raw: readout %lld of group %d, which has %lld", (long long)readout[r],
+                            group, (long long)there);
+        s->readout[r] = order[readout[r]];
     }
+    measure(raw, s);
     return LARMOR_OK;
 }
 
@@ -190,7 +214,8 @@ done:
     return st;
 }
 
-static larmor_status check_grid(const larmor_raw *raw, int group, const larmor_grid *grid)
+/* The group is there, and the grid is one of its encoding. */
+static larmor_status check_request(const larmor_raw *raw, int group, const larmor_grid *grid)
 {
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
@@ -211,13 +236,46 @@ larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_
     LMR_NEED(raw);
     LMR_NEED(grid);
     LMR_NEED(dev);
-    LMR_TRY(check_grid(raw, group, grid));
+    LMR_TRY(check_request(raw, group, grid));
     selection s;
     larmor_status st = select_readouts(raw, group, calibration, &s);
     if (!st && s.count) st = fill(raw, &s, grid, dev, out);
     free(s.readout);
     if (st) larmor_samples_free(out);
     return st;
+}
+
+larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    LMR_NEED(out);
+    *out = (larmor_samples){0};
+    LMR_NEED(raw);
+    LMR_NEED(readout);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    selection s;
+    larmor_status st = select_some(raw, group, readout, count, &s);
+    if (!st) st = fill(raw, &s, grid, dev, out);
+    free(s.readout);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
+{
+    LMR_NEED(raw);
+    LMR_NEED(stamps);
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
+    for (int64_t r = 0; r < raw->group[group].readouts; r++) {
+        const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group] + r]];
+        stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h)};
+        for (int d = 0; d < 3; d++) stamps[r].physiology[d] = h->physiology_stamp[d];
+    }
+    return LARMOR_OK;
 }
 
 /* ---- times ---- */
@@ -264,7 +322,7 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_gr
     LMR_NEED(raw);
     LMR_NEED(grid);
     LMR_NEED(dev);
-    LMR_TRY(check_grid(raw, group, grid));
+    LMR_TRY(check_request(raw, group, grid));
     selection s;
     larmor_status st = select_readouts(raw, group, 0, &s);
     if (!st) st = find_times(raw, &s, grid, dev, times);

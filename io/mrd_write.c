@@ -105,6 +105,7 @@ static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acq
                               .encoding_space_ref = (uint16_t)a->encoding,
                               .trajectory_dimensions = (uint16_t)a->traj_dims,
                               .sample_time_us = (float)a->dwell_us,
+                              .acquisition_time_stamp = a->time_stamp,
                               .idx = {.kspace_encode_step_1 = (uint16_t)a->step1,
                                       .kspace_encode_step_2 = (uint16_t)a->step2,
                                       .average = (uint16_t)a->average,
@@ -115,6 +116,7 @@ static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acq
                                       .set = (uint16_t)a->set,
                                       .segment = (uint16_t)a->segment}};
     for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
+    memcpy(h.physiology_time_stamp, a->physiology_stamp, sizeof h.physiology_time_stamp);
     lmr_mrd_set_floats(h.position, a->position_mm);
     lmr_mrd_set_floats(h.read_dir, a->read_dir);
     lmr_mrd_set_floats(h.phase_dir, a->phase_dir);

@@ -1,5 +1,6 @@
 /* The normal operator of the NUFFT as a convolution with the point spread function (Wajer and Pruessmann 2001;
- * Fessler et al. 2005). SPDX-License-Identifier: Apache-2.0 */
+ * Fessler et al. 2005), and that of several images whose k-space is mixed (Mani et al. 2015; Tamir et al. 2017).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/toeplitz.h"
 
 #include <math.h>
@@ -97,74 +98,136 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
     return LARMOR_OK;
 }
 
-/* A point spread function for each of several weights: lags_k = sum_j w_kj exp(sign 2 pi i k_j . r / N), r from -N to
- * N - 1. */
-typedef struct spread {
+/* What the spectra are made from, one after the other. */
+typedef struct kernels {
+    larmor_array *points, *room; /* room: that the points lie in */
     larmor_nufft *plan;
-    larmor_array *points, *base; /* base: the weights that all share */
-    larmor_array *values, *lags; /* values: base times the weights of one of several */
-} spread;
+    larmor_array *values, *lags;       /* [points] and [lags], in double */
+    larmor_array *edges;               /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
+    larmor_array *grid;                /* [cells], in double */
+    larmor_array *cells;               /* the same in the operator's type */
+    larmor_array *weights, *factor[2]; /* [points], in double, where there are several kernels */
+    void *fft;
+} kernels;
 
-static void close_spread(spread *s)
+/* What is needed for the values alone. */
+static void free_points(kernels *k)
 {
-    larmor_nufft_free(s->plan);
-    larmor_array_free(s->points);
-    larmor_array_free(s->base);
-    larmor_array_free(s->values);
-    larmor_array_free(s->lags);
+    larmor_array **const of[] = {&k->values, &k->points, &k->room, &k->weights, &k->factor[0], &k->factor[1]};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        larmor_array_free(*of[i]);
+        *of[i] = NULL;
+    }
+    larmor_nufft_free(k->plan);
+    k->plan = NULL;
 }
 
-static larmor_status open_spread(const design *d, const larmor_array *traj, const larmor_array *weights, int several,
-                                 spread *s)
+static void free_transform(const design *d, larmor_device *dev, kernels *k)
 {
-    larmor_array *room = NULL;
+    if (k->fft) dev->be->fft[lmr_precision(d->psf.dtype)]->destroy(dev->ctx, k->fft);
+    larmor_array_free(k->grid);
+    k->fft = NULL;
+    k->grid = NULL;
+}
+
+static void free_kernels(const design *d, larmor_device *dev, kernels *k)
+{
+    free_transform(d, dev, k);
+    free_points(k);
+    larmor_array_free(k->cells);
+    larmor_array_free(k->edges);
+    larmor_array_free(k->lags);
+    *k = (kernels){.points = NULL};
+}
+
+static larmor_status make_edges(const design *d, larmor_device *dev, larmor_array **edges)
+{
+    larmor_array *first;
+    int64_t longest = 1;
+    for (int i = 0; i < d->wrap.ndim; i++) longest = d->wrap.modes[i] > longest ? d->wrap.modes[i] : longest;
+    LMR_TRY(larmor_array_create(dev, lmr_real_of(d->psf.dtype), LARMOR_SHAPE(longest), edges));
+    LMR_TRY(larmor_fill(*edges, 1));
+    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    const larmor_status st = larmor_fill(first, 0);
+    larmor_array_free(first);
+    return st;
+}
+
+static larmor_status make_kernels(const design *d, const larmor_array *traj, kernels *k)
+{
     larmor_device *dev = traj->dev;
     const int64_t m = larmor_array_count(traj) / d->psf.ndim;
-    larmor_status st;
-    LMR_OR(done, double_points(traj, &room));
-    LMR_OR(done, larmor_array_slice(room, 0, m, &s->points));
-    LMR_OR(done, larmor_nufft_create(dev, &d->psf, &s->plan));
-    LMR_OR(done, larmor_nufft_set_points(s->plan, s->points, NULL));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &s->base));
-    if (weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, m, weights->dtype, weights->data, d->psf.dtype, s->base->data));
-    else
-        LMR_OR(done, larmor_fill(s->base, 1));
-    if (several) LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &s->values));
-    LMR_OR(done, larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), &s->lags));
-done:
-    larmor_array_free(room);
-    return st;
+    LMR_TRY(double_points(traj, &k->room));
+    LMR_TRY(larmor_array_slice(k->room, 0, m, &k->points));
+    LMR_TRY(larmor_nufft_create(dev, &d->psf, &k->plan));
+    LMR_TRY(larmor_nufft_set_points(k->plan, k->points, NULL));
+    LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(m), &k->values));
+    LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->lags), &k->lags));
+    return make_edges(d, dev, &k->edges);
 }
 
-/* The transform of the lags, each in its cell of the grid. What lies in the cells of lag -N and beyond N - 1 meets no
- * two voxels of an image. */
-static larmor_status transform_lags(const design *d, larmor_array *lags, larmor_array **cells)
+/* cells <- the transform of sum_j values_j exp(sign 2 pi i k_j . r / N), r from 1 - N to N - 1, each r in its cell:
+ * real where the values are. last: 1 if no other values come. */
+static larmor_status transform_values(const design *d, larmor_device *dev, kernels *k, int last)
 {
-    larmor_device *dev = lags->dev;
-    const int precision = lmr_precision(lags->dtype);
+    const int precision = lmr_precision(d->psf.dtype);
     const lmr_fft *fft = dev->be->fft[precision];
-    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
+    const lmr_nufft_kernels *table = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
     lmr_nufft_geometry wrap = d->wrap;
-    larmor_array *ones = NULL, *grid = NULL;
-    void *plan = NULL;
-    larmor_status st;
-    int64_t longest = 1;
-    for (int i = 0; i < wrap.ndim; i++) longest = wrap.modes[i] > longest ? wrap.modes[i] : longest;
-    LMR_OR(done, larmor_array_create(dev, lmr_real_of(lags->dtype), LARMOR_SHAPE(longest), &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = ones->data;
-    LMR_OR(done, larmor_array_create(dev, lags->dtype, LARMOR_SHAPE(d->cells), &grid));
-    LMR_OR(done, kernels->pad(dev->ctx, &wrap, 1, lags->data, grid->data));
-    LMR_OR(done, lmr_go_on());
-    LMR_OR(done, fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &plan));
-    LMR_OR(done, fft->band(dev->ctx, plan, -1, 0, wrap.modes, grid->data));
-    LMR_OR(done, larmor_array_convert(grid, d->opts.dtype, cells));
-done:
-    fft->destroy(dev->ctx, plan);
-    larmor_array_free(grid);
-    larmor_array_free(ones);
-    return st;
+    for (int i = 0; i < wrap.ndim; i++) wrap.factor[i] = k->edges->data;
+    LMR_TRY(larmor_nufft_execute(k->plan, k->values, k->lags));
+    if (last) free_points(k);
+    if (!k->grid) LMR_TRY(larmor_array_create(dev, d->psf.dtype, LARMOR_SHAPE(d->cells), &k->grid));
+    if (!k->fft) LMR_TRY(fft->plan(dev->ctx, wrap.ndim, wrap.cells, 1, &k->fft));
+    LMR_TRY(table->pad(dev->ctx, &wrap, 1, k->lags->data, k->grid->data));
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(fft->band(dev->ctx, k->fft, -1, 0, wrap.modes, k->grid->data));
+    larmor_array_free(k->cells);
+    LMR_TRY(larmor_array_convert(k->grid, d->opts.dtype, &k->cells));
+    if (!last) return LARMOR_OK;
+    free_transform(d, dev, k);
+    return LARMOR_OK;
+}
+
+/* ---- the values ---- */
+
+static larmor_status to_double(const larmor_array *x, int64_t first, larmor_array *to)
+{
+    const int64_t m = larmor_array_count(to);
+    const char *from = (const char *)x->data + (size_t)(first * m) * larmor_dtype_size(x->dtype);
+    return x->dev->be->convert(x->dev->ctx, m, x->dtype, from, to->dtype, to->data);
+}
+
+/* to <- w, or 1 */
+static larmor_status take_weights(const larmor_array *weights, larmor_array *to)
+{
+    return weights ? to_double(weights, 0, to) : larmor_fill(to, 1);
+}
+
+/* values <- w conj(b_row) b_column, or values <- values + i times that */
+static larmor_status take_product(kernels *k, const larmor_array *factors, int row, int column, int second)
+{
+    static const double one[2] = {1, 0}, i[2] = {0, 1};
+    const lmr_vec *vec = lmr_vec_of(k->values);
+    void *ctx = k->values->dev->ctx, *product = k->factor[1]->data;
+    const int64_t m = larmor_array_count(k->values);
+    LMR_TRY(to_double(factors, row, k->factor[0]));
+    LMR_TRY(to_double(factors, column, k->factor[1]));
+    LMR_TRY(vec->mul(ctx, m, k->factor[0]->data, product, 1, product));
+    if (k->weights) LMR_TRY(vec->mul(ctx, m, k->weights->data, product, 0, product));
+    if (second) return vec->axpby_complex(ctx, m, i, product, one, k->values->data);
+    return vec->axpby(ctx, m, 1, product, 0, k->values->data);
+}
+
+static larmor_status make_room_for_products(kernels *k, const larmor_array *weights)
+{
+    larmor_device *dev = k->values->dev;
+    const larmor_dtype dtype = k->values->dtype;
+    const larmor_shape shape = k->values->shape;
+    for (int i = 0; i < 2; i++) LMR_TRY(larmor_array_create(dev, dtype, shape, &k->factor[i]));
+    if (!weights) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(dev, dtype, shape, &k->weights));
+    return to_double(weights, 0, k->weights);
 }
 
 /* ---- the operator ---- */
@@ -218,50 +281,132 @@ static larmor_status expect_inputs(const design *d, const larmor_array *traj, co
                       larmor_shape_of(points.ndim - 1, points.dim + 1));
 }
 
-static larmor_status plan_convolutions(const design *d, lmr_toeplitz *t, int kernels)
+static lmr_conv_shape conv_shape(const design *d)
 {
-    const int64_t batch = d->opts.batch ? d->opts.batch : 1;
-    return t->conv->plan(t->dev->ctx, d->opts.ndim, d->wrap.cells, d->opts.modes, batch, kernels, &t->plan);
+    lmr_conv_shape s = {.ndim = d->opts.ndim, .batch = d->opts.batch ? d->opts.batch : 1, .mixed = 1, .spectra = 1};
+    for (int i = 0; i < 3; i++) {
+        s.dim[i] = d->wrap.cells[i];
+        s.keep[i] = d->opts.modes[i];
+    }
+    return s;
 }
 
-/* The points and their plan are gone when the transform begins. */
-static larmor_status make_one(const design *d, lmr_toeplitz *t, spread *s)
+/* What the kernels are made with; more than one where there are several weights, a matrix of them where there are
+ * factors. */
+typedef struct recipe {
+    const larmor_array *weights;         /* or NULL */
+    const lmr_toeplitz_weights *several; /* or NULL */
+    const larmor_array *factors;         /* or NULL */
+} recipe;
+
+static lmr_conv_shape conv_shape_of(const design *d, const recipe *r)
 {
-    larmor_array *cells = NULL, *lags;
-    LMR_TRY(larmor_nufft_execute(s->plan, s->base, s->lags));
-    lags = larmor_array_ref(s->lags);
-    close_spread(s);
-    *s = (spread){NULL};
-    larmor_status st = transform_lags(d, lags, &cells);
-    if (!st) st = plan_convolutions(d, t, 1);
-    if (!st) st = t->conv->set(t->dev->ctx, t->plan, 0, 1 / (double)d->cells, cells->data);
-    larmor_array_free(cells);
-    larmor_array_free(lags);
-    return st;
+    lmr_conv_shape s = conv_shape(d);
+    if (r->several) s.spectra = r->several->count;
+    if (!r->factors) return s;
+    s.mixed = (int)r->factors->shape.dim[r->factors->shape.ndim - 1];
+    s.is_complex = lmr_is_complex(r->factors->dtype);
+    return s;
 }
 
-static larmor_status make_several(const design *d, lmr_toeplitz *t, spread *s, const lmr_toeplitz_weights *several)
+static larmor_shape shape_of_images(const design *d, const recipe *r)
 {
-    LMR_TRY(plan_convolutions(d, t, several->count));
-    for (int k = 0; k < several->count; k++) {
-        larmor_array *cells = NULL;
-        LMR_TRY(several->weigh(several->user, k, s->base, s->values));
-        LMR_TRY(larmor_nufft_execute(s->plan, s->values, s->lags));
-        larmor_status st = transform_lags(d, s->lags, &cells);
-        if (!st) st = t->conv->set(t->dev->ctx, t->plan, k, 1 / (double)d->cells, cells->data);
-        larmor_array_free(cells);
-        if (st) return st;
+    larmor_shape shape = larmor_shape_of(d->opts.ndim, d->opts.modes);
+    if (d->opts.batch) shape = larmor_shape_append(shape, d->opts.batch);
+    return r->factors ? larmor_shape_append(shape, r->factors->shape.dim[r->factors->shape.ndim - 1]) : shape;
+}
+
+static larmor_status set_plane(const design *d, lmr_toeplitz *t, const kernels *k, int plane, int part)
+{
+    return t->conv->set(t->dev->ctx, t->plan, plane, 1 / (double)d->cells, part, k->cells->data);
+}
+
+static larmor_status set_one(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                             const larmor_array *weights)
+{
+    LMR_TRY(take_weights(weights, k->values));
+    LMR_TRY(transform_values(d, t->dev, k, 1));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    return set_plane(d, t, k, 0, 0);
+}
+
+static larmor_status set_several(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                                 const recipe *r)
+{
+    LMR_TRY(larmor_array_create(t->dev, k->values->dtype, k->values->shape, &k->weights));
+    LMR_TRY(take_weights(r->weights, k->weights));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    for (int i = 0; i < shape->spectra; i++) {
+        LMR_TRY(r->several->weigh(r->several->user, i, k->weights, k->values));
+        LMR_TRY(transform_values(d, t->dev, k, 0));
+        LMR_TRY(set_plane(d, t, k, i, 0));
     }
     return LARMOR_OK;
 }
 
-static larmor_status make_kernels(const design *d, lmr_toeplitz *t, const larmor_array *traj,
-                                  const larmor_array *weights, const lmr_toeplitz_weights *several)
+/* Two real products go through one transform, as its real and its imaginary part. */
+static larmor_status set_real(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                              const larmor_array *factors)
 {
-    spread s = {NULL};
-    larmor_status st = open_spread(d, traj, weights, several != NULL, &s);
-    if (!st) st = several ? make_several(d, t, &s, several) : make_one(d, t, &s);
-    close_spread(&s);
+    int waiting = -1, left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
+    for (int column = 0; column < shape->mixed; column++)
+        for (int row = shape->is_complex ? column : 0; row <= column; row++) {
+            const int plane = lmr_conv_plane(shape, row, column, 0);
+            LMR_TRY(take_product(k, factors, row, column, waiting >= 0));
+            left--;
+            if (waiting < 0 && left) {
+                waiting = plane;
+                continue;
+            }
+            LMR_TRY(transform_values(d, t->dev, k, 0));
+            if (waiting >= 0) LMR_TRY(set_plane(d, t, k, waiting, 0));
+            LMR_TRY(set_plane(d, t, k, plane, waiting >= 0));
+            waiting = -1;
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status set_mixed(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                               const recipe *r)
+{
+    LMR_TRY(make_room_for_products(k, r->weights));
+    LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
+    LMR_TRY(set_real(d, t, shape, k, r->factors));
+    for (int column = 1; shape->is_complex && column < shape->mixed; column++)
+        for (int row = 0; row < column; row++) {
+            LMR_TRY(take_product(k, r->factors, row, column, 0));
+            LMR_TRY(transform_values(d, t->dev, k, 0));
+            for (int part = 0; part < 2; part++)
+                LMR_TRY(set_plane(d, t, k, lmr_conv_plane(shape, row, column, part), part));
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status set_spectra(const design *d, lmr_toeplitz *t, const larmor_array *traj, const recipe *r,
+                                 kernels *k)
+{
+    const lmr_conv_shape shape = conv_shape_of(d, r);
+    LMR_TRY(make_kernels(d, traj, k));
+    if (r->factors) return set_mixed(d, t, &shape, k, r);
+    return r->several ? set_several(d, t, &shape, k, r) : set_one(d, t, &shape, k, r->weights);
+}
+
+static larmor_status create(larmor_device *dev, const design *d, const larmor_array *traj, const recipe *r,
+                            lmr_toeplitz **out)
+{
+    kernels k = {.points = NULL};
+    lmr_toeplitz *t = calloc(1, sizeof *t);
+    if (!t) return LMR_NO_MEMORY();
+    t->dev = lmr_device_ref(dev);
+    t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
+    t->dtype = d->opts.dtype;
+    t->shape = shape_of_images(d, r);
+    const larmor_status st = set_spectra(d, t, traj, r, &k);
+    free_kernels(d, dev, &k);
+    if (st)
+        lmr_toeplitz_free(t);
+    else
+        *out = t;
     return st;
 }
 
@@ -270,37 +415,53 @@ larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *o
                                   lmr_toeplitz **out)
 {
     design d;
+    const recipe r = {weights, several, NULL};
     *out = NULL;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(expect_inputs(&d, traj, weights));
-    lmr_toeplitz *t = calloc(1, sizeof *t);
-    if (!t) return LMR_NO_MEMORY();
-    t->dev = lmr_device_ref(dev);
-    t->conv = dev->be->conv[lmr_precision(d.opts.dtype)];
-    t->dtype = d.opts.dtype;
-    t->shape = larmor_shape_of(d.opts.ndim, d.opts.modes);
-    if (d.opts.batch) t->shape = larmor_shape_append(t->shape, d.opts.batch);
-    const larmor_status st = make_kernels(&d, t, traj, weights, several);
-    if (st)
-        lmr_toeplitz_free(t);
-    else
-        *out = t;
+    return create(dev, &d, traj, &r, out);
+}
+
+static larmor_status as_operator(lmr_toeplitz *t, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
+    const larmor_status st = larmor_op_create(t->dev, &impl, t, t->dtype, t->shape, t->shape, N);
+    if (st) lmr_toeplitz_free(t);
     return st;
 }
 
 larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                  const larmor_array *weights, larmor_op **N)
 {
-    static const larmor_op_impl impl = {"toeplitz", forward, forward, NULL, destroy};
     if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: N is NULL");
     *N = NULL;
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
     lmr_toeplitz *t;
     LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, &t));
-    const larmor_status st = larmor_op_create(dev, &impl, t, t->dtype, t->shape, t->shape, N);
-    if (st) lmr_toeplitz_free(t);
-    return st;
+    return as_operator(t, N);
+}
+
+larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                       const larmor_array *weights, const larmor_array *factors, larmor_op **N)
+{
+    design d;
+    const recipe r = {weights, NULL, factors};
+    lmr_toeplitz *t;
+    if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
+    *N = NULL;
+    if (!dev || !opts || !traj || !factors)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: a device, options, traj and factors are needed");
+    LMR_TRY(make_design(opts, &d));
+    LMR_TRY(expect_inputs(&d, traj, weights));
+    const int64_t mixed = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
+    LMR_TRY(lmr_expect("toeplitz", "array of factors", factors, traj->dev, factors->dtype,
+                       larmor_shape_append(larmor_shape_of(traj->shape.ndim - 1, traj->shape.dim + 1), mixed)));
+    if (mixed < 1 || mixed > LMR_CONV_MOST_MIXED)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: factors of %lld images, expected 1 to %d", (long long)mixed,
+                        LMR_CONV_MOST_MIXED);
+    LMR_TRY(create(dev, &d, traj, &r, &t));
+    return as_operator(t, N);
 }
 
 /* ---- what pays ---- */
@@ -368,29 +529,44 @@ larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *
 
 /* ---- memory ---- */
 
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int kernels,
+typedef struct counts {
+    int spectra, mixed, is_complex; /* mixed: 0 for larmor_op_toeplitz */
+} counts;
+
+static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, counts of,
                                  double *making, double *held)
 {
     design d;
     int64_t plan;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(larmor_nufft_memory(dev, &d.psf, points, &plan));
+    lmr_conv_shape shape = conv_shape(&d);
+    shape.spectra = of.spectra;
+    shape.mixed = of.mixed ? of.mixed : 1;
+    shape.is_complex = of.is_complex;
     const double size = (double)larmor_dtype_size(d.psf.dtype), own = (double)larmor_dtype_size(d.opts.dtype);
-    const double lags = size * (double)d.lags, cells = size * (double)d.cells;
-    const double values = (8.0 * d.opts.ndim + size) * ((double)points + 1);
+    const double lags = size * (double)d.lags, cells = size * (double)d.cells, m = (double)points + 1;
+    const double values = (8.0 * d.opts.ndim + size) * m;
     const double work = dev->be->fft[lmr_precision(d.psf.dtype)]->bytes(dev->ctx, d.psf.ndim, d.wrap.cells, 1);
     const double converted = d.psf.dtype == d.opts.dtype ? 0 : own * (double)d.cells;
-    const double ones = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
-    const int64_t batch = d.opts.batch ? d.opts.batch : 1;
-    *held = dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, d.opts.ndim, d.wrap.cells, d.opts.modes,
-                                                              batch, kernels);
-    if (kernels > 1) {
-        const double open = (double)plan + values + size * (double)points + lags;
-        *making = open + *held + cells + fmax(work + ones, converted);
-        return LARMOR_OK;
-    }
-    const double first = (double)plan + values + lags, second = lags + cells + work + converted + ones;
-    const double third = lags + own * (double)d.cells + *held;
+    const double edges = 8.0 * (double)(d.wrap.modes[0] + d.wrap.modes[1] + d.wrap.modes[2]) + 0x1p12;
+    *held = dev->be->conv[lmr_precision(d.opts.dtype)]->bytes(dev->ctx, &shape);
+    const double first = (double)plan + values + lags + edges, second = lags + cells + work + converted + edges;
+    const double third = lags + own * (double)d.cells + *held + edges;
     *making = fmax(first, fmax(second, third));
+    if (of.spectra > 1) *making = first + second + size * m + *held;
+    if (of.mixed) *making = first + second + 3 * size * m + *held;
     return LARMOR_OK;
+}
+
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,
+                                 double *making, double *held)
+{
+    return count_bytes(dev, opts, points, (counts){.spectra = count}, making, held);
+}
+
+larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                       int mixed, int is_complex, double *making, double *held)
+{
+    return count_bytes(dev, opts, points, (counts){1, mixed, is_complex}, making, held);
 }

@@ -27,9 +27,12 @@ larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, 
 larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t);
 larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t);
 
-/* Bytes at most of so many kernels while the point spread function is made, and after. */
-larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int kernels,
+/* Bytes at most of so many kernels while the point spread function is made, and after; of larmor_op_toeplitz_mixed with
+ * factors of so many images. */
+larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,
                                  double *making, double *held);
+larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
+                                       int mixed, int is_complex, double *making, double *held);
 
 /* What N is expected to take when it is applied `iters` times to opts->batch images, making it included, over what
  * adjoint of forward takes; INFINITY where the options are wrong. The model: nanoseconds of one thread for each point,

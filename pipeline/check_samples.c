@@ -395,7 +395,7 @@ static larmor_status open_view(larmor_source *source, int group, larmor_device *
 
 static larmor_status look(larmor_source *source, const view *v, larmor_device *dev, lmr_findings *f)
 {
-    const larmor_raw_info info = lmr_source_describe(source);
+    const larmor_raw_info info = larmor_source_describe(source);
     check_reach(v, f);
     LMR_TRY(check_centre(v, f));
     LMR_TRY(check_delays(v, f));
@@ -433,7 +433,7 @@ static void forget_repeated(lmr_findings *f, int before, int group)
 
 larmor_status lmr_check_samples(larmor_source *source, larmor_device *dev, lmr_findings *f)
 {
-    const int groups = lmr_source_describe(source).groups;
+    const int groups = larmor_source_describe(source).groups;
     const int looked[MOST_LOOKS] = {0, groups / 2, groups - 1};
     for (int i = 0; i < MOST_LOOKS; i++) {
         view v;

@@ -123,7 +123,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
 static larmor_status make_images(const larmor_recon *r, int series, larmor_recon_result *result)
 {
     const int *group = r->list.group + r->list.first[series];
-    const int count = r->list.first[series + 1] - r->list.first[series];
+    const int count = lmr_outputs(&r->job, r->list.first[series + 1] - r->list.first[series]);
     result->image = calloc((size_t)count, sizeof *result->image);
     if (!result->image) return LMR_NO_MEMORY();
     result->count = count;
@@ -132,7 +132,7 @@ static larmor_status make_images(const larmor_recon *r, int series, larmor_recon
         larmor_recon_image *image = &result->image[i];
         image->group = group[i];
         LMR_TRY(larmor_array_create(r->job.dev, LARMOR_C64, larmor_shape_of(grid->ndim, grid->crop), &image->data));
-        LMR_TRY(lmr_describe_image(&r->job, image));
+        LMR_TRY(lmr_describe_image(&r->job, group[0], i, image));
     }
     return LARMOR_OK;
 }

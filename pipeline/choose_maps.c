@@ -40,9 +40,13 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 /* Fails where a look at the maps would not fit into memory beside the samples. */
 static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid)
 {
-    const larmor_problem p = {
-        .image = lmr_grid_shape(grid), .samples = group->total, .coils = r->job.coils, .dtype = LARMOR_C64};
-    const double samples = 8 * (double)group->total * ((double)p.coils + grid->ndim);
+    const larmor_raw_info *info = &r->job.info;
+    const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
+    const larmor_problem p = {.image = lmr_grid_shape(grid),
+                              .samples = together > group->total ? together : group->total,
+                              .coils = r->job.coils,
+                              .dtype = LARMOR_C64};
+    const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
     LMR_TRY(lmr_maps_method_of("espirit")->bytes(&r->job, &p, &bytes));
     LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
@@ -64,7 +68,7 @@ static larmor_status look_at_first(larmor_recon *r, lmr_maps_sight *sight)
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->grid[index]));
-    LMR_TRY(lmr_group_samples(job, index, &samples, &made, &unused));
+    LMR_TRY(lmr_group_average(job, index, &samples, &made, &unused));
     const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, sight);
     larmor_samples_free(&samples);
     return st;
@@ -138,8 +142,8 @@ static larmor_status choose_sets(larmor_recon *r)
     const larmor_recon_opts *o = &r->opts;
     lmr_maps_sight sight;
     if (o->map_sets > r->job.maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit and nlinv find two.", o->map_sets,
-                        r->job.maps_method->name);
+        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit and nlinv find two.",
+                        o->map_sets, r->job.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
     if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
     LMR_TRY(look(r, &sight));

@@ -40,7 +40,7 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     lmr_cartesian unused;
     int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made, &unused));
+    LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &unused));
     const larmor_status st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, found);
     larmor_samples_free(&samples);
     return st;

@@ -58,7 +58,7 @@ static int is_wanted(const larmor_counters *only, const larmor_group *g)
 /* Of phases and repetitions those of the first wanted image; and which counter numbers the echoes. */
 static larmor_status look_at_groups(echoes *s)
 {
-    const larmor_raw_info info = lmr_source_describe(s->source);
+    const larmor_raw_info info = larmor_source_describe(s->source);
     larmor_group first = {.encoding = 0}, g;
     int contrasts = 0, sets = 0, found = 0;
     for (int i = 0; i < info.groups; i++) {
@@ -84,7 +84,7 @@ static larmor_status look_at_groups(echoes *s)
 
 static larmor_status find_times(echoes *s, const larmor_echo_opts *o)
 {
-    const larmor_raw_info info = lmr_source_describe(s->source);
+    const larmor_raw_info info = larmor_source_describe(s->source);
     s->echo_ms = o->echo_ms;
     s->count = o->echoes;
     if (o->echo_ms && o->echoes > 0) return LARMOR_OK;

@@ -17,17 +17,18 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     const larmor_image_meta b0_place = r->b0_place;
     const double readout_start_ms = r->readout_start_ms;
     larmor_source *source = larmor_source_ref(r->job.source);
-    larmor_array *maps = r->maps, *b0 = r->b0;
+    larmor_array *maps = r->maps, *b0 = r->b0, *basis = r->basis;
     larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
     larmor_array *girf = larmor_array_ref(r->job.girf);
     opts.only = &only;
     opts.girf = girf;
     opts.maps = maps;
     opts.b0 = b0;
+    opts.basis = basis;
     if (opts.b0_place) opts.b0_place = &b0_place;
     if (opts.readout_start_ms) opts.readout_start_ms = &readout_start_ms;
     r->method = r->maps_name = r->maps_method = r->b0_name = NULL;
-    r->maps = r->b0 = NULL;
+    r->maps = r->b0 = r->basis = NULL;
     lmr_recon_clear(r);
     larmor_status st = lmr_options_read(&opts, r);
     if (!st) {
@@ -40,6 +41,7 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     free(b0_name);
     larmor_array_free(maps);
     larmor_array_free(b0);
+    larmor_array_free(basis);
     larmor_array_free(girf);
     larmor_checkpoint_free(checkpoint);
     larmor_source_free(source);

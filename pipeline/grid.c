@@ -126,7 +126,7 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     lmr_cartesian cartesian;
     int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_samples(&r->job, group, &samples, &made, &cartesian));
+    LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
     *extent = (larmor_extent){{1, 1, 1}, 0}; /* what is outside folds exactly onto the inside of a grid */
     larmor_status st = cartesian.on_grid ? LARMOR_OK : expect_room(r, group, &samples);
     if (!st && !cartesian.on_grid)

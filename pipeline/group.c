@@ -13,6 +13,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/solve.h"
+#include "pipeline/subspace.h"
 #include "pipeline/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
@@ -43,7 +44,9 @@ static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, co
     return LARMOR_OK;
 }
 
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+/* calibration: as of a source. */
+static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                                  lmr_cartesian *cartesian)
 {
     const larmor_grid *grid = &job->grid[index];
     larmor_group group;
@@ -52,7 +55,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     *samples = (larmor_samples){0};
     LMR_OR(fail, lmr_source_group(job->source, index, &group));
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
-    LMR_OR(fail, lmr_cartesian_samples(job, index, 0, samples, cartesian));
+    LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
     LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
@@ -63,6 +66,17 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
 fail:
     larmor_samples_free(samples);
     return st;
+}
+
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    return read_samples(job, index, 0, samples, made, cartesian);
+}
+
+larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
+{
+    const int averaged = job->info.averaged > 0 && !job->info.calibration;
+    return read_samples(job, index, averaged, samples, made, cartesian);
 }
 
 /* Places of a grid have no density to be found: each counts once. */
@@ -140,14 +154,14 @@ static larmor_status join_sets(larmor_array *x, larmor_array **joined)
     return larmor_root_sum_of_squares(x, *joined);
 }
 
-/* Frame i of the solution x of `count` frames, in reconSpace and in units of the density. */
+/* Image i of `count` of the solution x, in reconSpace and in units of the density. */
 static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_array *x, int i, int count,
                             larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
     larmor_array *one = NULL, *single = NULL, *joined;
     larmor_status st;
-    if (count > 1)
+    if (count > 1 || job->basis)
         LMR_OR(done, lmr_one_of(x, i, &one));
     else
         one = larmor_array_ref(x);
@@ -215,7 +229,14 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     if (job->keep_weights) keep_weights(job, index[0], &frame[0]);
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
-    for (int i = 0; i < count; i++) LMR_OR(done, finish(job, &frame[i], x, i, count, &image[i]));
+    if (job->basis_frames) {
+        larmor_array *frames;
+        LMR_OR(done, lmr_subspace_frames(job, x, &frames));
+        larmor_array_free(x);
+        x = frames;
+    }
+    const int outputs = lmr_outputs(job, count);
+    for (int i = 0; i < outputs; i++) LMR_OR(done, finish(job, &frame[i], x, i, outputs, &image[i]));
 done:
     if (st)
         for (int i = 0; i < count; i++) {

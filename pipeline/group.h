@@ -19,7 +19,12 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);
 
 /* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
  * *made is 1. cartesian: how they lie on the grid. */
-larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian);
+larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made,
+                                lmr_cartesian *cartesian);
+
+/* The same of the whole image that a frame was cut from; of a group that is no frame, its own. */
+larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
+                                lmr_cartesian *cartesian);
 
 /* The maps of a group become the job's, without its image. report: of the maps. */
 larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *report);

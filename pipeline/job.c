@@ -89,10 +89,15 @@ int64_t lmr_normals(const lmr_job *job)
     return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
 }
 
+/* Short frames of one acquisition resemble each other more than voxels do (docs/dynamics.md). */
+#define TIME_WEIGHT_OF_FRAMES 4
+
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames)
 {
-    /* the images of several sets of maps are frames that nothing couples */
-    larmor_regulariser_opts opts = {.series = frames > 1 || job->sets, .time = job->sets ? -1 : job->time_weight};
+    /* the images of several sets of maps, and coefficients, are frames that nothing couples */
+    const int apart = job->sets || job->basis;
+    larmor_regulariser_opts opts = {.series = frames > 1 || apart, .time = apart ? -1 : job->time_weight};
+    if (opts.time == 0 && job->info.averaged) opts.time = TIME_WEIGHT_OF_FRAMES;
     if (job->choose == LARMOR_LAMBDA_RELATIVE) opts.lambda = job->lambda > 0 ? job->lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
     return opts;
@@ -109,10 +114,22 @@ int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
     return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
-larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image)
+int lmr_unknowns(const lmr_job *job, int frames)
+{
+    return job->basis ? (int)larmor_array_shape(job->basis).dim[1] : frames;
+}
+
+int lmr_outputs(const lmr_job *job, int frames)
+{
+    return job->basis_frames ? frames : lmr_unknowns(job, frames);
+}
+
+larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image)
 {
     const larmor_grid *grid = &job->grid[image->group];
-    LMR_TRY(lmr_source_meta(job->source, image->group, &image->meta));
+    const int coefficient = job->basis && !job->basis_frames;
+    LMR_TRY(lmr_source_meta(job->source, coefficient ? first : image->group, &image->meta));
+    if (coefficient) image->meta.contrast = i;
     for (int d = 0; d < grid->ndim; d++)
         image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
     return LARMOR_OK;
@@ -124,6 +141,7 @@ void lmr_job_clear(lmr_job *job)
     larmor_array_free(job->eigenvalues);
     larmor_array_free(job->weights);
     larmor_array_free(job->given);
+    larmor_array_free(job->basis);
     larmor_array_free(job->compression);
     larmor_array_free(job->girf);
     larmor_array_free(job->whitening);

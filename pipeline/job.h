@@ -41,6 +41,10 @@ typedef struct lmr_job {
     larmor_lambda choose;
     double lambda, time_weight;
     int64_t llr_block, calibration;
+    larmor_array *basis; /* [frames, coefficients] on the device, or NULL */
+    int basis_frames, basis_is_complex;
+    double basis_scale; /* the mean of its columns' energies */
+    double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */
     larmor_partial_fourier partial_fourier;
     int64_t block; /* coils at a time, 0 for all */
     int toeplitz, precondition;
@@ -107,6 +111,10 @@ typedef struct lmr_frame {
 /* A view of x[..., index], without the last dimension. */
 larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
 
+/* How many images a series of so many frames is solved for, and how many it gives. */
+int lmr_unknowns(const lmr_job *job, int frames);
+int lmr_outputs(const lmr_job *job, int frames);
+
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
@@ -118,8 +126,9 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 double lmr_unscaled_image(const lmr_job *job);
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 
-/* The image's meta from its group: its geometry on the image's own field of view. */
-larmor_status lmr_describe_image(const lmr_job *job, larmor_recon_image *image);
+/* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the series,
+ * whose coefficient number i it may be. */
+larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
 
 /* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);

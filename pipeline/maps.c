@@ -181,6 +181,8 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
     for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
+    if (own->kspace && !own->traj && job->info.averaged) /* the image's own readouts */
+        LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
     LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));

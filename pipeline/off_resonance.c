@@ -78,6 +78,8 @@ static larmor_status take_values(const larmor_array *b0, const char *name, int64
 larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_job *job)
 {
     if (!o->b0) return LARMOR_OK;
+    if (job->info.averaged)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--b0: is not for frames that are cut from one acquisition.");
     const larmor_shape shape = larmor_array_shape(o->b0);
     const int64_t count = larmor_shape_count(shape);
     if (shape.ndim < 2 || shape.ndim > 3 || count < 1)

@@ -48,6 +48,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"time_weight", o->time_weight, -INFINITY, 1e300},
         {"llr_block", (double)o->llr_block, 0, 4096},
         {"calibration", (double)o->calibration, 0, 1024},
+        {"coefficients", (double)o->coefficients, 0, 0x1p31},
         {"compress", o->compress, -INFINITY, 1e9},
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
@@ -88,10 +89,21 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->b0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: --b0 needs coil maps; use --maps auto or a file.");
+    if (o->basis && o->b0) return LMR_FAIL(LARMOR_ERR_ARG, "--b0: is not for a basis; leave one of them out.");
     if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
+    if (o->basis && !strcmp(o->method, "grid"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "--basis: has no effect with --method grid, which has no coefficients.");
+    if (!o->basis && (o->coefficients || o->basis_frames))
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
+    if (o->basis && strcmp(o->method, "cg") != 0 &&
+        !(regulariser_of(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "--basis: is not for --method %s, which takes single images; use cg, tv, "
+                        "wavelet or llr.",
+                        o->method);
     if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
@@ -114,7 +126,8 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     if (!strcmp(o->method, "cg")) job->method = LMR_METHOD_CG;
     job->regulariser = o->method;
     job->takes = regulariser_of(o->method).takes;
-    job->joint = o->joint || job->takes & LARMOR_NEEDS_SERIES;
+    job->joint = o->joint || o->basis || job->takes & LARMOR_NEEDS_SERIES;
+    job->basis_frames = o->basis_frames;
     job->density = o->density;
     job->weighted = o->weighted;
     job->no_maps = o->no_maps;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/subspace.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
@@ -56,11 +57,12 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     *bytes = 0;
     if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
     larmor_problem own = *p;
-    const int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
-    if (info->calibration && apart > own.samples) own.samples = apart;
+    int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
+    if (!info->calibration) apart = info->averaged;
+    if (apart > own.samples) own.samples = apart;
     LMR_TRY(job->maps_method->bytes(job, &own, &estimate));
     *bytes = (double)estimate;
-    if (info->calibration) /* readouts of its own */
+    if (apart) /* readouts of its own */
         *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;
     return LARMOR_OK;
 }
@@ -119,28 +121,50 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
-    const int together = job->sets ? job->sets : s->frames;
-    const larmor_shape shape = together > 1 ? larmor_shape_append(image, together) : image;
-    const larmor_shape begun = job->sets ? shape : image; /* series begin frame by frame */
+    const int together = job->sets ? job->sets : lmr_unknowns(job, s->frames);
+    const larmor_shape shape = together > 1 || job->basis ? larmor_shape_append(image, together) : image;
+    const larmor_shape begun = job->sets || job->basis ? shape : image; /* series begin frame by frame */
     int64_t solver;
     LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
+    if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);
     LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
     *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
-    if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     return LARMOR_OK;
 }
 
 /* What choosing lambda takes beside the solver: the operator of the samples that are kept, of `estimate` bytes a
  * frame, solutions from them, and the residuals of the others. */
-static larmor_status choice_bytes(const sizes *s, larmor_dtype dtype, double estimate, double *bytes)
+static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dtype dtype, double estimate,
+                                  double *bytes)
 {
-    const larmor_shape images = larmor_shape_append(s->problem.image, s->frames);
+    const larmor_shape images = larmor_shape_append(s->problem.image, lmr_unknowns(job, s->frames));
     int64_t choice;
     LMR_TRY(larmor_choose_memory(dtype, images, LARMOR_SHAPE((int64_t)s->samples, s->problem.coils), &choice));
-    *bytes = (double)choice + estimate * s->frames;
+    *bytes = (double)choice + estimate;
+    return LARMOR_OK;
+}
+
+/* The operators of all frames, or the one of all coefficients with the basis at each sample and the points and weights
+ * of all frames beside them. */
+static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
+                                    const larmor_sense_opts *sense, double *bytes)
+{
+    int64_t one;
+    if (!job->basis) {
+        LMR_TRY(larmor_sense_memory(job->dev, p, sense, &one));
+        *bytes = (double)one * s->frames;
+        return LARMOR_OK;
+    }
+    larmor_problem all = *p;
+    all.samples = (int64_t)s->samples;
+    const int rank = lmr_unknowns(job, s->frames);
+    const double number = (double)larmor_dtype_size(p->dtype) / (job->basis_is_complex ? 1 : 2);
+    LMR_TRY(larmor_subspace_sense_memory(job->dev, &all, sense, rank, job->basis_is_complex, &one));
+    *bytes = (double)one + s->samples * (rank * number + 16 + 8.0 * p->image.ndim + 8);
+    if (job->basis_frames) *bytes += 8 * (double)larmor_shape_count(p->image) * s->frames;
     return LARMOR_OK;
 }
 
@@ -158,16 +182,16 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
                                      .block = block,
                                      .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
                                      .iters = lmr_normals(job)};
-    int64_t estimate, circulant = 0;
-    double vectors, choice;
+    int64_t circulant = 0;
+    double estimate, vectors, choice;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
     p.weighted = weights && job->method != LMR_METHOD_GRID;
-    LMR_TRY(larmor_sense_memory(job->dev, &p, &sense, &estimate));
+    LMR_TRY(operator_bytes(job, s, &p, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
     if (job->method != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
     if (plan->choose >= 0) {
-        LMR_TRY(choice_bytes(s, p.dtype, (double)estimate, &choice));
+        LMR_TRY(choice_bytes(job, s, p.dtype, estimate, &choice));
         vectors += choice;
     }
     if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
@@ -176,7 +200,7 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
         LMR_TRY(larmor_circulant_memory(job->dev, &all, &circulant));
         vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
     }
-    double solver = (double)estimate * s->frames + vectors + (weights ? 16 * s->samples : 0);
+    double solver = estimate + vectors + (weights ? 16 * s->samples : 0);
     double before = most(s->before, (double)circulant);
     if (in_double) { /* maps and samples once more */
         solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/status.h"
+#include "core/array.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/delays.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
+#include "pipeline/subspace.h"
 #include "pipeline/virtual_coils.h"
 
 /* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
@@ -90,6 +91,33 @@ static larmor_status take_maps(larmor_recon *r)
     return st ? st : check_maps(r);
 }
 
+/* ---- the basis ---- */
+
+/* The first coefficients of the caller's basis, on the device. */
+static larmor_status take_basis(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    const larmor_shape shape = larmor_array_shape(r->opts.basis);
+    const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0,
+                  rank = r->opts.coefficients ? r->opts.coefficients : most;
+    larmor_array *moved = NULL, *complex = NULL;
+    larmor_status st;
+    if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "--basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
+            "most %d and no more than frames.",
+            lmr_describe(r->opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
+    LMR_OR(done, larmor_array_to(r->opts.basis, job->dev, &moved));
+    LMR_OR(done, larmor_array_convert(moved, LARMOR_C128, &complex));
+    LMR_OR(done, larmor_array_slice(complex, 0, rank, &job->basis));
+    st = lmr_basis_measure(job);
+done:
+    larmor_array_free(complex);
+    larmor_array_free(moved);
+    return st;
+}
+
 static int is_too_large(const lmr_plan *plan)
 {
     return plan->limit && plan->planned > plan->limit;
@@ -144,6 +172,10 @@ larmor_status lmr_prepare(larmor_recon *r)
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
     if (st) return lmr_fail_in(st, name);
+    if (r->opts.basis) {
+        r->basis = larmor_array_ref(r->opts.basis);
+        LMR_TRY(take_basis(r));
+    }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
     LMR_TRY(lmr_delays_find(r));

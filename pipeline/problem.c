@@ -7,6 +7,7 @@
 
 #include "core/status.h"
 #include "larmor/cartesian.h"
+#include "pipeline/subspace.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
                               larmor_op **A)
@@ -44,6 +45,10 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     larmor_status st;
     if (!ops) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
+    if (job->basis) {
+        st = lmr_subspace_operator(job, frames, count, maps, A, toeplitz);
+        goto done;
+    }
     for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
         const int lost = i && !*toeplitz;
         LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
@@ -76,6 +81,25 @@ done:
     return st;
 }
 
+/* The samples of a frame to their place in all of them, `first` samples of a coil behind the start: frame after frame,
+ * or, with a basis, coil after coil. */
+static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array *line, int64_t first)
+{
+    const int64_t coils = job->coils, own = larmor_array_count(from) / coils;
+    const int64_t all = larmor_array_count(line) / coils;
+    larmor_array *by_coil = NULL;
+    if (!job->basis) return put(from, line, first * coils);
+    larmor_status st = larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil);
+    for (int64_t c = 0; c < coils && !st; c++) {
+        larmor_array *coil;
+        st = larmor_array_slice(by_coil, c, 1, &coil);
+        if (!st) st = put(coil, line, c * all + first);
+        larmor_array_free(coil);
+    }
+    larmor_array_free(by_coil);
+    return st;
+}
+
 larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A, larmor_array **b)
 {
     const larmor_dtype dtype = lmr_job_precision(job);
@@ -90,8 +114,8 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
         larmor_array_free(one);
         one = NULL;
         LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
-        LMR_OR(done, put(one, line, first));
-        first += larmor_array_count(one);
+        LMR_OR(done, place(job, one, line, first));
+        first += larmor_array_count(one) / job->coils;
     }
     st = larmor_array_reshape(line, shape, b);
 done:
@@ -100,33 +124,15 @@ done:
     return st;
 }
 
-/* The points of all frames as one readout [nd, total, 1], and weights that make them one frame's: its density, or 1,
- * over the number of frames. */
+/* The points of all frames, and weights that make them one frame's: 1 over the number of frames. With a basis they make
+ * them those of a coefficient, on average. */
 static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj,
                           larmor_array **weights)
 {
-    const int64_t nd = frames[0].grid.ndim;
-    larmor_array *points = NULL, *factors = NULL, *one = NULL;
-    larmor_status st;
-    int64_t total = 0, first = 0;
-    for (int i = 0; i < count; i++) total += larmor_array_count(frames[i].samples.traj) / nd;
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(nd * total), &points));
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(total), &factors));
-    LMR_OR(done, larmor_fill(factors, 1 / (double)count));
-    for (int i = 0; i < count; i++) {
-        larmor_array_free(one);
-        one = NULL;
-        LMR_OR(done, larmor_array_convert(frames[i].samples.traj, LARMOR_F64, &one));
-        LMR_OR(done, put(one, points, nd * first));
-        first += larmor_array_count(one) / nd;
-    }
-    LMR_OR(done, larmor_array_reshape(points, LARMOR_SHAPE(nd, total, 1), traj));
-    st = larmor_array_reshape(factors, LARMOR_SHAPE(total, 1), weights);
-done:
-    larmor_array_free(one);
-    larmor_array_free(factors);
-    larmor_array_free(points);
-    return st;
+    const double share = (job->basis ? job->basis_scale : 1) / (double)count;
+    LMR_TRY(lmr_frames_points(job, frames, count, traj));
+    LMR_TRY(larmor_array_create(job->dev, LARMOR_F64, lmr_frames_shape(frames, count), weights));
+    return larmor_fill(*weights, share);
 }
 
 /* Samples of a real image tell of the opposite ones as much: half of each. */
@@ -170,7 +176,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     *C = NULL;
     if (job->sets || (job->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
-    if (count > 1) {
+    if (count > 1 || job->basis) {
         LMR_OR(done, join(job, frames, count, &traj, &weights));
     } else {
         traj = larmor_array_ref(frames[0].samples.traj);
@@ -203,8 +209,8 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
         else
             LMR_OR(done, larmor_fill(one, 1));
         LMR_OR(done, larmor_sense_weigh(weights[i], one));
-        LMR_OR(done, put(one, line, first));
-        first += larmor_array_count(one);
+        LMR_OR(done, place(job, one, line, first));
+        first += larmor_array_count(one) / job->coils;
         larmor_array_free(one);
         one = NULL;
     }

@@ -28,6 +28,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
     larmor_array_free(r->b0);
+    larmor_array_free(r->basis);
     free(r->method);
     free(r->maps_name);
     free(r->maps_method);
@@ -47,7 +48,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     int maps_from, weights_from;
     r->job.source = larmor_source_ref(source);
     r->job.dev = lmr_device_ref(dev);
-    r->job.info = lmr_source_describe(source);
+    r->job.info = larmor_source_describe(source);
     r->job.coils = r->job.info.coils;
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
@@ -91,7 +92,8 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     LMR_TRY(check_series(recon, series));
     const lmr_job *job = &recon->job;
     const int first = recon->list.group[recon->list.first[series]];
-    *plan = (larmor_recon_plan){.images = recon->list.first[series + 1] - recon->list.first[series],
+    const int frames = recon->list.first[series + 1] - recon->list.first[series];
+    *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
                                 .grid = job->grid[first],
                                 .method = recon->method,
                                 .coils = job->coils,
@@ -138,10 +140,10 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         return LMR_NO_MEMORY();
     }
     larmor_status st = lmr_solve_groups(&r->job, group, count, image, &result->report);
-    if (!st) result->count = count;
+    if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
-    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, &result->image[i]);
+    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, group[0], i, &result->image[i]);
     free(image);
     return st;
 }
@@ -157,7 +159,8 @@ static void finish(larmor_recon *r, int series, larmor_recon_report *report)
     lmr_report_series(r, name, report, r->run ? &before : NULL);
     r->run = 1;
     larmor_array_free(r->maps); /* were for a beginning anew */
-    r->maps = NULL;
+    larmor_array_free(r->basis);
+    r->maps = r->basis = NULL;
     r->last = *report;
     r->last_group = r->list.group[r->list.first[series]];
 }

@@ -9,6 +9,8 @@
 
 typedef long long ll;
 
+#define ORTHONORMAL 1e-2 /* what products of functions of a basis may be off, relative to their lengths */
+
 /* What is printed behind the word for so many things. */
 static const char *plural(int64_t count)
 {
@@ -37,6 +39,7 @@ void lmr_report_source(larmor_recon *r)
     lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->job.source),
             (ll)first.readouts, enc.trajectory, plural(first.readouts), (ll)first.samples, info->coils,
             plural(info->coils), info->groups, plural(info->groups));
+    if (info->frames_report[0]) lmr_log(e, "frames: %s", info->frames_report);
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
         lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
                 (ll)info->imaging, (ll)info->noise, (ll)info->calibration, (ll)info->dropped, (ll)info->nonfinite);
@@ -146,6 +149,16 @@ void lmr_report_method(larmor_recon *r)
     if (job->choose != LARMOR_LAMBDA_AUTO)
         snprintf(lambda, sizeof lambda, "%s%g", job->choose == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->lambda);
     report_grid(r);
+    if (job->basis) {
+        const larmor_shape basis = larmor_array_shape(job->basis);
+        lmr_log(&r->events, "basis: %lld coefficient%s of %lld frames%s", (ll)basis.dim[1], plural(basis.dim[1]),
+                (ll)basis.dim[0], job->basis_frames ? ", which become frames again" : "");
+        if (job->basis_skew > ORTHONORMAL)
+            lmr_warn(
+                &r->events,
+                "basis: its functions are not orthonormal, off by %.2g; a penalty weighs the coefficients unevenly",
+                job->basis_skew);
+    }
     if (job->method == LMR_METHOD_GRID)
         lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->density], maps, sets);
     else

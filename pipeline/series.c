@@ -46,7 +46,16 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
                         name);
-    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && s < list->series; s++)
+    for (int s = 0; job->basis && s < list->series; s++) {
+        const int64_t frames = larmor_array_shape(job->basis).dim[0];
+        const int count = list->first[s + 1] - list->first[s];
+        if (count != frames)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "--basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
+                            "contrasts, or are cut by --spokes-per-frame.",
+                            (long long)frames, name, count);
+    }
+    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && !job->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "--method %s: %s has one frame of a slice, %s needs several repetitions, phases or "

@@ -75,13 +75,30 @@ static larmor_solve_opts solve_opts(const lmr_job *job)
                                .user = (void *)(uintptr_t)job};
 }
 
+/* The circulant's inverse for each image of x's shape. */
+static larmor_status inverse_of(const larmor_circulant *C, double lambda, larmor_shape shape, larmor_op **M)
+{
+    larmor_op *one, **all;
+    LMR_TRY(larmor_circulant_inverse(C, lambda, NULL, 0, &one));
+    *M = one;
+    if (larmor_op_in_shape(one).ndim == shape.ndim) return LARMOR_OK;
+    const int count = (int)shape.dim[shape.ndim - 1];
+    *M = NULL;
+    all = calloc((size_t)count, sizeof *all);
+    for (int i = 0; all && i < count; i++) all[i] = one;
+    const larmor_status st = all ? larmor_op_frames(all, count, M) : LMR_NO_MEMORY();
+    free(all);
+    larmor_op_free(one);
+    return st;
+}
+
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve_opts *o, larmor_report *report)
 {
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     double norm;
-    if (p->C) LMR_OR(done, larmor_circulant_inverse(p->C, o->lambda, NULL, 0, &M));
+    if (p->C) LMR_OR(done, inverse_of(p->C, o->lambda, larmor_op_in_shape(p->A), &M));
     if (p->C && p->noise && o->tol == 0) {
         LMR_OR(done, image_noise(p->A, M, p->noise, &norm));
         o->error = (job->precondition < 0 ? STRICT : ENOUGH) * norm;

@@ -57,9 +57,9 @@ const char *lmr_source_name(const larmor_source *s)
     return s->name;
 }
 
-larmor_raw_info lmr_source_describe(const larmor_source *s)
+larmor_raw_info larmor_source_describe(const larmor_source *source)
 {
-    return s->impl.describe(s->self);
+    return source ? source->impl.describe(source->self) : (larmor_raw_info){0};
 }
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
@@ -132,6 +132,19 @@ larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives no samples of group %d", s->name, group);
     if (st) larmor_samples_free(out);
     return st;
+}
+
+larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
+{
+    if (s->impl.stamps && s->impl.readouts) return s->impl.stamps(s->self, group, stamps);
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
+                    s->name);
+}
+
+larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    return s->impl.readouts(s->self, group, readout, count, grid, dev, out);
 }
 
 larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
@@ -224,6 +237,17 @@ static larmor_status fingerprint_of_raw(void *self, uint64_t *fingerprint)
     return LARMOR_OK;
 }
 
+static larmor_status stamps_of_raw(void *self, int group, larmor_stamp *stamps)
+{
+    return larmor_raw_stamps(self, group, stamps);
+}
+
+static larmor_status readouts_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                     const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    return larmor_raw_readouts(self, group, readout, count, grid, dev, out);
+}
+
 larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)
 {
     static const larmor_source_impl impl = {.describe = describe_raw,
@@ -235,7 +259,9 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .noise = noise_of_raw,
                                             .keep_coils = keep_coils_of_raw,
                                             .restore_coils = restore_coils_of_raw,
-                                            .fingerprint = fingerprint_of_raw};
+                                            .fingerprint = fingerprint_of_raw,
+                                            .stamps = stamps_of_raw,
+                                            .readouts = readouts_of_raw};
     if (source) *source = NULL;
     if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
     return larmor_source_create(name, &impl, raw, source);

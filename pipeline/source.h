@@ -5,7 +5,6 @@
 #include "larmor/pipeline.h"
 
 const char *lmr_source_name(const larmor_source *s);
-larmor_raw_info lmr_source_describe(const larmor_source *s);
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out);
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta);
@@ -20,6 +19,11 @@ larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor
  * LARMOR_ERR_SHAPE. */
 larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
                                  int64_t coils, larmor_device *dev, larmor_samples *out);
+
+/* Stamps of all readouts of a group, and the samples of some. LARMOR_ERR_ARG for a source that has neither. */
+larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps);
+larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
 /* When the samples of a group were taken, in s; checked. LARMOR_ERR_UNSUPPORTED where the source does not know. */
 larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,

@@ -27,7 +27,9 @@ static larmor_status hash_readouts(const larmor_readouts *r, uint64_t *hash)
     const larmor_image_meta *m = &r->meta;
     const int counters[] = {m->slice, m->contrast, m->phase, m->repetition, m->set};
     *hash = lmr_hash(*hash, counters, sizeof counters);
-    if (r->step1) *hash = lmr_hash(*hash, r->step1, sizeof(int) * (size_t)larmor_array_shape(r->kspace).dim[1]);
+    const size_t readouts = (size_t)larmor_array_shape(r->kspace).dim[1];
+    if (r->step1) *hash = lmr_hash(*hash, r->step1, sizeof(int) * readouts);
+    if (r->stamps) *hash = lmr_hash(*hash, r->stamps, sizeof *r->stamps * readouts);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
     return LARMOR_OK;
 }
@@ -218,6 +220,89 @@ static larmor_status samples_of(void *self, int group, const larmor_grid *grid, 
     return st;
 }
 
+/* ---- some of the readouts ---- */
+
+/* Of x [before..., readouts, after] those that are named, runs of neighbours at once. */
+static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, int64_t count, larmor_array **out)
+{
+    larmor_shape shape = larmor_array_shape(x), flat = {2, {1, 1}};
+    const int64_t readouts = shape.dim[axis];
+    for (int d = 0; d < shape.ndim; d++) flat.dim[d >= axis] *= shape.dim[d];
+    larmor_array *lines = NULL, *chosen = NULL;
+    larmor_status st;
+    *out = NULL;
+    shape.dim[axis] = count;
+    LMR_OR(done, larmor_array_reshape(x, flat, &lines));
+    flat.dim[1] = flat.dim[1] / readouts * count;
+    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
+    for (int64_t i = 0, run; i < flat.dim[1]; i += run) {
+        larmor_array *from = NULL, *to = NULL;
+        const int64_t r = i % count;
+        run = 1;
+        while (r + run < count && readout[r + run] == readout[r] + run) run++;
+        st = larmor_array_slice(lines, i / count * readouts + readout[r], run, &from);
+        if (!st) st = larmor_array_slice(chosen, i, run, &to);
+        if (!st) st = larmor_copy(from, to);
+        larmor_array_free(to);
+        larmor_array_free(from);
+        if (st) goto done;
+    }
+    st = larmor_array_reshape(chosen, shape, out);
+done:
+    larmor_array_free(chosen);
+    larmor_array_free(lines);
+    return st;
+}
+
+static larmor_status some_readouts(const scan *s, const larmor_readouts *image, const int64_t *readout, int64_t count,
+                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    larmor_array *kspace = NULL, *traj = NULL, *density = NULL;
+    larmor_status st;
+    LMR_OR(done, gather(image->kspace, 1, readout, count, &kspace));
+    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
+    if (image->density) LMR_OR(done, gather(image->density, 1, readout, count, &density));
+    if (traj)
+        LMR_OR(done, placed_samples(s, kspace, traj, density, grid, dev, out));
+    else
+        LMR_OR(done, copy_of(kspace, LARMOR_C64, dev, &out->kspace));
+    LMR_OR(done, steps_of(image, count, out));
+    for (int64_t i = 0; i < count; i++) out->step1[i] = image->step1 ? image->step1[readout[i]] : (int)readout[i];
+done:
+    larmor_array_free(density);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    return st;
+}
+
+static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
+                                 const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const scan *s = self;
+    *out = (larmor_samples){0};
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    for (int64_t i = 0; i < count; i++)
+        if (readout[i] < 0 || readout[i] >= s->group[group].readouts)
+            return no_such("readout", (int)readout[i], (int)s->group[group].readouts);
+    const larmor_status st = some_readouts(s, &s->image[group], readout, count, grid, dev, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    const larmor_readouts *image = &s->image[group];
+    for (int64_t i = 0; i < s->group[group].readouts; i++) {
+        stamps[i] = image->stamps ? image->stamps[i] : (larmor_stamp){.time = 0};
+        stamps[i].samples = s->group[group].samples;
+    }
+    return LARMOR_OK;
+}
+
+/* ---- when samples were taken ---- */
+
 /* Which samples lie on the grid. */
 static larmor_status find_inside(const scan *s, const larmor_readouts *image, const larmor_grid *grid,
                                  unsigned char *inside, int64_t *kept)
@@ -263,6 +348,7 @@ static void destroy(void *self)
         larmor_array_free(image->calibration);
         larmor_array_free(image->calibration_traj);
         free((int *)(uintptr_t)image->step1);
+        free((larmor_stamp *)(uintptr_t)image->stamps);
     }
     larmor_array_free(s->noise);
     free(s->image);
@@ -355,22 +441,27 @@ static larmor_group group_with(const larmor_readouts *image)
                           .regular = 1};
 }
 
-/* References to the arrays, a copy of the counters, and directions where there are none. */
+/* References to the arrays, copies of counters and stamps, and directions where there are none. */
 static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
 {
     larmor_image_meta *m = &image->meta;
     const int *step1 = image->step1;
-    const size_t bytes = sizeof *step1 * (size_t)larmor_array_shape(image->kspace).dim[1];
+    const larmor_stamp *stamps = image->stamps;
+    const size_t readouts = (size_t)larmor_array_shape(image->kspace).dim[1];
     int *copy = NULL;
+    larmor_stamp *stamped = NULL;
     larmor_array_ref(image->kspace);
     larmor_array_ref(image->traj);
     larmor_array_ref(image->density);
     larmor_array_ref(image->times);
     larmor_array_ref(image->calibration);
     larmor_array_ref(image->calibration_traj);
-    if (step1) copy = malloc(bytes);
-    if (copy) memcpy(copy, step1, bytes);
+    if (step1) copy = malloc(sizeof *copy * readouts);
+    if (copy) memcpy(copy, step1, sizeof *copy * readouts);
+    if (stamps) stamped = malloc(sizeof *stamped * readouts);
+    if (stamped) memcpy(stamped, stamps, sizeof *stamped * readouts);
     image->step1 = copy;
+    image->stamps = stamped;
     m->encoding = 0;
     int oriented = 0;
     for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
@@ -382,7 +473,7 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
             m->slice_dir[d] = d == 2;
         }
     }
-    return step1 && !copy ? LMR_NO_MEMORY() : LARMOR_OK;
+    return (step1 && !copy) || (stamps && !stamped) ? LMR_NO_MEMORY() : LARMOR_OK;
 }
 
 static larmor_status set_images(const larmor_scan_arrays *given, scan *s)
@@ -448,7 +539,9 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
                                             .meta = meta_of,
                                             .noise = noise_of,
                                             .destroy = destroy,
-                                            .fingerprint = fingerprint};
+                                            .fingerprint = fingerprint,
+                                            .stamps = stamps_of,
+                                            .readouts = readouts_of};
     if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
     *source = NULL;
     if (!given || given->images < 1 || !given->image)

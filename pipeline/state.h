@@ -9,8 +9,9 @@ struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
     larmor_counters only;   /* what opts.only points to */
     char *method, *maps_name, *maps_method, *b0_name;
-    larmor_array *maps; /* the caller's, where all may have to begin anew before the first series is done; or NULL */
-    larmor_array *b0;   /* likewise */
+    larmor_array *maps;  /* the caller's, where all may have to begin anew before the first series is done; or NULL */
+    larmor_array *b0;    /* likewise */
+    larmor_array *basis; /* likewise */
     larmor_image_meta b0_place; /* what opts points to */
     double readout_start_ms;
     lmr_job job;

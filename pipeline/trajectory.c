@@ -295,7 +295,7 @@ larmor_status larmor_source_samples(larmor_source *source, int group, const larm
     LMR_OR(fail, lmr_source_group(source, group, &g));
     LMR_OR(fail, lmr_source_encoding(source, g.encoding, &encoding));
     LMR_OR(fail, lmr_source_grid(source, g.encoding, opts, grid));
-    LMR_OR(fail, lmr_source_samples(source, group, grid, 0, lmr_source_describe(source).coils, dev, out));
+    LMR_OR(fail, lmr_source_samples(source, group, grid, 0, larmor_source_describe(source).coils, dev, out));
     if (!out->traj) LMR_OR(fail, lmr_make_trajectory(dev, &g, &encoding, grid, out, &spokes, &out->traj));
     return LARMOR_OK;
 fail:

@@ -39,7 +39,7 @@ static larmor_status look_at(lmr_job *job, int group, larmor_array *R, larmor_co
     lmr_cartesian unused;
     int made;
     if (!job->whitening) job->scale = 0;
-    LMR_TRY(lmr_group_samples(job, group, &samples, &made, &unused));
+    LMR_TRY(lmr_group_average(job, group, &samples, &made, &unused));
     const double unscaled = 1 / (job->scale * job->scale);
     larmor_status st = noise_of(job, &samples, &noise);
     if (!st) st = larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, R, &count);

@@ -41,6 +41,11 @@ static const app_option options[] = {
            .low = 0, .high = 65535),
     OPTION(APP_NUMBER, dwell, 0, "dwell", "US", "time per sample of the readouts in us", .preset = "4", .low = 1e-3,
            .high = 1e6),
+    OPTION(
+        APP_NUMBER, tr, 0, "tr", "MS",
+        "time from one readout to the next: they get time stamps, and with --breathing the first physiology stamp, "
+        "time since the breath began, in ticks of 2.5 ms (default: no stamps)",
+        .low = 1e-3, .high = 1e6),
     OPTION(APP_NUMBER, noise_dwell, 0, "noise-dwell", "US", "time per sample of the noise scan in us", .preset = "20",
            .low = 1e-3, .high = 1e6),
     OPTION(APP_TEXT, phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan", .choice = choose_phantom),
@@ -51,7 +56,7 @@ static const app_option options[] = {
            .preset = "1", .low = 1, .high = 1000),
     OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N",
            "a series: fresh noise, and angles that continue from one repetition to the next", .preset = "1", .low = 1,
-           .high = 1000),
+           .high = 65536),
     OPTION(APP_FLAG, same_angles, 0, "same-angles", "", "every repetition has the angles of the first"),
     OPTION(APP_NUMBERS, drift, 0, "drift", "X[,Y[,Z]]",
            "the object moves by so many mm from the first repetition to the last", .low = -1e4, .high = 1e4),

@@ -34,13 +34,43 @@ static const app_option options[] = {
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
     OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
-           "tv --joint: weight of a difference in time relative to one in space", .preset = "1", .low = 0,
-           .high = INFINITY),
+           "tv --joint: weight of a difference in time relative to one in space (default: 4 for frames that were cut "
+           "out "
+           "of an image, else 1)",
+           .low = 0, .high = INFINITY, .absent = 1),
     OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
            .high = 4096),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
            "voxels of the image; X alone: for all axes that are as long as x in the header (default: the header's)",
            .low = 1, .high = 65535),
+    OPTION(APP_READ_FILE, basis, 0, "basis", "FILE",
+           "frames are sums of a few functions of time: [frames, coefficients], .cfl or .npy; the images are the "
+           "coefficients"),
+    OPTION(APP_READ_FILE, dictionary, 0, "dictionary", "FILE",
+           "the basis from signal curves [frames, curves] by their singular vectors, .cfl or .npy"),
+    OPTION(APP_INTEGER, rank, 0, "rank", "K",
+           "coefficients: the first ones of --basis (default: all), those of --dictionary (default: as many as hold "
+           "0.9999 of its energy)",
+           .low = 1, .high = 32),
+    OPTION(APP_TEXT, basis_images, 0, "basis-images", "I", "write the coefficients, or the frames that they give",
+           .preset = "coefficients", .choices = "coefficients|frames"),
+    OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
+           "make frames out of each image: N readouts each, in the order of acquisition", .low = 1, .high = 1 << 28),
+    OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
+           .high = 1e9),
+    OPTION(
+        APP_NUMBER, frame_step, 0, "frame-step", "X",
+        "from the start of a frame to that of the next, in readouts or ms, for windows that slide (default: frames "
+        "that touch)",
+        .low = 1e-3, .high = 1e9),
+    OPTION(APP_TEXT, frame_rest, 0, "frame-rest", "R",
+           "readouts that are left after the last frame: drop them, or join them to it", .preset = "drop",
+           .choices = "drop|join"),
+    OPTION(APP_INTEGER, cardiac_phases, 0, "cardiac-phases", "N",
+           "make N frames of the cardiac cycle out of each image, by physiology stamps", .low = 1, .high = 65535),
+    OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
+           .preset = "0", .low = 0, .high = 2),
+    OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
            .high = 1e5),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
@@ -200,6 +230,58 @@ static larmor_status read_maps(const recon_run *r, larmor_array **maps)
     return recon_maps_from_file(r->s->maps) ? read_to_host(r->s->maps, maps) : LARMOR_OK;
 }
 
+/* The scan's images become frames, if that is asked for. */
+static larmor_status cut_frames(recon_run *r)
+{
+    const larmor_frames_opts opts = recon_frames(r->s);
+    larmor_source *frames;
+    if (!opts.spokes && opts.ms == 0 && !opts.phases) return LARMOR_OK;
+    const larmor_status st = larmor_source_of_frames(r->source, &opts, &frames);
+    if (st) return st;
+    larmor_source_free(r->source);
+    r->source = frames;
+    return LARMOR_OK;
+}
+
+/* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
+ * its 7th. */
+static larmor_status read_matrix(const char *path, larmor_array **matrix)
+{
+    larmor_array *all;
+    int64_t dim[2] = {1, 1};
+    int used = 0;
+    larmor_status st = read_to_host(path, &all);
+    if (st) return st;
+    const larmor_shape shape = larmor_array_shape(all);
+    for (int d = 0; d < shape.ndim && used < 3; d++)
+        if (shape.dim[d] > 1) {
+            if (used < 2) dim[used] = shape.dim[d];
+            used++;
+        }
+    st = used > 2 || used < 1 ? larmor_fail(LARMOR_ERR_SHAPE, "%s: frames and one more dimension expected", path)
+                              : larmor_array_reshape(all, larmor_shape_of(2, dim), matrix);
+    larmor_array_free(all);
+    return st;
+}
+
+static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
+{
+    const recon_settings *s = r->s;
+    larmor_array *curves;
+    double kept;
+    if (s->basis) return read_matrix(s->basis, &opts->basis);
+    if (!s->dictionary) return LARMOR_OK;
+    larmor_status st = read_matrix(s->dictionary, &curves);
+    if (st) return st;
+    st = larmor_basis_of_curves(curves, s->rank, 0, &opts->basis, &kept);
+    larmor_array_free(curves);
+    if (st) return st;
+    opts->coefficients = 0;
+    app_log("basis: %lld coefficients hold %.6g of the energy of %s",
+            (long long)larmor_array_shape(opts->basis).dim[1], kept, s->dictionary);
+    return LARMOR_OK;
+}
+
 /* From all echoes, whichever of them are wanted. */
 static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
 {
@@ -245,12 +327,14 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = recon_read_delays(s, r->raw, opts);
     if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));
+    APP_OR(done, APP_INPUT, read_basis(r, opts));
     const larmor_status st = read_b0(r, opts);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
 done:
@@ -271,6 +355,7 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
     if (!code) code = recon_check_saved(r);
     if (!code) code = recon_reserve(r);
     larmor_array_free(opts->maps);
+    larmor_array_free(opts->basis);
     larmor_array_free(opts->b0);
     larmor_array_free(opts->girf);
     app_progress_end(&r->progress);
@@ -312,7 +397,7 @@ static int run_series(recon_run *r, int series)
 
 static int run_all(recon_run *r)
 {
-    const int groups = larmor_raw_describe(r->raw).groups;
+    const int groups = larmor_source_describe(r->source).groups;
     int code = APP_DONE;
     r->series = larmor_recon_series(r->recon);
     r->image = calloc((size_t)groups, sizeof *r->image);

@@ -15,7 +15,10 @@ typedef struct recon_settings {
     const char *map_sets, *crop, *normalise;
     const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
-    int64_t segments;
+    int64_t segments, spokes_per_frame, cardiac_phases, gate;
+    double frame_time, frame_step, tick;
+    const char *frame_rest, *basis, *dictionary, *basis_images;
+    int64_t rank;
     int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
 } recon_settings;
 

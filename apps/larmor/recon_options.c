@@ -96,6 +96,37 @@ static int makes_density(const recon_settings *s)
     return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
 }
 
+static int has_windows(const recon_settings *s)
+{
+    return s->spokes_per_frame || s->frame_time > 0;
+}
+
+static int has_stamps(const recon_settings *s)
+{
+    return s->cardiac_phases || s->frame_time > 0;
+}
+
+static int has_basis(const recon_settings *s)
+{
+    return s->basis || s->dictionary;
+}
+
+static int has_gate(const recon_settings *s)
+{
+    return s->cardiac_phases != 0;
+}
+
+larmor_frames_opts recon_frames(const recon_settings *s)
+{
+    return (larmor_frames_opts){.spokes = s->spokes_per_frame,
+                                .ms = s->frame_time,
+                                .phases = (int)s->cardiac_phases,
+                                .step = s->frame_step,
+                                .gate = (int)s->gate,
+                                .tick_ms = s->tick,
+                                .join_rest = !strcmp(s->frame_rest, "join")};
+}
+
 /* An option that is of some choices of another one alone. */
 typedef struct rule {
     const char *option;
@@ -123,6 +154,20 @@ static const rule rules[] = {
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
     {"window", has_picture, "output", "a .png", 0},
+};
+
+/* An option that says more about another one. */
+static const struct {
+    const char *option;
+    int (*used)(const recon_settings *s);
+    const char *with;
+} needs[] = {
+    {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
+    {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
+    {"rank", has_basis, "--basis or --dictionary"},
+    {"basis-images", has_basis, "--basis or --dictionary"},
+    {"gate", has_gate, "--cardiac-phases"},
+    {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
 
 /* "--method cg, tv and llr" */
@@ -165,6 +210,23 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, of);
         return APP_USAGE;
     }
+    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) > 1) {
+        app_error("--spokes-per-frame, --frame-time and --cardiac-phases exclude each other; give one of them.");
+        return APP_USAGE;
+    }
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (needs[i].used(s) || !app_differs(command, s, needs[i].option)) continue;
+        app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
+        return APP_USAGE;
+    }
+    if (s->basis && s->dictionary) {
+        app_error("--basis and --dictionary exclude each other; give one of them.");
+        return APP_USAGE;
+    }
+    if (s->spokes_per_frame && s->frame_step != floor(s->frame_step)) {
+        app_error("--frame-step %g: a whole number of readouts expected, as for --spokes-per-frame.", s->frame_step);
+        return APP_USAGE;
+    }
     if (!s->checkpoint && app_differs(command, s, "checkpoint-every")) {
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
@@ -179,6 +241,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
             app_error("--%s: has no effect without --b0.", of_b0[i]);
             return APP_USAGE;
         }
+    if (s->b0 && (has_basis(s) || has_windows(s) || s->cardiac_phases)) {
+        app_error("--b0: is not for %s.", has_basis(s) ? "a basis" : "frames that are cut from one acquisition");
+        return APP_USAGE;
+    }
     if (!strcmp(s->maps, "none") && s->b0) {
         app_error("--maps none: --b0 needs coil maps; use --maps auto or a file.");
         return APP_USAGE;
@@ -257,7 +323,6 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .method = s->method,
                                 .joint = s->joint,
                                 .iters = (int)s->iters,
-                                .time_weight = s->time_weight > 0 ? s->time_weight : -1,
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),
                                 .maps_name = s->maps,
@@ -272,12 +337,15 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .keep_density = s->save_density != NULL,
                                 .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
                                 .precondition = choices[index_of(s->precond, precond)],
+                                .coefficients = s->rank,
+                                .basis_frames = !strcmp(s->basis_images, "frames"),
                                 .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
     map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
     if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
+    if (!isnan(s->time_weight)) opts->time_weight = s->time_weight > 0 ? s->time_weight : -1;
     if (!isnan(s->eps)) opts->eps = s->eps;
     if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
     for (int d = 0; d < 3; d++) {

@@ -13,6 +13,8 @@ int recon_check_options(const app_command *command, const recon_settings *s);
  * having said what is wrong. */
 int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
 
+/* What is to be cut into frames; zeros if nothing is. */
+larmor_frames_opts recon_frames(const recon_settings *s);
 /* --delays, for a scan that is opened. */
 int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts);
 

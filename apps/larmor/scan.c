@@ -94,6 +94,15 @@ static int line_of(const scan_source *s, int64_t readout, int d)
     return (int)lround(s->traj[readout * s->samples * s->ndim + d]) + (int)(s->lines[d] / 2);
 }
 
+/* Stamps in the usual ticks of 2.5 ms, the clock's of a scan that begins at noon. */
+static void stamp(const scan_source *s, int64_t readout, larmor_acquisition *a)
+{
+    const double tick_ms = 2.5, noon_ms = 12 * 3600 * 1000.0, ms = s->start_ms + s->tr_ms * (double)readout;
+    if (!(s->tr_ms > 0)) return;
+    a->time_stamp = (uint32_t)((noon_ms + ms) / tick_ms);
+    if (s->cycle_ms > 0) a->physiology_stamp[0] = (uint32_t)(fmod(ms, s->cycle_ms) / tick_ms);
+}
+
 larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
 {
     float *data = malloc(2 * sizeof(float) * (size_t)s->samples * (size_t)s->coils + 1);
@@ -119,6 +128,7 @@ larmor_status scan_append(larmor_raw_writer *writer, const scan_source *s)
         if (s->flags && s->flags[i] == SCAN_LEFT_OUT) continue;
         a.flags = s->flags ? s->flags[i] : 0;
         gather(s, i, data, traj);
+        stamp(s, i, &a);
         a.step1 = s->lines ? line_of(s, i, 1) : (int)(i % 65536); /* the counter has 16 bits */
         a.step2 = s->lines ? line_of(s, i, 2) : 0;
         if (s->last && i == last) a.flags |= LARMOR_ACQ_LAST_IN_MEASUREMENT;

@@ -71,8 +71,9 @@ typedef struct scan_source {
     int ndim, coils;
     int64_t samples, readouts, centre; /* centre: the sample that is nearest to the centre of k-space */
     double dwell_us;
-    larmor_image_meta geometry; /* position, directions, slice and repetition of these readouts */
-    int last;                   /* 1: the scan ends with them */
+    double start_ms, tr_ms, cycle_ms; /* of the first readout, from one to the next, between triggers; 0: no stamps */
+    larmor_image_meta geometry;       /* position, directions, slice and repetition of these readouts */
+    int last;                         /* 1: the scan ends with them */
 } scan_source;
 
 larmor_status scan_append(larmor_raw_writer *writer, const scan_source *source);

@@ -377,6 +377,10 @@ static larmor_status append_group(simulation *m, larmor_array *exact, int slice,
                           .unit = m->unit,
                           .dwell_us = s->dwell,
                           .geometry = m->geometry};
+    const double group_ms = s->tr * (double)m->readouts; /* slices of a repetition one after the other */
+    source.tr_ms = s->tr;
+    source.start_ms = group_ms * (double)(repetition * s->slices + slice);
+    if (s->breathing != 0) source.cycle_ms = group_ms * (double)s->slices * s->breathing_period;
     source.geometry.slice = slice;
     source.geometry.repetition = repetition;
     source.geometry.contrast = contrast;

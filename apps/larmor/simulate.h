@@ -9,7 +9,7 @@ typedef struct simulation_settings {
     const char *output, *truth, *maps, *field_map, *phantom, *units, *device;
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
-    double noise, snr, dwell, noise_dwell;
+    double noise, snr, dwell, noise_dwell, tr;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
     app_list maps_matrix, drift, gradient, delays, phase_cycles, echo_times;
     double readout_start;

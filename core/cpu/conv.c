@@ -1,9 +1,10 @@
-/* Convolution with a real spectrum on the processor, pruned. SPDX-License-Identifier: Apache-2.0
+/* Convolution with a spectrum, or with a matrix of them, on the processor, pruned. SPDX-License-Identifier: Apache-2.0
  *
  * Lines of zeros are never transformed, nor lines that are cropped afterwards.
  * Every line is contiguous when it is transformed.
  * Between two axes the grid is transposed in pieces of a cache line: [rest, n] of the first axis becomes n lines of
- * the axes that follow. */
+ * the axes that follow.
+ * Arrays that are mixed go through all of that together, line beside line, so that their grids stay in the cache. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 enum {
     GROUP = 8,            /* lines that a thread transposes at a time */
+    PIECE = 8,            /* cells that are mixed at a time */
     MOST_BYTES = 16 << 20 /* of a grid that each thread has for itself */
 };
 
@@ -23,18 +25,21 @@ typedef struct number {
 
 /* One thread's buffers. */
 typedef struct workspace {
-    number *line, *lines; /* one padded line; GROUP transformed ones */
-    number *grid[2];      /* of the first axis, where each thread does whole arrays; of the second of three axes */
+    number *line, *lines; /* one padded line; transformed ones, GROUP of them or all that are mixed */
+    number *grid[2];      /* of the first axis, where each thread does whole arrays; of the second of three axes; one
+                             for each array that is mixed */
 } workspace;
 
 typedef struct conv {
-    int ndim, threads;
-    int64_t dim[3], keep[3], batch, spectra;
+    lmr_conv_shape shape; /* 1 in dimensions that there are not */
+    int threads, planes;
     int64_t rest[3], cells[3]; /* products of keep and of dim over the axes that follow */
     int64_t pitch, longest;    /* between lines; of the grid's rows, see row_of */
+    int64_t grid_size[2];      /* of one array's grid */
     int apart;                 /* 1: as many arrays at a time as there are threads */
     void *plan[3][2];
-    real *spectrum; /* of all, one after the other; the last axis fastest */
+    int64_t spectrum_size; /* of one set of matrices */
+    real *spectrum;        /* the last axis fastest, then the planes; all sets, one after the other */
     char *memory;
     number *grid; /* of the first axis, where the threads share one */
     workspace *workspace;
@@ -50,23 +55,83 @@ static int64_t row_of(const conv *c, int a)
 
 static void load(const conv *c, int a, const workspace *w, const number *from)
 {
-    memcpy(w->line, from, (size_t)c->keep[a] * sizeof *from);
-    memset(w->line + c->keep[a], 0, (size_t)(c->dim[a] - c->keep[a]) * sizeof *from);
+    memcpy(w->line, from, (size_t)c->shape.keep[a] * sizeof *from);
+    memset(w->line + c->shape.keep[a], 0, (size_t)(c->shape.dim[a] - c->shape.keep[a]) * sizeof *from);
 }
 
-/* The last axis: there, times the spectrum, and back. */
-static void filter_line(const conv *c, const workspace *w, const real *spectrum, const number *x, number *y)
+static void scale_line(int64_t count, const real *spectrum, number *line)
 {
-    const int a = c->ndim - 1;
-    load(c, a, w, x);
-    R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines);
-    real *v = &w->lines->re;
-    for (int64_t i = 0; i < c->dim[a]; i++) {
+    real *v = &line->re;
+    for (int64_t i = 0; i < count; i++) {
         v[2 * i] *= spectrum[i];
         v[2 * i + 1] *= spectrum[i];
     }
-    R(lmr_cpu_line).exec(c->plan[a][1], w->lines, w->line);
-    memcpy(y, w->line, (size_t)c->keep[a] * sizeof *y);
+}
+
+/* to <- to + s from, for a piece of a line. */
+static inline void add_real(const real *restrict s, const real *restrict from, real *restrict to)
+{
+    for (int i = 0; i < PIECE; i++) {
+        to[2 * i] += s[i] * from[2 * i];
+        to[2 * i + 1] += s[i] * from[2 * i + 1];
+    }
+}
+
+/* The same with the imaginary parts t of s, or of its conjugate. */
+static inline void add_imaginary(const real *restrict t, real sign, const real *restrict from, real *restrict to)
+{
+    for (int i = 0; i < PIECE; i++) {
+        to[2 * i] -= sign * t[i] * from[2 * i + 1];
+        to[2 * i + 1] += sign * t[i] * from[2 * i];
+    }
+}
+
+/* Cells `first` and the following of all lines; `each` between the spectrum's planes. */
+static void mix_piece(const conv *c, int64_t first, int64_t each, const real *spectrum, number *lines)
+{
+    const int n = c->shape.mixed;
+    real sum[LMR_CONV_MOST_MIXED][2 * PIECE];
+    for (int k = 0; k < n; k++) {
+        memset(sum[k], 0, sizeof sum[k]);
+        add_real(spectrum + k * each + first, &lines[k * c->pitch + first].re, sum[k]);
+    }
+    for (int l = 1; l < n; l++)
+        for (int k = 0; k < l; k++) {
+            const real *s = spectrum + lmr_conv_plane(&c->shape, k, l, 0) * each + first;
+            const real *x = &lines[k * c->pitch + first].re, *y = &lines[l * c->pitch + first].re;
+            add_real(s, y, sum[k]);
+            add_real(s, x, sum[l]);
+            if (!c->shape.is_complex) continue;
+            add_imaginary(s + each, 1, y, sum[k]);
+            add_imaginary(s + each, -1, x, sum[l]);
+        }
+    for (int k = 0; k < n; k++) memcpy(&lines[k * c->pitch + first].re, sum[k], sizeof sum[k]);
+}
+
+/* Planes of the last axis in whole pieces, so that the last one needs no care. */
+static int64_t padded(int64_t count)
+{
+    return (count + PIECE - 1) / PIECE * PIECE;
+}
+
+/* The last axis: there, times the spectrum, and back. x_stride, y_stride: between the arrays that are mixed. */
+static void filter_line(const conv *c, const workspace *w, const real *spectrum, const number *x, int64_t x_stride,
+                        number *y, int64_t y_stride)
+{
+    const int a = c->shape.ndim - 1, n = c->shape.mixed;
+    const int64_t count = c->shape.dim[a], each = padded(count);
+    for (int k = 0; k < n; k++) {
+        load(c, a, w, x + k * x_stride);
+        R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines + k * c->pitch);
+    }
+    if (n == 1)
+        scale_line(count, spectrum, w->lines);
+    else
+        for (int64_t i = 0; i < count; i += PIECE) mix_piece(c, i, each, spectrum, w->lines);
+    for (int k = 0; k < n; k++) {
+        R(lmr_cpu_line).exec(c->plan[a][1], w->lines + k * c->pitch, w->line);
+        memcpy(y + k * y_stride, w->line, (size_t)c->shape.keep[a] * sizeof *y);
+    }
 }
 
 /* Lines `first` and the following of axis a into the columns of its grid. */
@@ -74,15 +139,15 @@ static void lines_to_grid(const conv *c, int a, const workspace *w, int64_t firs
 {
     const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
     for (int64_t k = 0; k < count; k++) {
-        load(c, a, w, x + (first + k) * c->keep[a]);
+        load(c, a, w, x + (first + k) * c->shape.keep[a]);
         R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines + k * c->pitch);
     }
     grid += first;
     if (count == GROUP)
-        for (int64_t i = 0; i < c->dim[a]; i++)
+        for (int64_t i = 0; i < c->shape.dim[a]; i++)
             for (int64_t k = 0; k < GROUP; k++) grid[i * row + k] = w->lines[k * c->pitch + i];
     else
-        for (int64_t i = 0; i < c->dim[a]; i++)
+        for (int64_t i = 0; i < c->shape.dim[a]; i++)
             for (int64_t k = 0; k < count; k++) grid[i * row + k] = w->lines[k * c->pitch + i];
 }
 
@@ -91,95 +156,108 @@ static void grid_to_lines(const conv *c, int a, const workspace *w, int64_t firs
     const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
     grid += first;
     if (count == GROUP)
-        for (int64_t i = 0; i < c->dim[a]; i++)
+        for (int64_t i = 0; i < c->shape.dim[a]; i++)
             for (int64_t k = 0; k < GROUP; k++) w->lines[k * c->pitch + i] = grid[i * row + k];
     else
-        for (int64_t i = 0; i < c->dim[a]; i++)
+        for (int64_t i = 0; i < c->shape.dim[a]; i++)
             for (int64_t k = 0; k < count; k++) w->lines[k * c->pitch + i] = grid[i * row + k];
     for (int64_t k = 0; k < count; k++) {
         R(lmr_cpu_line).exec(c->plan[a][1], w->lines + k * c->pitch, w->line);
-        memcpy(y + (first + k) * c->keep[a], w->line, (size_t)c->keep[a] * sizeof *y);
+        memcpy(y + (first + k) * c->shape.keep[a], w->line, (size_t)c->shape.keep[a] * sizeof *y);
     }
 }
 
 /* ---- all axes from a on ---- */
 
-static void filter(const conv *c, int a, const workspace *w, const real *spectrum, const number *x, number *y)
+static void filter(const conv *c, int a, const workspace *w, const real *spectrum, const number *x, int64_t x_stride,
+                   number *y, int64_t y_stride)
 {
-    if (a == 2 || a == c->ndim - 1) {
-        filter_line(c, w, spectrum, x, y);
+    if (a == 2 || a == c->shape.ndim - 1) {
+        filter_line(c, w, spectrum, x, x_stride, y, y_stride);
         return;
     }
+    const int n = c->shape.mixed;
+    const int64_t size = c->grid_size[a];
     number *grid = w->grid[a];
-    for (int64_t r = 0; r < c->rest[a]; r += GROUP) lines_to_grid(c, a, w, r, x, grid);
-    for (int64_t i = 0; i < c->dim[a]; i++) {
+    for (int k = 0; k < n; k++)
+        for (int64_t r = 0; r < c->rest[a]; r += GROUP) lines_to_grid(c, a, w, r, x + k * x_stride, grid + k * size);
+    for (int64_t i = 0; i < c->shape.dim[a]; i++) {
         number *row = grid + i * row_of(c, a);
-        filter(c, a + 1, w, spectrum + i * c->cells[a], row, row);
+        filter(c, a + 1, w, spectrum + i * c->cells[a], row, size, row, size);
     }
-    for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid, y);
+    for (int k = 0; k < n; k++)
+        for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid + k * size, y + k * y_stride);
 }
 
-/* One array by all threads. */
-static void filter_by_all(const conv *c, const real *spectrum, const number *x, number *y)
+/* One array, or those that are mixed, by all threads. */
+static void filter_by_all(const conv *c, const real *spectrum, const number *x, int64_t stride, number *y)
 {
+    const int n = c->shape.mixed;
+    const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
 #pragma omp parallel num_threads(c->threads)
     {
         const workspace *w = c->workspace + omp_get_thread_num();
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < c->rest[0]; r += GROUP) lines_to_grid(c, 0, w, r, x, c->grid);
+        for (int64_t i = 0; i < n * groups; i++)
+            lines_to_grid(c, 0, w, i % groups * GROUP, x + i / groups * stride, c->grid + i / groups * size);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < c->dim[0]; i++) {
+        for (int64_t i = 0; i < c->shape.dim[0]; i++) {
             number *row = c->grid + i * row_of(c, 0);
-            filter(c, 1, w, spectrum + i * c->cells[0], row, row);
+            filter(c, 1, w, spectrum + i * c->cells[0], row, size, row, size);
         }
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < c->rest[0]; r += GROUP) grid_to_lines(c, 0, w, r, c->grid, y);
+        for (int64_t i = 0; i < n * groups; i++)
+            grid_to_lines(c, 0, w, i % groups * GROUP, c->grid + i / groups * size, y + i / groups * stride);
     }
-}
-
-static real *spectrum_of(const conv *c, int which)
-{
-    return c->spectrum + which * c->dim[0] * c->cells[0];
 }
 
 static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     (void)ctx;
     const conv *c = plan;
-    const real *spectrum = spectrum_of(c, which);
-    const int64_t each = c->keep[0] * c->rest[0], apart = c->apart ? c->batch / c->threads * c->threads : 0;
+    const real *spectrum = c->spectrum + which * c->spectrum_size;
+    const int64_t each = c->shape.keep[0] * c->rest[0], batch = c->shape.batch, stride = each * batch;
+    const int64_t apart = c->apart ? batch / c->threads * c->threads : 0;
     const number *x = x_;
     number *y = y_;
     for (int64_t first = 0; first < apart; first += c->threads) { /* a pass of each thread */
         LMR_TRY(lmr_go_on());
 #pragma omp parallel for num_threads(c->threads) schedule(static, 1)
         for (int64_t i = first; i < first + c->threads; i++)
-            filter(c, 0, c->workspace + omp_get_thread_num(), spectrum, x + i * each, y + i * each);
+            filter(c, 0, c->workspace + omp_get_thread_num(), spectrum, x + i * each, stride, y + i * each, stride);
     }
-    for (int64_t i = apart; i < c->batch; i++) {
+    for (int64_t i = apart; i < batch; i++) {
         LMR_TRY(lmr_go_on());
-        if (c->ndim == 1)
-            filter(c, 0, c->workspace, spectrum, x + i * each, y + i * each);
+        if (c->shape.ndim == 1)
+            filter(c, 0, c->workspace, spectrum, x + i * each, stride, y + i * each, stride);
         else
-            filter_by_all(c, spectrum, x + i * each, y + i * each);
+            filter_by_all(c, spectrum, x + i * each, stride, y + i * each);
     }
     return LARMOR_OK;
 }
 
 /* ---- the spectrum ---- */
 
-static larmor_status set(void *ctx, void *plan, int which, double scale, const void *cells)
+static larmor_status set(void *ctx, void *plan, int plane, double scale, int part, const void *cells)
 {
     (void)ctx;
     const conv *c = plan;
-    real *spectrum = spectrum_of(c, which);
+    const int a = c->shape.ndim - 1;
+    real *spectrum = c->spectrum + plane / c->planes * c->spectrum_size;
+    plane %= c->planes;
     const number *from = cells;
-    const int64_t n0 = c->dim[0], n1 = c->dim[1], n2 = c->dim[2];
+    const int64_t n0 = c->shape.dim[0], n1 = c->shape.dim[1], n2 = c->shape.dim[2];
+    const int64_t last = c->shape.dim[a], lines = n0 * n1 * n2 / last, each = padded(last);
 #pragma omp parallel for num_threads(c->threads) schedule(static)
-    for (int64_t i = 0; i < n0; i++)
-        for (int64_t j = 0; j < n1; j++)
-            for (int64_t k = 0; k < n2; k++)
-                spectrum[(i * n1 + j) * n2 + k] = (real)scale * from[(k * n1 + j) * n0 + i].re;
+    for (int64_t line = 0; line < lines; line++) { /* [n0, n1], [n0] or one of them, the last fastest */
+        const int64_t second = a == 2 ? n1 : 1, i = a ? line / second : 0, j = line % second;
+        const int64_t start = a == 0 ? 0 : i + j * n0, step = lines; /* in cells, the first axis fastest */
+        real *to = spectrum + (line * c->planes + plane) * each;
+        for (int64_t k = 0; k < last; k++) {
+            const number v = from[start + k * step];
+            to[k] = (real)scale * (part ? v.im : v.re);
+        }
+    }
     return LARMOR_OK;
 }
 
@@ -197,21 +275,24 @@ static void destroy(void *ctx, void *plan)
     free(c);
 }
 
-static conv shape_of(const lmr_cpu *cpu, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
-                     int64_t spectra)
+static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
 {
-    conv c = {.ndim = ndim, .threads = cpu->threads, .batch = batch, .spectra = spectra};
-    for (int a = 0; a < 3; a++) {
-        c.dim[a] = a < ndim ? dim[a] : 1;
-        c.keep[a] = a < ndim ? keep[a] : 1;
-    }
+    conv c = {.shape = *shape, .threads = cpu->threads, .planes = lmr_conv_planes(shape)};
+    const int last = shape->ndim - 1;
+    for (int a = shape->ndim; a < 3; a++) c.shape.dim[a] = c.shape.keep[a] = 1;
     for (int a = 2; a >= 0; a--) {
-        c.rest[a] = a < 2 ? c.keep[a + 1] * c.rest[a + 1] : 1;
-        c.cells[a] = a < 2 ? c.dim[a + 1] * c.cells[a + 1] : 1;
-        if (c.dim[a] > c.longest) c.longest = c.dim[a];
+        c.rest[a] = a < 2 ? c.shape.keep[a + 1] * c.rest[a + 1] : 1;
+        c.cells[a] = 1;
+        if (a + 1 == last) c.cells[a] = c.planes * padded(c.shape.dim[last]);
+        if (a + 1 < last) c.cells[a] = c.shape.dim[a + 1] * c.cells[a + 1];
+        if (c.shape.dim[a] > c.longest) c.longest = c.shape.dim[a];
     }
+    const int64_t line = c.shape.dim[last];
+    c.spectrum_size = c.shape.dim[0] * c.shape.dim[1] * c.shape.dim[2] / line * c.planes * padded(line);
     c.pitch = c.longest / GROUP * GROUP + 2 * GROUP;
-    c.apart = batch >= c.threads && (ndim == 1 || c.dim[0] * row_of(&c, 0) <= MOST_BYTES / (int64_t)sizeof(number));
+    for (int a = 0; a < 2; a++) c.grid_size[a] = a < last ? c.shape.dim[a] * row_of(&c, a) : 0;
+    const int64_t together = c.grid_size[0] * shape->mixed;
+    c.apart = shape->batch >= c.threads && together <= MOST_BYTES / (int64_t)sizeof(number);
     return c;
 }
 
@@ -226,60 +307,64 @@ static void *piece(const conv *c, size_t *used, int64_t count, size_t size)
 static size_t lay_out(conv *c)
 {
     size_t used = 0;
-    c->spectrum = piece(c, &used, c->spectra * c->dim[0] * c->cells[0], sizeof(real));
-    const int64_t grid = c->ndim > 1 ? c->dim[0] * row_of(c, 0) : 0,
-                  plane = c->ndim > 2 ? c->dim[1] * row_of(c, 1) : 0;
-    const int shared = !c->apart || c->batch % c->threads;
+    const int n = c->shape.mixed;
+    c->spectrum = piece(c, &used, c->spectrum_size * c->shape.spectra, sizeof(real));
+    const int64_t grid = n * c->grid_size[0], plane = n * c->grid_size[1];
+    const int shared = !c->apart || c->shape.batch % c->threads;
     if (shared) c->grid = piece(c, &used, grid, sizeof(number));
     for (int t = 0; t < c->threads; t++) {
         const workspace w = {
             .line = piece(c, &used, c->pitch, sizeof(number)),
-            .lines = piece(c, &used, GROUP * c->pitch, sizeof(number)),
+            .lines = piece(c, &used, (n > GROUP ? n : GROUP) * c->pitch, sizeof(number)),
             .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(number)), piece(c, &used, plane, sizeof(number))}};
         if (c->workspace) c->workspace[t] = w;
     }
     return used;
 }
 
-static larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
+static larmor_status check(const lmr_conv_shape *s)
 {
     int64_t total = (int64_t)sizeof(number);
-    if (ndim < 1 || ndim > 3 || batch < 0 || spectra < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %lld spectra", ndim, (long long)batch,
-                        (long long)spectra);
-    if (!lmr_mul(total, spectra, &total)) return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
-    for (int a = 0; a < ndim; a++) {
-        if (keep[a] < 1 || keep[a] > dim[a])
+    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
+        s->spectra < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim,
+                        (long long)s->batch, s->mixed, s->spectra);
+    for (int a = 0; a < s->ndim; a++) {
+        if (s->keep[a] < 1 || s->keep[a] > s->dim[a])
             return LMR_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
-                            (long long)keep[a], (long long)dim[a], (long long)dim[a]);
-        if (!lmr_mul(total, dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58)
+                            (long long)s->keep[a], (long long)s->dim[a], (long long)s->dim[a]);
+        if (!lmr_mul(total, s->dim[a] + 2 * GROUP, &total) || total > INT64_C(1) << 58)
             return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     }
+    if (!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
+        total > INT64_C(1) << 58)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     return LARMOR_OK;
 }
 
-static double bytes(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
+static double bytes(void *ctx, const lmr_conv_shape *shape)
 {
-    if (check(ndim, dim, keep, batch, spectra)) return 0x1p60;
-    conv c = shape_of(ctx, ndim, dim, keep, batch, spectra);
+    if (check(shape)) return 0x1p60;
+    conv c = shape_of(ctx, shape);
     return (double)lay_out(&c) + (double)c.threads * (double)sizeof(workspace) + 0x1p12;
 }
 
-static larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch,
-                          int64_t spectra, void **out)
+static larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)
 {
     *out = NULL;
-    LMR_TRY(check(ndim, dim, keep, batch, spectra));
+    LMR_TRY(check(shape));
     conv *c = malloc(sizeof *c);
     if (!c) return LMR_NO_MEMORY();
-    *c = shape_of(ctx, ndim, dim, keep, batch, spectra);
+    *c = shape_of(ctx, shape);
     larmor_status st = LARMOR_OK;
     c->workspace = calloc((size_t)c->threads, sizeof *c->workspace);
-    c->memory = c->workspace ? aligned_alloc(64, lay_out(c)) : NULL;
+    const size_t size = lay_out(c);
+    c->memory = c->workspace ? aligned_alloc(64, size) : NULL;
     if (!c->memory) LMR_OR(fail, LMR_NO_MEMORY());
+    memset(c->memory, 0, size); /* the ends of lines are mixed, too */
     lay_out(c);
-    for (int a = 0; a < ndim; a++)
-        for (int s = 0; s < 2; s++) LMR_OR(fail, R(lmr_cpu_line).plan(c->dim[a], s ? 1 : -1, &c->plan[a][s]));
+    for (int a = 0; a < c->shape.ndim; a++)
+        for (int s = 0; s < 2; s++) LMR_OR(fail, R(lmr_cpu_line).plan(c->shape.dim[a], s ? 1 : -1, &c->plan[a][s]));
     *out = c;
     return LARMOR_OK;
 fail:

@@ -1,6 +1,8 @@
-/* Convolution with a real spectrum on the GPU. Two dimensions go through cuFFT for many arrays at once; of three, one
- * array after the other, whose planes of zeros are not transformed. Floors by bytes: corner reads the array and
- * writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes the array.
+/* Convolution with a spectrum, or with a matrix of them, on the GPU. Two dimensions go through cuFFT for many arrays
+ * at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
+ * reads the array and writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes
+ * the array.
+ * Grids of arrays that are mixed lie beside each other: [cells, mixed, at once].
  * SPDX-License-Identifier: Apache-2.0 */
 #include <algorithm>
 #include <memory>
@@ -21,12 +23,16 @@ template <typename T> const lmr_fft *fft()
 
 struct sizes {
     int64_t dim[3], keep[3];
+    int64_t batch; /* of the plan: from one array that is mixed to the next */
+    int mixed;
 };
 
 template <typename T> struct conv {
     lmr_cuda *c = nullptr;
     sizes s;
+    lmr_conv_shape shape;
     int64_t batch, at_once, cells, kept;
+    int64_t parts;                           /* planes of one set of matrices */
     void *planes = nullptr, *last = nullptr; /* for `at_once` grids, and for the rest of the batch */
     void *columns = nullptr;                 /* of three dimensions: planes holds two of them, this the third */
     lmr_cuda_scratch<T> spectrum;
@@ -37,13 +43,19 @@ template <typename T> struct conv {
     }
 };
 
+/* Of grid a in memory, the array, from the first of this pass on. */
+__device__ int64_t array_of(const sizes &s, int64_t a)
+{
+    return a % s.mixed * s.batch + a / s.mixed;
+}
+
 template <typename T> __global__ void corner_kernel(const __grid_constant__ sizes s, int64_t batch,
                                                     const cx<T> *__restrict__ x, cx<T> *__restrict__ grid)
 {
     const int64_t i = (int64_t)blockIdx.x * ACROSS + threadIdx.x;
     if (i >= s.dim[0]) return;
-    for (int64_t kb = blockIdx.z; kb < s.dim[2] * batch; kb += gridDim.z) {
-        const int64_t b = kb / s.dim[2], k = kb - b * s.dim[2];
+    for (int64_t kb = blockIdx.z; kb < s.dim[2] * s.mixed * batch; kb += gridDim.z) {
+        const int64_t a = kb / s.dim[2], k = kb - a * s.dim[2], b = array_of(s, a);
         for (int64_t j = (int64_t)blockIdx.y * DOWN + threadIdx.y; j < s.dim[1]; j += (int64_t)gridDim.y * DOWN) {
             cx<T> v = {0, 0};
             if (i < s.keep[0] && j < s.keep[1] && k < s.keep[2])
@@ -58,10 +70,11 @@ template <typename T> __global__ void crop_kernel(const __grid_constant__ sizes 
 {
     const int64_t i = (int64_t)blockIdx.x * ACROSS + threadIdx.x;
     if (i >= s.keep[0]) return;
-    for (int64_t kb = blockIdx.z; kb < s.keep[2] * batch; kb += gridDim.z) {
-        const int64_t b = kb / s.keep[2], k = kb - b * s.keep[2];
+    for (int64_t kb = blockIdx.z; kb < s.keep[2] * s.mixed * batch; kb += gridDim.z) {
+        const int64_t a = kb / s.keep[2], k = kb - a * s.keep[2], b = array_of(s, a);
         for (int64_t j = (int64_t)blockIdx.y * DOWN + threadIdx.y; j < s.keep[1]; j += (int64_t)gridDim.y * DOWN)
-            y[(kb * s.keep[1] + j) * s.keep[0] + i] = grid[((b * s.dim[2] + k) * s.dim[1] + j) * s.dim[0] + i];
+            y[((b * s.keep[2] + k) * s.keep[1] + j) * s.keep[0] + i] =
+                grid[((a * s.dim[2] + k) * s.dim[1] + j) * s.dim[0] + i];
     }
 }
 
@@ -78,10 +91,45 @@ __global__ void filter_kernel(int64_t cells, int64_t batch, const T *__restrict_
     }
 }
 
-template <typename T>
-__global__ void real_kernel(int64_t cells, T scale, const cx<T> *__restrict__ from, T *__restrict__ spectrum)
+/* A thread per cell and pass: its numbers of all arrays are read before any is written. MIXED: of s.mixed, or the most
+ * that it may be. */
+template <typename T, int MIXED> __global__ void mix_kernel(const __grid_constant__ lmr_conv_shape s, int64_t cells,
+                                                            int64_t batch, const T *__restrict__ spectrum,
+                                                            cx<T> *__restrict__ grid)
 {
-    for (int64_t i = first_index(); i < cells; i += index_stride()) spectrum[i] = scale * from[i].re;
+    for (int64_t i = first_index(); i < cells * batch; i += index_stride()) {
+        const int64_t b = i / cells, cell = i - b * cells;
+        cx<T> in[MIXED], *at = grid + b * s.mixed * cells + cell;
+#pragma unroll
+        for (int k = 0; k < MIXED; k++)
+            if (k < s.mixed) in[k] = at[k * cells];
+#pragma unroll
+        for (int k = 0; k < MIXED; k++) {
+            if (k >= s.mixed) break;
+            cx<T> sum = {0, 0};
+#pragma unroll
+            for (int l = 0; l < MIXED; l++) {
+                if (l >= s.mixed) break;
+                const int row = k < l ? k : l, column = k < l ? l : k;
+                const T *plane = spectrum + lmr_conv_plane(&s, row, column, 0) * cells + cell;
+                const T re = plane[0];
+                sum.re += re * in[l].re;
+                sum.im += re * in[l].im;
+                if (!s.is_complex || k == l) continue;
+                const T im = k < l ? plane[cells] : -plane[cells];
+                sum.re -= im * in[l].im;
+                sum.im += im * in[l].re;
+            }
+            at[k * cells] = sum;
+        }
+    }
+}
+
+template <typename T> __global__ void part_kernel(int64_t cells, T scale, int part, const cx<T> *__restrict__ from,
+                                                  T *__restrict__ spectrum)
+{
+    for (int64_t i = first_index(); i < cells; i += index_stride())
+        spectrum[i] = scale * (part ? from[i].im : from[i].re);
 }
 
 /* Over size[0] x size[1] x size[2] batch numbers; what does not fit in y and z the kernels loop over. */
@@ -95,94 +143,123 @@ template <typename T> larmor_status transform(conv<T> *v, int64_t count, int sig
 {
     lmr_cuda *const c = v->c;
     void *planes = count < v->at_once ? v->last : v->planes;
-    if (v->columns && sign > 0) LMR_TRY(fft<T>()->exec(c, v->columns, sign, v->grid.get()));
-    LMR_TRY(fft<T>()->exec(c, planes, sign, v->grid.get()));
-    return v->columns && sign < 0 ? fft<T>()->exec(c, v->columns, sign, v->grid.get()) : LARMOR_OK;
+    if (!v->columns) return fft<T>()->exec(c, planes, sign, v->grid.get());
+    for (int k = 0; k < v->s.mixed; k++) {
+        cx<T> *grid = v->grid.get() + k * v->cells;
+        if (sign > 0) LMR_TRY(fft<T>()->exec(c, v->columns, sign, grid));
+        LMR_TRY(fft<T>()->exec(c, planes, sign, grid));
+        if (sign < 0) LMR_TRY(fft<T>()->exec(c, v->columns, sign, grid));
+    }
+    return LARMOR_OK;
+}
+
+template <typename T> larmor_status filter(conv<T> *v, int64_t count, const T *spectrum)
+{
+    cudaStream_t stream = v->c->stream;
+    const int64_t all = v->cells * count;
+    if (v->s.mixed == 1)
+        filter_kernel<T><<<blocks(v->cells), THREADS, 0, stream>>>(v->cells, count, spectrum, v->grid.get());
+    else if (v->s.mixed <= 4)
+        mix_kernel<T, 4><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
+    else if (v->s.mixed <= 8)
+        mix_kernel<T, 8><<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
+    else
+        mix_kernel<T, LMR_CONV_MOST_MIXED>
+            <<<blocks(all), THREADS, 0, stream>>>(v->shape, v->cells, count, spectrum, v->grid.get());
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
 }
 
 template <typename T> larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
-    const T *spectrum = v->spectrum.get() + which * v->cells;
+    const T *spectrum = v->spectrum.get() + which * v->parts * v->cells;
     auto *x = static_cast<const cx<T> *>(x_);
     auto *y = static_cast<cx<T> *>(y_);
     const dim3 block(ACROSS, DOWN);
     for (int64_t b = 0; b < v->batch; b += v->at_once) {
-        const int64_t now = std::min(v->batch - b, v->at_once);
+        const int64_t now = std::min(v->batch - b, v->at_once), grids = now * v->s.mixed;
         corner_kernel<T>
-            <<<launch_over(v->s.dim, now), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
+            <<<launch_over(v->s.dim, grids), block, 0, c->stream>>>(v->s, now, x + b * v->kept, v->grid.get());
         CUDA_TRY(cudaGetLastError());
         LMR_TRY(transform(v, now, -1));
-        filter_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, now, spectrum, v->grid.get());
-        CUDA_TRY(cudaGetLastError());
+        LMR_TRY(filter(v, now, spectrum));
         LMR_TRY(transform(v, now, 1));
         crop_kernel<T>
-            <<<launch_over(v->s.keep, now), block, 0, c->stream>>>(v->s, now, v->grid.get(), y + b * v->kept);
+            <<<launch_over(v->s.keep, grids), block, 0, c->stream>>>(v->s, now, v->grid.get(), y + b * v->kept);
         CUDA_TRY(cudaGetLastError());
     }
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status set(void *ctx, void *plan, int which, double scale, const void *cells)
+template <typename T> larmor_status set(void *ctx, void *plan, int plane, double scale, int part, const void *cells)
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
-    real_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->cells, (T)scale, static_cast<const cx<T> *>(cells),
-                                                                v->spectrum.get() + which * v->cells);
+    part_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(
+        v->cells, (T)scale, part, static_cast<const cx<T> *>(cells), v->spectrum.get() + plane * v->cells);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-larmor_status check(int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
+larmor_status check(const lmr_conv_shape *s)
 {
-    int64_t total = spectra;
-    if (ndim < 1 || ndim > 3 || batch < 0 || spectra < 1)
-        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %lld spectra", ndim, (long long)batch,
-                             (long long)spectra);
-    for (int d = 0; d < ndim; d++) {
-        if (keep[d] < 1 || keep[d] > dim[d])
+    int64_t total = 1;
+    if (s->ndim < 1 || s->ndim > 3 || s->batch < 0 || s->mixed < 1 || s->mixed > LMR_CONV_MOST_MIXED ||
+        s->spectra < 1)
+        return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %d dimensions, batch %lld, %d mixed, %d spectra", s->ndim,
+                             (long long)s->batch, s->mixed, s->spectra);
+    for (int d = 0; d < s->ndim; d++) {
+        if (s->keep[d] < 1 || s->keep[d] > s->dim[d])
             return LMR_CUDA_FAIL(LARMOR_ERR_ARG, "conv: %lld of %lld numbers are kept, expected 1 .. %lld",
-                                 (long long)keep[d], (long long)dim[d], (long long)dim[d]);
-        if (!lmr_mul(total, dim[d], &total) || total > INT64_C(1) << 54)
+                                 (long long)s->keep[d], (long long)s->dim[d], (long long)s->dim[d]);
+        if (!lmr_mul(total, s->dim[d], &total) || total > INT64_C(1) << 54)
             return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     }
+    if (!lmr_mul(total, lmr_conv_planes(s), &total) || !lmr_mul(total, s->spectra, &total) ||
+        total > INT64_C(1) << 54)
+        return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "conv: the grid is too large");
     return LARMOR_OK;
 }
 
-template <typename T> void measure(conv<T> *v, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch)
+template <typename T> void measure(conv<T> *v, const lmr_conv_shape *shape)
 {
+    v->shape = *shape;
+    v->parts = lmr_conv_planes(shape);
+    v->s.mixed = shape->mixed;
+    v->s.batch = v->batch = shape->batch;
     v->cells = v->kept = 1;
     for (int d = 0; d < 3; d++) {
-        v->s.dim[d] = d < ndim ? dim[d] : 1;
-        v->s.keep[d] = d < ndim ? keep[d] : 1;
+        v->s.dim[d] = d < shape->ndim ? shape->dim[d] : 1;
+        v->s.keep[d] = d < shape->ndim ? shape->keep[d] : 1;
         v->cells *= v->s.dim[d];
         v->kept *= v->s.keep[d];
     }
-    const int64_t most = ndim > 2 ? 1 : most_grid / (v->cells * (int64_t)sizeof(cx<T>));
-    v->batch = batch;
-    v->at_once = std::max<int64_t>(1, std::min({most, batch, (int64_t)MOST_AT_ONCE}));
+    const int64_t one = v->cells * shape->mixed * (int64_t)sizeof(cx<T>);
+    const int64_t most = shape->ndim > 2 ? 1 : std::min<int64_t>(most_grid / one, MOST_AT_ONCE / shape->mixed);
+    v->at_once = std::max<int64_t>(1, std::min(most, v->batch));
 }
 
-template <typename T> larmor_status plan(void *ctx, int ndim, const int64_t dim[3], const int64_t keep[3],
-                                         int64_t batch, int64_t spectra, void **out)
+template <typename T> larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)
 {
     *out = nullptr;
     LMR_CUDA_ENTER(c, ctx);
-    LMR_TRY(check(ndim, dim, keep, batch, spectra));
+    LMR_TRY(check(shape));
     std::unique_ptr<conv<T>> v(new (std::nothrow) conv<T>);
     if (!v) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     v->c = c;
-    measure(v.get(), ndim, dim, keep, batch);
-    if (ndim > 2) {
+    measure(v.get(), shape);
+    const int64_t mixed = shape->mixed, rest = v->batch % v->at_once;
+    if (shape->ndim > 2) {
         LMR_TRY(fft<T>()->plan(c, 2, v->s.dim, v->s.keep[2], &v->planes));
         LMR_TRY(lmr_cuda_fft_columns<T>(c, v->s.dim[0] * v->s.dim[1], v->s.dim[2], &v->columns));
     } else {
-        LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, v->at_once, &v->planes));
-        if (batch % v->at_once) LMR_TRY(fft<T>()->plan(c, ndim, v->s.dim, batch % v->at_once, &v->last));
+        LMR_TRY(fft<T>()->plan(c, shape->ndim, v->s.dim, v->at_once * mixed, &v->planes));
+        if (rest) LMR_TRY(fft<T>()->plan(c, shape->ndim, v->s.dim, rest * mixed, &v->last));
     }
-    LMR_TRY(v->spectrum.allocate(c, v->cells * spectra));
-    LMR_TRY(v->grid.allocate(c, v->cells * v->at_once));
+    LMR_TRY(v->spectrum.allocate(c, v->cells * v->parts * shape->spectra));
+    LMR_TRY(v->grid.allocate(c, v->cells * v->at_once * mixed));
     *out = v.release();
     return LARMOR_OK;
 }
@@ -193,15 +270,16 @@ template <typename T> void destroy(void *ctx, void *plan)
     if (plan && !cudaSetDevice(c->ordinal)) delete static_cast<conv<T> *>(plan);
 }
 
-/* cuFFT works beside the grids: for a whole pass, for the last one, or for planes and columns. */
-template <typename T>
-double bytes(void *, int ndim, const int64_t dim[3], const int64_t keep[3], int64_t batch, int64_t spectra)
+/* cuFFT works beside the grids: for a whole pass, for the last one, or for planes and columns of an array. */
+template <typename T> double bytes(void *, const lmr_conv_shape *shape)
 {
-    if (check(ndim, dim, keep, batch, spectra)) return 0x1p60;
+    if (check(shape)) return 0x1p60;
     conv<T> v;
-    measure(&v, ndim, dim, keep, batch);
-    const double grids = (double)v.at_once * (ndim > 2 ? 3 : 2) + (double)(batch % v.at_once);
-    return (double)v.cells * (double)sizeof(T) * ((double)spectra + 2 * grids) + 0x1p20;
+    measure(&v, shape);
+    const double mixed = shape->mixed, spectra = (double)v.parts * shape->spectra;
+    const double own = (double)v.at_once * mixed, rest = (double)(v.batch % v.at_once) * mixed;
+    const double grids = shape->ndim > 2 ? own + 2 : 2 * own + rest;
+    return (double)v.cells * (double)sizeof(T) * (spectra + 2 * grids) + 0x1p20;
 }
 
 template <typename T> constexpr lmr_conv table = {plan<T>, set<T>, exec<T>, destroy<T>, bytes<T>};

@@ -72,6 +72,9 @@ typedef struct larmor_raw_info {
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
+    int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give
+                            the coil maps; 0 for images as they are in the file */
+    char frames_report[160]; /* of frames: e.g. "94 of 17 readouts each"; else "" */
     int echoes; /* echo times of the header, sequenceParameters TE, those of contrast 0, 1, ...; more are left out */
     double echo_ms[LARMOR_MAX_ECHOES];
     int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
@@ -146,6 +149,24 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
 LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all to NULL */
+
+typedef struct larmor_stamp {     /* when a readout was acquired */
+    uint32_t time, physiology[3]; /* as the file has them, in ticks: of the clock, and since a trigger */
+    int64_t samples;              /* that it has, after discards */
+} larmor_stamp;
+
+/* The stamps of a group's readouts, in the order of larmor_raw_samples: that of acquisition.
+ *
+ * stamps  [readouts] of the group.
+ * Errors  LARMOR_ERR_ARG for a group that is not there. */
+LARMOR_API larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps);
+
+/* As larmor_raw_samples, of some of the group's readouts alone.
+ *
+ * readout  [count] their numbers in the group, from 0; any may be there several times.
+ * Errors   those of larmor_raw_samples; LARMOR_ERR_ARG for a readout that is not there. */
+LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                             const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
 /* When the samples of a group were taken: f64 of the shape of its density, in s from the beginning of the readout that stores
  * them. Samples that are discarded take their time.
@@ -346,6 +367,7 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     int discard_pre, discard_post, center_sample, encoding;
     double dwell_us;
     int step1, step2, average, slice, contrast, phase, repetition, set, segment;
+    uint32_t time_stamp, physiology_stamp[3]; /* in ticks */
     double position_mm[3], read_dir[3], phase_dir[3], slice_dir[3];
     const float *data; /* re, im interleaved, [samples, coils] */
     const float *traj; /* [traj_dims, samples] */

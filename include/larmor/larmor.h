@@ -21,6 +21,7 @@
 #include "larmor/recon.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"
+#include "larmor/subspace.h"
 
 #ifdef __cplusplus
 extern "C" {

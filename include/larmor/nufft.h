@@ -240,6 +240,18 @@ LARMOR_API larmor_status larmor_nufft_calibrate(larmor_device *dev);
 LARMOR_API larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *opts,
                                             const larmor_array *traj, const larmor_array *weights, larmor_op **N);
 
+/* The same for several images that share their samples: N_kl = F^H diag(w conj(b_k) b_l) F for factors b_k of each
+ * sample, the normal map of x_0, x_1, ... to sum_k b_k .* F x_k. A matrix mixes the images' transforms at each frequency
+ * of the doubled grid, so that each is transformed once.
+ *
+ * factors  [samples..., n], n up to 32; real ones take half of the work and memory of complex ones.
+ * N        in and out [modes..., batch, n] (batch dimension absent if opts.batch is 0); self-adjoint to rounding.
+ * Errors   those of larmor_op_toeplitz; LARMOR_ERR_ARG for a number of images out of range; LARMOR_ERR_SHAPE.
+ * Source   Mani et al., Magn. Reson. Med. 73, 1835 (2015); Tamir et al., Magn. Reson. Med. 77, 180 (2017), appendix. */
+LARMOR_API larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts,
+                                                  const larmor_array *traj, const larmor_array *weights,
+                                                  const larmor_array *factors, larmor_op **N);
+
 #ifdef __cplusplus
 }
 #endif

@@ -41,6 +41,10 @@ typedef struct larmor_source_impl {
     /* A number that differs where the scan does, so that no checkpoint of another is taken. May be NULL: made from what
      * describe, encoding and group say. */
     larmor_status (*fingerprint)(void *self, uint64_t *fingerprint);
+    /* As larmor_raw_stamps and larmor_raw_readouts. May be NULL: then no frames can be cut from it. */
+    larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
+    larmor_status (*readouts)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_samples *out);
     /* When the samples of a group were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
     larmor_status (*times)(void *self, int group, const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 } larmor_source_impl;
@@ -55,6 +59,9 @@ LARMOR_API larmor_status larmor_source_create(const char *name, const larmor_sou
 LARMOR_API larmor_source *larmor_source_ref(larmor_source *source); /* one more reference; returns source */
 LARMOR_API void larmor_source_free(larmor_source *source);          /* NULL is fine */
 
+/* What is in the scan; zeros of NULL. */
+LARMOR_API larmor_raw_info larmor_source_describe(const larmor_source *source);
+
 /* An opened file as a source. raw must outlive the source and everything that was made from it.
  *
  * name    what messages call it, e.g. its path.
@@ -68,9 +75,10 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *density; /* real [samples, readouts], for LARMOR_DENSITY_STORED */
     larmor_array *calibration;      /* complex [samples, readouts, coils]: the maps of the slice come from it */
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
-    larmor_array *times;    /* real [samples, readouts], when they were taken, in s, whatever their zero; for b0 */
-    const int *step1;       /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
-    larmor_image_meta meta; /* counters and geometry; without directions x, y and z are those of the patient */
+    larmor_array *times; /* real [samples, readouts], when they were taken, in s, whatever their zero; for b0 */
+    const int *step1;    /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
+    const larmor_stamp *stamps; /* [readouts], of which the number of samples is ignored; NULL: none */
+    larmor_image_meta meta;     /* counters and geometry; without directions x, y and z are those of the patient */
 } larmor_readouts;
 
 typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero means default */
@@ -88,6 +96,37 @@ typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero mea
  *         arrays that do not fit together; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
 
+/* ---- frames ---- */
+
+/* How the readouts of an image become frames: one of spokes, ms and phases; the others are zero. */
+typedef struct larmor_frames_opts {
+    int64_t spokes; /* readouts of a frame, in the order of acquisition */
+    double ms;      /* time of a frame, by the readouts' time stamps */
+    int phases;     /* frames of the cardiac cycle, by the physiology stamps: time since the last trigger */
+    double step;    /* from the start of a frame to that of the next, as spokes or ms; default: frames that touch */
+    int gate;       /* phases: which of the three physiology stamps, 0 to 2 */
+    double tick_ms; /* of a tick of the stamps; default 2.5, as Siemens has it */
+    int join_rest;  /* readouts that are left at the end: 1 they join the last frame, 0 they are left out */
+} larmor_frames_opts;
+
+/* A source whose images are frames of the images of another: a dynamic series out of one long acquisition.
+ *
+ * Frames are counted as repetitions, in the order of time, those of a second repetition after those of the first; the
+ * bins of the cardiac cycle are counted as phases. A frame's stamps are those of its first readout in time. The coil
+ * maps come from the calibration readouts of the scan, or else from all readouts of the image that was cut.
+ *
+ * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The last one, whose end is not seen,
+ * is taken to last as long as the median of the others, and so is one of more than 1.5 times that: a trigger was missed,
+ * and what comes later is left out.
+ *
+ * inner   a reference is kept.
+ * Errors  LARMOR_ERR_ARG for options that make no sense; for more spokes or ms than an image has; for a source that
+ *         cannot be cut; without stamps, or with stamps that do not tell readouts apart; LARMOR_ERR_MEMORY; those of
+ *         inner.
+ * Source  sliding windows of golden angles: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); Feng et al.,
+ *         Magn. Reson. Med. 72, 707 (2014). */
+LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts,
+                                                 larmor_source **source);
 /* The samples of a group with their trajectory, also where that is made from the counters, as reconstructions take them
  * before whitening.
  *
@@ -168,7 +207,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
-    double time_weight; /* tv: of a difference of frames beside one of voxels; default 1; negative: none */
+    double time_weight; /* tv: of a difference of frames beside one of voxels; default 4 for those of
+                           larmor_source_of_frames, else 1; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
     /* Voxels and field of view of the image, by default the header's. A value for x alone holds for all axes that are
@@ -203,6 +243,13 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_array *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
                            any delays; or NULL */
     double girf_spacing_hz;
+
+    /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or real, in
+     * their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and its images are
+     * coefficients, whose number is their contrast (larmor/subspace.h). */
+    larmor_array *basis;
+    int64_t coefficients; /* the first so many of the basis; default: all */
+    int basis_frames;     /* 1: the images are the frames that the coefficients give */
 
     larmor_density density; /* for "grid", and for the others with weighted */
     int weighted;           /* 1: iterative methods weight the data by density, too */

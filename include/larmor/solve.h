@@ -25,7 +25,7 @@ typedef struct larmor_progress {
     double residual;    /* relative; each solver says of what */
     double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
-    const larmor_array *x; /* the iterate; read only */
+    const larmor_array *x;            /* the iterate; read only */
     const larmor_solver_state *state; /* to be kept for larmor_resume; read only; NULL while a weight is chosen */
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
@@ -55,11 +55,11 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_op *precondition;
     const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
-    double largest;   /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
-    double penalty;   /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;        /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
-    double error;     /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
-    larmor_op *judge; /* larmor_cg: from r to about the error of x; NULL: precondition */
+    double largest;       /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double penalty;       /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
+    int inner;            /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
+    double error;         /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
+    larmor_op *judge;     /* larmor_cg: from r to about the error of x; NULL: precondition */
     larmor_resume resume; /* or NULL: begin at x; with the monitor's user */
 } larmor_solve_opts;
 
@@ -259,7 +259,8 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
  *          symmetrised gradient.
  * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0 .. 3
- *          voxels along every axis: a fixed convex function, whereas random shifts leave a jitter.
+ *          voxels along every axis: a fixed convex function, whereas random shifts leave a jitter. Of a series each
+ *          image by itself.
  * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
  *
@@ -277,7 +278,8 @@ enum { /* members of larmor_regulariser_opts that count for a regulariser */
        LARMOR_TAKES_SERIES = 1,
        LARMOR_NEEDS_SERIES = 2, /* no single images */
        LARMOR_TAKES_TIME = 4,
-       LARMOR_TAKES_BLOCK = 8
+       LARMOR_TAKES_BLOCK = 8,
+       LARMOR_TAKES_IMAGES = 16 /* a series of images that it does not couple, as coefficients of a basis are */
 };
 
 typedef struct larmor_regulariser_info {

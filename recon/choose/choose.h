@@ -34,6 +34,7 @@ typedef struct lmr_trial {
     larmor_array *image, *factors; /* like x */
     larmor_array *residual;        /* like b */
     double square;                 /* |b|^2 */
+    int has_penalty;               /* 1: a regulariser's weight is chosen */
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */

@@ -42,7 +42,7 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 {
     larmor_op *M;
     larmor_report report;
-    LMR_TRY(larmor_circulant_inverse(t->c, weight, NULL, 0, &M));
+    LMR_TRY(lmr_circulant_inverse_of(t->c, weight, 0, t->x->shape, &M));
     larmor_solve_opts o = {.max_iter = TRIAL_ITERS,
                            .tol = -1,
                            .lambda = weight,
@@ -120,14 +120,15 @@ static larmor_status expect(lmr_trial *t)
     const larmor_array *e = t->held->noise;
     const int series = t->c->eigenvalues->shape.ndim < t->x->shape.ndim;
     const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
+    const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
     double size = 0;
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
     const double power = size > 0 ? size * size / (double)larmor_array_count(e) : 0;
     if (size > 0) LMR_TRY(find_deviation(t, power));
-    if (series) return LARMOR_OK; /* more is not needed */
-    LMR_TRY(larmor_circulant_inverse(t->c, floor, NULL, 0, &M));
+    if (series && t->has_penalty) return LARMOR_OK; /* more is not needed */
+    LMR_TRY(lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
     LMR_OR(done, rough_image(t, M, floor));
     if (!(size > 0)) goto done;
     LMR_OR(done, larmor_axpby(1, e, 0, t->residual));
@@ -137,7 +138,8 @@ static larmor_status expect(lmr_trial *t)
     LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
     LMR_OR(done, larmor_op_forward(M, t->factors, t->image));
     LMR_OR(done, larmor_nrm2(t->image, &t->noise));
-    const double image = fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / t->c->seen;
+    const double image =
+        fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
     t->expected = image > 0 ? FLAT * power / image : 0;
 done:
     larmor_op_free(M);
@@ -266,7 +268,7 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
 {
     const double begin = lmr_seconds();
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_trial t = {.monitor = o.monitor, .user = o.user};
+    lmr_trial t = {.monitor = o.monitor, .user = o.user, .has_penalty = r != NULL};
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
     if (!A || !b || !held || !held->A || !held->factors || !C)

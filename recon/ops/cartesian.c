@@ -85,7 +85,11 @@ static larmor_status make_sizes(const larmor_nufft_opts *given, design *d)
     larmor_nufft_opts o;
     LMR_TRY(lmr_nufft_read_options(given, &o));
     const larmor_nufft_opts *opts = &o;
-    *d = (design){.tol = tolerance(opts), .nd = opts->ndim, .n = {1, 1, 1}, .cells = 1, .batch = opts->batch > 0 ? opts->batch : 1};
+    *d = (design){.tol = tolerance(opts),
+                  .nd = opts->ndim,
+                  .n = {1, 1, 1},
+                  .cells = 1,
+                  .batch = opts->batch > 0 ? opts->batch : 1};
     if (d->nd < 1 || d->nd > 3 || opts->batch < 0 || opts->sign > 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "cartesian: ndim is %d, batch %lld and sign %d, expected 1 to 3, at least 0 and not positive",
@@ -157,7 +161,7 @@ done:
 
 /* ---- forward and adjoint ---- */
 
-typedef struct turn { /* at most one sample of each place */
+typedef struct turn {              /* at most one sample of each place */
     larmor_array *sample, *factor; /* [cells]; factor is 0 where there is none */
 } turn;
 
@@ -165,7 +169,7 @@ typedef struct cartesian {
     larmor_op *fft;
     const lmr_recon_kernels *kernels;
     int64_t cells, m, batch, turns;
-    larmor_array *cell, *ones;      /* [m]: where each sample is, and 1 */
+    larmor_array *cell, *ones; /* [m]: where each sample is, and 1 */
     turn *turn;
     larmor_array *spectrum, *more; /* [image...]; more: where there are several turns */
     larmor_array *traj;
@@ -288,8 +292,7 @@ static void normal_destroy(void *self)
 }
 
 /* sum [cells] <- the weights of the samples at each place, frequency 0 first; the caller's to free. */
-static larmor_status sum_weights(const larmor_array *traj, const larmor_array *weights, const design *d,
-                                 double **sum)
+static larmor_status sum_weights(const larmor_array *traj, const larmor_array *weights, const design *d, double **sum)
 {
     larmor_array *real = NULL;
     double *w = NULL;
@@ -311,6 +314,14 @@ done:
     free(cell);
     larmor_array_free(real);
     return st;
+}
+
+/* Its own grid, of the image's size: nothing is padded. */
+static lmr_conv_shape conv_shape(const design *d)
+{
+    lmr_conv_shape s = {.ndim = d->nd, .batch = d->batch, .mixed = 1, .spectra = 1};
+    for (int i = 0; i < d->nd; i++) s.dim[i] = s.keep[i] = d->n[i];
+    return s;
 }
 
 static int all_equal(const double *x, int64_t count)
@@ -340,8 +351,9 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
         n->factor = sum[0] * (double)d.cells;
     } else {
         LMR_OR(done, larmor_array_upload(dev, d.dtype, LARMOR_SHAPE(d.cells), LARMOR_F64, sum, &cells));
-        LMR_OR(done, n->conv->plan(dev->ctx, d.nd, d.n, d.n, d.batch, 1, &n->plan));
-        LMR_OR(done, n->conv->set(dev->ctx, n->plan, 0, 1, cells->data));
+        const lmr_conv_shape shape = conv_shape(&d);
+        LMR_OR(done, n->conv->plan(dev->ctx, &shape, &n->plan));
+        LMR_OR(done, n->conv->set(dev->ctx, n->plan, 0, 1, 0, cells->data));
     }
     LMR_OR(done, larmor_op_create(dev, &impl, n, d.dtype, d.image, d.image, N));
 done:
@@ -424,7 +436,8 @@ larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_
 {
     design d;
     LMR_TRY(make_sizes(opts, &d));
-    *held = dev->be->conv[lmr_precision(d.dtype)]->bytes(dev->ctx, d.nd, d.n, d.n, d.batch, 1);
+    const lmr_conv_shape shape = conv_shape(&d);
+    *held = dev->be->conv[lmr_precision(d.dtype)]->bytes(dev->ctx, &shape);
     *making = *held + (16 + (double)larmor_dtype_size(d.dtype)) * (double)d.cells;
     return LARMOR_OK;
 }

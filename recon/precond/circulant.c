@@ -420,3 +420,26 @@ larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda,
 {
     return lmr_circulant_inverse(c, lambda, K, penalty, FLOOR, M);
 }
+
+/* The same M for every frame. */
+static larmor_status each_frame(larmor_op *M, int frames, larmor_op **out)
+{
+    larmor_op **all = calloc((size_t)frames, sizeof *all);
+    if (!all) return LMR_NO_MEMORY();
+    for (int i = 0; i < frames; i++) all[i] = M;
+    const larmor_status st = larmor_op_frames(all, frames, out);
+    free(all);
+    return st;
+}
+
+larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
+                                       larmor_op **M)
+{
+    larmor_op *one;
+    if (shape.ndim <= c->eigenvalues->shape.ndim) return larmor_circulant_inverse(c, lambda, NULL, penalty, M);
+    *M = NULL;
+    LMR_TRY(larmor_circulant_inverse(c, lambda, NULL, penalty, &one));
+    const larmor_status st = each_frame(one, (int)shape.dim[shape.ndim - 1], M);
+    larmor_op_free(one);
+    return st;
+}

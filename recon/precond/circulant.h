@@ -26,6 +26,11 @@ enum { LMR_INVERSE_IMAGES = 5 };
 larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                     double floor, larmor_op **M);
 
+/* larmor_circulant_inverse for arrays of this shape: where it has one dimension more than the image, each index of that
+ * by itself. */
+larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
+                                       larmor_op **M);
+
 /* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
 larmor_status lmr_circulant_fft(larmor_array *x, int sign);
 

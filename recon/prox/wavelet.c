@@ -4,7 +4,7 @@
 
 #include "recon/prox/regulariser.h"
 
-/* A tight frame of shifted transforms, K^H K = 1. */
+/* A tight frame of shifted transforms, K^H K = 1; of a series each image by itself. */
 
 enum { SHIFTS = 4 };
 
@@ -65,14 +65,19 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
                           larmor_shape shape, larmor_penalty *made)
 {
     static const larmor_op_impl impl = {"wavelets", frame_forward, frame_adjoint, frame_normal, frame_destroy};
-    if (o->series || shape.ndim < 1 || shape.ndim > 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "wavelet: got %s%s, expected one image of 1 to 3 dimensions",
+    const int ndim = shape.ndim - (o->series != 0);
+    if (ndim < 1 || ndim > 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "wavelet: got %s%s, expected images of 1 to 3 dimensions",
                         o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
+    larmor_wavelet_opts wavelets = {.order = 0};
+    for (int d = 0; d < ndim && o->series; d++)
+        if (shape.dim[d] > 1 || ndim == 1) wavelets.axes |= 1u << d;
+    if (o->series && !wavelets.axes) wavelets.axes = 1;
     shifted *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     const larmor_shape coefficients = larmor_shape_append(shape, SHIFTS);
     larmor_status st;
-    LMR_OR(fail, larmor_op_wavelet(dev, dtype, shape, NULL, &s->W));
+    LMR_OR(fail, larmor_op_wavelet(dev, dtype, shape, &wavelets, &s->W));
     LMR_OR(fail, larmor_array_create(dev, dtype, shape, &s->back));
     LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, shape, coefficients, &made->K));
     return larmor_prox_l1(dev, 1 / sqrt(SHIFTS), dtype, coefficients, &made->g);
@@ -93,6 +98,7 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .name = "wavelet",
     .help = "l1 norm of Daubechies wavelet coefficients: images that few of them describe",
+    .takes = LARMOR_TAKES_IMAGES,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -143,27 +143,17 @@ fail:
     return st;
 }
 
-/* The same M for every frame. */
-static larmor_status each_frame(larmor_op *M, int frames, larmor_op **out)
-{
-    larmor_op **all = calloc((size_t)frames, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
-    for (int i = 0; i < frames; i++) all[i] = M;
-    const larmor_status st = larmor_op_frames(all, frames, out);
-    free(all);
-    return st;
-}
-
 larmor_status lmr_regularised_inverse(const void *regularised, double penalty, larmor_op **M)
 {
     const lmr_regularised *u = regularised;
     const larmor_regulariser *r = u->r;
     const int series = u->circulant->eigenvalues->shape.ndim < r->shape.ndim;
+    const double curvature = r->kind->curvature * penalty;
     larmor_op *one;
     if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
-    LMR_TRY(larmor_circulant_inverse(u->circulant, u->lambda, NULL, r->kind->curvature * penalty, &one));
-    const larmor_status st = series ? each_frame(one, (int)r->shape.dim[r->shape.ndim - 1], M)
-                                    : precondition_extended(r, one, 6 * penalty, M);
+    if (series) return lmr_circulant_inverse_of(u->circulant, u->lambda, curvature, r->shape, M);
+    LMR_TRY(larmor_circulant_inverse(u->circulant, u->lambda, NULL, curvature, &one));
+    const larmor_status st = precondition_extended(r, one, 6 * penalty, M);
     larmor_op_free(one);
     return st;
 }

@@ -97,7 +97,7 @@ ignored calibration "--maps m.cfl" "maps from the data" --maps m.cfl --calibrati
 ignored calibration "--maps none" "maps from the data" --method grid --maps none --calibration 24
 expect 2 recon x.h5 -o y.h5 --maps none
 said 'larmor: --maps none: only --method grid works without coil maps.'
-for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe --time-weight 1" "--dcf auto" "--dcf none" \
+for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \
     "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto"; do
     # shellcheck disable=SC2086 # words are meant
     expect 3 recon x.h5 -o y.h5 $fine

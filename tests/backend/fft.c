@@ -278,25 +278,60 @@ static void fft_refuses_impossible_dimensions(void **state)
 
 /* ---- convolution ---- */
 
-/* y <- the corner of the circular convolution of x in the corner of a grid of zeros with the inverse transform of s,
- * by transforms of the whole grid. */
-static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], const cx *s, const cx *x, cx *y)
+static int64_t product(int ndim, const int64_t *n)
 {
-    int64_t n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
-    for (int d = 0; d < ndim; d++) {
-        n[d] = dim[d];
-        k[d] = keep[d];
+    int64_t count = 1;
+    for (int d = 0; d < ndim; d++) count *= n[d];
+    return count;
+}
+
+/* Between an array [keep...] and the corner of a grid [dim...]. */
+static void corner(const lmr_conv_shape *c, cx *array, cx *grid, int back)
+{
+    for (int64_t i = 0; i < product(c->ndim, c->keep); i++) {
+        int64_t cell = 0, rest = i, step = 1;
+        for (int d = 0; d < c->ndim; d++) {
+            cell += rest % c->keep[d] * step;
+            rest /= c->keep[d];
+            step *= c->dim[d];
+        }
+        if (back)
+            array[i] = grid[cell];
+        else
+            grid[cell] = array[i];
     }
-    const int64_t cells = n[0] * n[1] * n[2];
-    cx *grid = calloc((size_t)cells, sizeof *grid), *spectrum = calloc((size_t)cells, sizeof *spectrum);
+}
+
+/* Element (row, column) of the matrices at all frequencies, from random numbers for its planes. */
+static cx matrix_element(const lmr_conv_shape *c, const cx *s, int row, int column, int64_t cell)
+{
+    const int low = row < column ? row : column, high = row < column ? column : row;
+    const int64_t cells = product(c->ndim, c->dim);
+    const double re = creal(s[lmr_conv_plane(c, low, high, 0) * cells + cell]);
+    if (low == high || !c->is_complex) return re;
+    const double im = creal(s[lmr_conv_plane(c, low, high, 1) * cells + cell]);
+    return row < column ? CMPLX(re, im) : CMPLX(re, -im);
+}
+
+/* y <- the corners of F^H (0.25 s . F x), arrays [keep..., batch, mixed], by transforms of the whole grid. */
+static void naive_conv(const lmr_conv_shape *c, const cx *s, cx *x, cx *y)
+{
+    const int64_t cells = product(c->ndim, c->dim), kept = product(c->ndim, c->keep);
+    const int64_t n = c->mixed;
+    cx *grid = calloc((size_t)(cells * n), sizeof *grid), *spectrum = calloc((size_t)(cells * n), sizeof *spectrum);
     assert_true(grid && spectrum);
-    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
-        grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]] = x[i];
-    naive_dft(ndim, dim, 1, -1, grid, spectrum);
-    for (int64_t i = 0; i < cells; i++) spectrum[i] *= 0.25 * creal(s[i]);
-    naive_dft(ndim, dim, 1, 1, spectrum, grid);
-    for (int64_t i = 0; i < k[0] * k[1] * k[2]; i++)
-        y[i] = grid[(i / (k[0] * k[1]) * n[1] + i / k[0] % k[1]) * n[0] + i % k[0]];
+    for (int64_t b = 0; b < c->batch; b++) {
+        memset(grid, 0, (size_t)(cells * n) * sizeof *grid);
+        for (int64_t k = 0; k < n; k++) corner(c, x + (k * c->batch + b) * kept, grid + k * cells, 0);
+        naive_dft(c->ndim, c->dim, n, -1, grid, spectrum);
+        memset(grid, 0, (size_t)(cells * n) * sizeof *grid);
+        for (int k = 0; k < n; k++)
+            for (int l = 0; l < n; l++)
+                for (int64_t i = 0; i < cells; i++)
+                    grid[k * cells + i] += 0.25 * matrix_element(c, s, k, l, i) * spectrum[l * cells + i];
+        naive_dft(c->ndim, c->dim, n, 1, grid, spectrum);
+        for (int64_t k = 0; k < n; k++) corner(c, y + (k * c->batch + b) * kept, spectrum + k * cells, 1);
+    }
     free(grid);
     free(spectrum);
 }
@@ -304,43 +339,46 @@ static void naive_conv(int ndim, const int64_t dim[3], const int64_t keep[3], co
 static void convolution_is_that_of_the_padded_arrays(void **state)
 {
     (void)state;
-    static const struct {
-        int ndim;
-        int64_t dim[3], keep[3], batch;
-    } cases[] = {
-        {1, {1, 0, 0}, {1, 0, 0}, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5},   {1, {30, 0, 0}, {30, 0, 0}, 2},
-        {2, {8, 6, 0}, {4, 3, 0}, 1},     {2, {13, 20, 0}, {6, 10, 0}, 4}, {2, {22, 3, 0}, {9, 3, 0}, 11},
-        {2, {40, 34, 0}, {19, 17, 0}, 0}, {3, {4, 3, 5}, {2, 2, 2}, 2},    {3, {11, 1, 7}, {5, 1, 3}, 3},
-        {3, {10, 12, 8}, {5, 6, 4}, 9},
+    static const lmr_conv_shape cases[] = {
+        {1, {1, 0, 0}, {1, 0, 0}, 1, 1, 0, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5, 1, 0, 3},
+        {1, {30, 0, 0}, {30, 0, 0}, 2, 1, 1, 1},   {2, {8, 6, 0}, {4, 3, 0}, 1, 1, 0, 3},
+        {2, {13, 20, 0}, {6, 10, 0}, 4, 1, 0, 1},  {2, {22, 3, 0}, {9, 3, 0}, 11, 1, 0, 3},
+        {2, {40, 34, 0}, {19, 17, 0}, 0, 1, 0, 1}, {3, {4, 3, 5}, {2, 2, 2}, 2, 1, 0, 3},
+        {3, {11, 1, 7}, {5, 1, 3}, 3, 1, 0, 1},    {3, {10, 12, 8}, {5, 6, 4}, 9, 1, 0, 3},
+        {1, {17, 0, 0}, {9, 0, 0}, 3, 2, 1, 1},    {1, {8, 0, 0}, {4, 0, 0}, 1, 32, 0, 3},
+        {2, {13, 20, 0}, {6, 10, 0}, 4, 2, 0, 1},  {2, {13, 21, 0}, {6, 10, 0}, 1, 3, 1, 3},
+        {2, {16, 14, 0}, {8, 7, 0}, 3, 4, 0, 1},   {2, {12, 10, 0}, {6, 5, 0}, 9, 9, 1, 3},
+        {3, {4, 6, 8}, {2, 3, 4}, 2, 4, 0, 1},     {3, {6, 5, 9}, {3, 2, 5}, 3, 3, 1, 3},
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int c = 0; c < (int)(sizeof cases / sizeof *cases); c++) {
-            const int ndim = cases[c].ndim;
-            const int64_t *dim = cases[c].dim, *keep = cases[c].keep, batch = cases[c].batch;
-            int64_t cells = 1, kept = 1;
-            for (int d = 0; d < ndim; d++) {
-                cells *= dim[d];
-                kept *= keep[d];
-            }
-            cx *s = random_values(cells, 18), *x = random_values(kept * batch, 19),
-               *y = random_values(kept * batch, 20);
-            void *ds = upload(p, s, cells), *dx = upload(p, x, kept * batch), *dy = upload(p, y, kept * batch), *plan;
-            for (int64_t b = 0; b < batch; b++) naive_conv(ndim, dim, keep, s, x + b * kept, y + b * kept);
+        for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+            const lmr_conv_shape *c = &cases[i];
             const lmr_conv *conv = dev->be->conv[p];
-            const int64_t spectra = 1 + 2 * (c % 2);
-            const int which = c % 2; /* of one, or the middle one of three */
-            const double bytes = conv->bytes(dev->ctx, ndim, dim, keep, batch, spectra);
-            assert_ok(conv->plan(dev->ctx, ndim, dim, keep, batch, spectra, &plan));
-            assert_ok(conv->set(dev->ctx, plan, which, 0.25, ds));
-            for (int other = 0; other < spectra; other++)
-                if (other != which) assert_ok(conv->set(dev->ctx, plan, other, 3.5 + other, ds));
+            const int planes = lmr_conv_planes(c), which = c->spectra / 2; /* of one, or the middle one of three */
+            const int64_t cells = product(c->ndim, c->dim), many = product(c->ndim, c->keep) * c->batch * c->mixed;
+            cx *s = random_values(cells * planes, 18), *x = random_values(many, 19), *y = random_values(many, 20);
+            void *dx = upload(p, x, many), *dy = upload(p, y, many), *plan;
+            naive_conv(c, s, x, y);
+            const double bytes = conv->bytes(dev->ctx, c);
+            assert_ok(conv->plan(dev->ctx, c, &plan));
+            for (int plane = 0; plane < planes; plane++) { /* from real and from imaginary parts in turn */
+                cx *values = s + plane * cells, *turned = random_values(cells, 21);
+                for (int64_t j = 0; j < cells; j++)
+                    turned[j] = plane % 2 ? CMPLX(cimag(values[j]), creal(values[j])) : values[j];
+                void *dt = upload(p, turned, cells);
+                assert_ok(conv->set(dev->ctx, plan, which * planes + plane, 0.25, plane % 2, dt));
+                for (int other = 0; other < c->spectra; other++)
+                    if (other != which)
+                        assert_ok(conv->set(dev->ctx, plan, other * planes + plane, 3.5 + other, plane % 2, dt));
+                release(dt);
+                free(turned);
+            }
             assert_ok(conv->exec(dev->ctx, plan, which, dx, dy));
-            assert_close(p, dy, y, kept * batch, 40);
+            assert_close(p, dy, y, many, 40);
             assert_ok(conv->exec(dev->ctx, plan, which, dx, dx)); /* in place */
-            assert_close(p, dx, y, kept * batch, 40);
-            assert_true(bytes >= (double)(cells * spectra) * (p == LMR_F64 ? 8 : 4));
+            assert_close(p, dx, y, many, 40);
+            assert_true(bytes >= (double)(cells * planes * c->spectra) * (p == LMR_F64 ? 8 : 4));
             conv->destroy(dev->ctx, plan);
-            release(ds);
             release(dx);
             release(dy);
             free(s);
@@ -353,18 +391,25 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
 static void convolution_refuses_impossible_dimensions(void **state)
 {
     (void)state;
-    const int64_t large[3] = {1 << 30, 1 << 30, 1 << 30};
-    for (int p = 0; p < LMR_PRECISIONS; p++) {
-        const lmr_conv *conv = dev->be->conv[p];
-        void *plan = &plan;
-        assert_int_equal(conv->plan(dev->ctx, 0, large, large, 1, 1, &plan), LARMOR_ERR_ARG);
-        assert_null(plan);
-        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){5, 0, 0}, 1, 1, &plan),
-                         LARMOR_ERR_ARG);
-        assert_int_equal(conv->plan(dev->ctx, 1, (int64_t[]){4, 0, 0}, (int64_t[]){0, 0, 0}, 1, 1, &plan),
-                         LARMOR_ERR_ARG);
-        assert_int_equal(conv->plan(dev->ctx, 3, large, large, 1, 1, &plan), LARMOR_ERR_SHAPE);
-    }
+    static const struct {
+        lmr_conv_shape shape;
+        larmor_status status;
+    } refused[] = {
+        {{0, {8, 8, 8}, {8, 8, 8}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {5, 0, 0}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {0, 0, 0}, 1, 1, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, 0, 0, 1}, LARMOR_ERR_ARG},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, LMR_CONV_MOST_MIXED + 1, 0, 1}, LARMOR_ERR_ARG},
+        {{3, {1 << 30, 1 << 30, 1 << 30}, {1 << 30, 1 << 30, 1 << 30}, 1, 1, 0, 1}, LARMOR_ERR_SHAPE},
+        {{1, {4, 0, 0}, {4, 0, 0}, 1, 1, 0, 0}, LARMOR_ERR_ARG},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+            void *plan = &plan;
+            assert_int_equal(dev->be->conv[p]->plan(dev->ctx, &refused[i].shape, &plan), refused[i].status);
+            assert_null(plan);
+            assert_true(dev->be->conv[p]->bytes(dev->ctx, &refused[i].shape) >= 0x1p60);
+        }
 }
 
 int main(void)

@@ -327,10 +327,99 @@ static void the_race_is_won_by_what_takes_no_time(void **state)
     larmor_array_free(y);
 }
 
+/* ---- images that are mixed ---- */
+
+enum { MIXED = 3 };
+
+/* z_k <- F^H diag(w conj(b_k)) sum_l b_l .* F x_l by its definition; x [voxels, batch, MIXED]. */
+static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx *out)
+{
+    const larmor_nufft_opts *o = &s->opts;
+    const int64_t batch = o->batch ? o->batch : 1, voxels = s->count / batch, m = s->m;
+    cplx *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
+    assert_true(y && one);
+    for (int64_t b = 0; b < batch; b++) {
+        memset(y, 0, (size_t)m * sizeof *y);
+        for (int k = 0; k < MIXED; k++) {
+            direct_nufft(2, -1, o->ndim, o->modes, m, s->points, x + (k * batch + b) * voxels, one);
+            for (int64_t j = 0; j < m; j++) y[j] += s->weight[j] * factors[k * m + j] * one[j];
+        }
+        for (int k = 0; k < MIXED; k++) {
+            for (int64_t j = 0; j < m; j++) one[j] = conj(factors[k * m + j]) * y[j];
+            direct_nufft(1, 1, o->ndim, o->modes, m, s->points, one, out + (k * batch + b) * voxels);
+        }
+    }
+    free(one);
+    free(y);
+}
+
+static void mixed_images_have_the_normal_map_of_their_weighted_sums(void **state)
+{
+    (void)state;
+    for (int i = 3; i < SIZES; i++)
+        for (int c = 0; c < 4; c++) {
+            const int in_double = c % 2, is_complex = c / 2;
+            const double tol = in_double ? 1e-9 : 1e-5;
+            larmor_nufft_opts o = opts_of(i, c == 1 ? 0 : 2, tol, in_double ? LARMOR_C128 : LARMOR_C64);
+            scan s = make_scan(o, 20, 11);
+            const int64_t many = s.count * MIXED;
+            cplx *x = random_values(many, o.dtype, &s.seed), *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
+            cplx *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
+            double *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
+            assert_true(expected && got && real);
+            for (int64_t j = 0; j < s.m * MIXED; j++) {
+                real[j] = creal(factors[j]);
+                if (!is_complex) factors[j] = real[j];
+            }
+            larmor_array *b;
+            larmor_op *N;
+            assert_ok(larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
+                                          is_complex ? LARMOR_C128 : LARMOR_F64,
+                                          is_complex ? (void *)factors : (void *)real, &b));
+            assert_ok(larmor_op_toeplitz_mixed(dev, &o, s.traj, s.weights, b, &N));
+            apply(N, x, got);
+            direct_mixed(&s, factors, x, expected);
+            const double error = relative_l2(many, got, expected);
+            if (!(error <= 2 * tol))
+                fail_msg("size %d, complex %d, double %d: %.2e", i, is_complex, in_double, error);
+            larmor_op_free(N);
+            larmor_array_free(b);
+            free(real);
+            free(x);
+            free(factors);
+            free(expected);
+            free(got);
+            free_scan(&s);
+        }
+}
+
+static void factors_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    scan s = make_scan(opts_of(5, 2, 1e-4, LARMOR_C64), 20, 11);
+    larmor_op *N;
+    const struct {
+        larmor_shape shape;
+        larmor_status status;
+    } refused[] = {{LARMOR_SHAPE(20, 11), LARMOR_ERR_SHAPE},
+                   {LARMOR_SHAPE(20, 12, 2), LARMOR_ERR_SHAPE},
+                   {LARMOR_SHAPE(20, 11, 33), LARMOR_ERR_ARG}};
+    for (int i = 0; i < 3; i++) {
+        larmor_array *b = zeros(LARMOR_F32, refused[i].shape);
+        assert_int_equal(larmor_op_toeplitz_mixed(dev, &s.opts, s.traj, NULL, b, &N), refused[i].status);
+        assert_null(N);
+        larmor_array_free(b);
+    }
+    assert_refused(larmor_op_toeplitz_mixed(dev, &s.opts, s.traj, NULL, NULL, &N), LARMOR_ERR_ARG, "factors");
+    free_scan(&s);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_adjoint_of_forward_within_twice_the_tolerance),
     cmocka_unit_test(it_is_the_direct_sum_to_near_rounding_for_either_sign),
     cmocka_unit_test(it_is_self_adjoint_to_rounding),
+    cmocka_unit_test(mixed_images_have_the_normal_map_of_their_weighted_sums),
+    cmocka_unit_test(factors_that_do_not_fit_are_refused),
     cmocka_unit_test(it_is_positive_semidefinite_to_the_tolerance),
     cmocka_unit_test(a_batch_is_a_loop_of_single_ones),
     cmocka_unit_test(shapes_and_types_are_those_of_the_image),

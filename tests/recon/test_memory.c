@@ -9,6 +9,7 @@
 #include "larmor/nlinv.h"
 #include "larmor/operators.h"
 #include "larmor/solve.h"
+#include "larmor/subspace.h"
 #include "tests/recon/support.h"
 
 /* ---- what is allocated ---- */
@@ -266,6 +267,39 @@ static void several_sets_of_maps_are_in_the_estimate(void **state)
         expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
         larmor_op_free(A);
         larmor_array_free(maps);
+        larmor_array_free(x);
+        larmor_array_free(z);
+        free_scan(&s);
+    }
+}
+
+static void coefficients_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES * 8; c++) {
+        enum { RANK = 3 };
+        scan s = scan_case(c / 8);
+        const int is_complex = c & 1;
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .block = c & 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c & 4 ? 1 : -1};
+        const larmor_shape images = larmor_shape_append(s.problem.image, RANK);
+        const larmor_shape k = larmor_array_shape(s.kspace);
+        const int in_double = s.problem.dtype == LARMOR_C128;
+        const larmor_dtype real = in_double ? LARMOR_F64 : LARMOR_F32;
+        larmor_array *factors = zeros(is_complex ? s.problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
+        larmor_array *x = zeros(s.problem.dtype, images), *z = zeros(s.problem.dtype, images);
+        larmor_op *A;
+        int64_t estimate;
+        assert_ok(larmor_fill(factors, 1));
+        assert_ok(larmor_subspace_sense_memory(dev, &s.problem, &opts, RANK, is_complex, &estimate));
+        begin();
+        assert_ok(larmor_op_subspace_sense(s.maps, factors, &opts, &A));
+        assert_ok(larmor_op_adjoint(A, s.kspace, x));
+        assert_ok(larmor_op_normal(A, x, z));
+        expect_estimate(cases[c / 8].name, estimate, 0, 2.5);
+        larmor_op_free(A);
+        larmor_array_free(factors);
         larmor_array_free(x);
         larmor_array_free(z);
         free_scan(&s);
@@ -725,6 +759,7 @@ static void impossible_sizes_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
     cmocka_unit_test(several_sets_of_maps_are_in_the_estimate),
+    cmocka_unit_test(coefficients_take_no_more_than_estimated),
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),

@@ -36,6 +36,38 @@ static void its_transforms_are_a_tight_frame(void **state)
     }
 }
 
+static void images_of_a_series_are_transformed_by_themselves(void **state)
+{
+    (void)state;
+    enum { IMAGES = 3 };
+    const larmor_regulariser_opts opts = {.series = 1};
+    const larmor_shape shape = LARMOR_SHAPE(16, 12, IMAGES);
+    larmor_regulariser *one, *all;
+    assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
+    assert_ok(larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
+    const larmor_penalty single = larmor_regulariser_penalty(one), series = larmor_regulariser_penalty(all);
+    cplx *x = random_values(N * IMAGES, 11);
+    larmor_array *in = complex_array(LARMOR_C128, shape, x), *c = zeros(LARMOR_C128, larmor_op_out_shape(series.K));
+    double g, sum = 0, each;
+    assert_ok(larmor_op_forward(series.K, in, c));
+    assert_ok(larmor_prox_value(series.g, c, &g));
+    for (int i = 0; i < IMAGES; i++) {
+        larmor_array *image = complex_array(LARMOR_C128, SHAPE, x + N * i);
+        larmor_array *own = zeros(LARMOR_C128, larmor_op_out_shape(single.K));
+        assert_ok(larmor_op_forward(single.K, image, own));
+        assert_ok(larmor_prox_value(single.g, own, &each));
+        sum += each;
+        larmor_array_free(own);
+        larmor_array_free(image);
+    }
+    assert_at_most(fabs(g - sum), 1e-12 * sum);
+    free(x);
+    larmor_array_free(c);
+    larmor_array_free(in);
+    larmor_regulariser_free(one);
+    larmor_regulariser_free(all);
+}
+
 static void its_penalty_is_the_mean_of_four_shifts(void **state)
 {
     (void)state;
@@ -68,6 +100,7 @@ static void its_penalty_is_the_mean_of_four_shifts(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(its_transforms_are_a_tight_frame),
+    cmocka_unit_test(images_of_a_series_are_transformed_by_themselves),
     cmocka_unit_test(its_penalty_is_the_mean_of_four_shifts),
 };
 

@@ -1,0 +1,66 @@
+/* Images that change in time as a few functions do: bases, and SENSE of their coefficients. SPDX-License-Identifier:
+ * Apache-2.0 */
+#ifndef LARMOR_SUBSPACE_H
+#define LARMOR_SUBSPACE_H
+
+#include "larmor/recon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Frame t of a series is sum_k basis(t, k) x_k, x_k coefficient images. All samples of all frames measure all of
+ * them. */
+
+/* The orthonormal basis that holds most of the energy of signal curves: their first left singular vectors.
+ *
+ * curves  [frames, curves], real or complex.
+ * rank    coefficients, at most frames and curves; 0: the least that hold `energy`.
+ * energy  part of the energy of all curves, between 0 and 1; 0: 0.9999. Ignored with a rank.
+ * basis   [frames, coefficients] on the device of curves, in double precision, real if they are.
+ * kept    the part of the energy that the basis holds; may be NULL.
+ * Errors  LARMOR_ERR_ARG for a rank or an energy out of range; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for curves that are
+ *         not finite or all zero; LARMOR_ERR_MEMORY.
+ * Source  Petzschner et al., Magn. Reson. Med. 66, 706 (2011); McGivney et al., IEEE Trans. Med. Imaging 33, 2311
+ *         (2014). */
+LARMOR_API larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy,
+                                                larmor_array **basis, double *kept);
+
+/* The basis at every sample, for larmor_op_subspace_sense.
+ *
+ * basis    [frames, coefficients], real or complex.
+ * frame    [readouts] the frame of each readout, from 0.
+ * dev      where the factors are made, of the precision of dtype.
+ * factors  [samples, readouts, coefficients], real if no number of the basis has an imaginary part.
+ * Errors   LARMOR_ERR_ARG for a frame that the basis has not; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a basis that is
+ *          not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts,
+                                              int64_t samples, larmor_device *dev, larmor_dtype dtype,
+                                              larmor_array **factors);
+
+/* SENSE of coefficient images: y_c(j) = sum_k factors(j, k) (A_0 x_k)_c(j), A_0 the operator of larmor_op_sense with
+ * these maps and options. By default its normal map is a convolution with a matrix of point spread functions,
+ * larmor_op_toeplitz_mixed, whatever the number of frames and samples.
+ *
+ * maps     [image..., coils], complex.
+ * factors  [samples..., coefficients], real or complex, 32 coefficients at most: the basis at each sample.
+ * opts     as for larmor_op_sense, without off_resonance.
+ * A        [image..., coefficients] to [samples..., coils].
+ * Errors   those of larmor_op_sense and larmor_op_toeplitz_mixed.
+ * Source   Tamir et al., Magn. Reson. Med. 77, 180 (2017); Mani et al., Magn. Reson. Med. 73, 1835 (2015). */
+LARMOR_API larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *factors,
+                                                  const larmor_sense_opts *opts, larmor_op **A);
+
+/* 1 if A is an operator of larmor_op_subspace_sense whose normal map is Toeplitz, else 0. */
+LARMOR_API int larmor_subspace_uses_toeplitz(const larmor_op *A);
+
+/* Bytes of device memory that larmor_op_subspace_sense and its maps take at most, beyond maps, factors and trajectory;
+ * factors are real or complex. Errors: as larmor_sense_memory. */
+LARMOR_API larmor_status larmor_subspace_sense_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                      const larmor_sense_opts *opts, int64_t coefficients,
+                                                      int is_complex, int64_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

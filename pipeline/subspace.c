@@ -1,0 +1,166 @@
+/* The problem of a series whose frames are sums of a few coefficient images. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/subspace.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+#include "larmor/subspace.h"
+
+larmor_status lmr_basis_measure(lmr_job *job)
+{
+    const larmor_shape shape = larmor_array_shape(job->basis);
+    const int64_t frames = shape.dim[0], rank = shape.dim[1];
+    double _Complex *b;
+    double norm, worst = 0;
+    LMR_TRY(larmor_nrm2(job->basis, &norm));
+    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "--basis: is zero, or not finite.");
+    LMR_TRY(larmor_array_download(job->basis, LARMOR_C128, &b));
+    job->basis_scale = norm * norm / (double)rank;
+    job->basis_is_complex = 0;
+    for (int64_t i = 0; i < frames * rank; i++) job->basis_is_complex |= cimag(b[i]) != 0;
+    for (int64_t k = 0; k < rank; k++)
+        for (int64_t l = 0; l <= k; l++) {
+            double _Complex sum = 0;
+            for (int64_t t = 0; t < frames; t++) sum += conj(b[t + frames * k]) * b[t + frames * l];
+            worst = fmax(worst, cabs(sum - (k == l ? job->basis_scale : 0)));
+        }
+    job->basis_skew = worst / job->basis_scale;
+    free(b);
+    return LARMOR_OK;
+}
+
+/* ---- all frames as one ---- */
+
+larmor_shape lmr_frames_shape(const lmr_frame *frames, int count)
+{
+    const int64_t samples = larmor_array_shape(frames[0].samples.kspace).dim[0];
+    int64_t readouts = 0, total = 0;
+    int regular = 1;
+    for (int i = 0; i < count; i++) {
+        const larmor_shape shape = larmor_array_shape(frames[i].samples.kspace);
+        regular &= shape.dim[0] == samples;
+        readouts += shape.dim[1];
+        total += shape.dim[0] * shape.dim[1];
+    }
+    return regular ? LARMOR_SHAPE(samples, readouts) : LARMOR_SHAPE(total, 1);
+}
+
+/* line[first, ...] <- from, as f64 */
+static larmor_status append(larmor_array *from, larmor_array *line, int64_t *first)
+{
+    const int64_t count = larmor_array_count(from);
+    larmor_array *real = NULL, *flat = NULL, *part = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_convert(from, LARMOR_F64, &real));
+    LMR_OR(done, larmor_array_reshape(real, LARMOR_SHAPE(count), &flat));
+    LMR_OR(done, larmor_array_slice(line, *first, count, &part));
+    LMR_OR(done, larmor_copy(flat, part));
+    *first += count;
+done:
+    larmor_array_free(part);
+    larmor_array_free(flat);
+    larmor_array_free(real);
+    return st;
+}
+
+larmor_status lmr_frames_points(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj)
+{
+    const int64_t nd = frames[0].grid.ndim;
+    const larmor_shape all = lmr_frames_shape(frames, count);
+    larmor_array *line = NULL;
+    int64_t first = 0;
+    larmor_status st;
+    *traj = NULL;
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(nd * larmor_shape_count(all)), &line));
+    for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].samples.traj, line, &first));
+    st = larmor_array_reshape(line, LARMOR_SHAPE(nd, all.dim[0], all.dim[1]), traj);
+done:
+    larmor_array_free(line);
+    return st;
+}
+
+static larmor_status all_weights(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **weights)
+{
+    const larmor_shape all = lmr_frames_shape(frames, count);
+    larmor_array *line = NULL;
+    int64_t first = 0;
+    larmor_status st;
+    *weights = NULL;
+    if (!frames[0].weights) return LARMOR_OK;
+    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(all)), &line));
+    for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].weights, line, &first));
+    st = larmor_array_reshape(line, all, weights);
+done:
+    larmor_array_free(line);
+    return st;
+}
+
+/* ---- the operator ---- */
+
+static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **factors)
+{
+    const larmor_shape all = lmr_frames_shape(frames, count);
+    const int regular = all.dim[1] > 1 || count == 1;
+    const int64_t entries = regular ? all.dim[1] : all.dim[0];
+    larmor_array *flat = NULL;
+    int *frame = calloc((size_t)entries + 1, sizeof *frame);
+    int64_t at = 0;
+    larmor_status st = LARMOR_OK;
+    if (!frame) return LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) {
+        const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
+        const int64_t many = regular ? own.dim[1] : own.dim[0] * own.dim[1];
+        for (int64_t j = 0; j < many; j++) frame[at++] = i;
+    }
+    LMR_OR(done, larmor_basis_factors(job->basis, frame, entries, regular ? all.dim[0] : 1, job->dev,
+                                      lmr_job_precision(job), &flat));
+    st = larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->basis).dim[1]), factors);
+done:
+    larmor_array_free(flat);
+    free(frame);
+    return st;
+}
+
+larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
+                                    larmor_op **A, int *toeplitz)
+{
+    larmor_array *traj = NULL, *weights = NULL, *factors = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_frames_points(job, frames, count, &traj));
+    LMR_OR(done, all_weights(job, frames, count, &weights));
+    LMR_OR(done, factors_of(job, frames, count, &factors));
+    const larmor_sense_opts sense = {.traj = traj,
+                                     .weights = weights,
+                                     .nufft_tol = job->eps,
+                                     .effort = job->effort,
+                                     .block = job->block,
+                                     .toeplitz = job->toeplitz,
+                                     .iters = lmr_normals(job)};
+    LMR_OR(done, larmor_op_subspace_sense(maps, factors, &sense, A));
+    *toeplitz = larmor_subspace_uses_toeplitz(*A);
+done:
+    larmor_array_free(factors);
+    larmor_array_free(weights);
+    larmor_array_free(traj);
+    return st;
+}
+
+larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, larmor_array **frames)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_op *B = NULL;
+    larmor_array *basis = NULL;
+    larmor_status st;
+    *frames = NULL;
+    LMR_OR(done, larmor_array_convert(job->basis, larmor_array_dtype(x), &basis));
+    LMR_OR(done, larmor_op_subspace(job->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
+                                    basis, &B));
+    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
+    st = larmor_op_forward(B, x, *frames);
+done:
+    larmor_array_free(basis);
+    larmor_op_free(B);
+    return st;
+}

@@ -1,0 +1,220 @@
+/* Bases of signals in time: from a dictionary by its singular vectors, and at the samples. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "larmor/subspace.h"
+
+#define ENERGY 0.9999
+
+enum { MOST = 1 << 14 }; /* frames or curves, whichever are fewer: a matrix of so many is diagonalised */
+
+typedef double _Complex number;
+
+/* ---- from curves ---- */
+
+/* The part of the energy that the first `rank` of the ascending eigenvalues' largest hold. */
+static double part_of(const double *value, int64_t count, int64_t rank)
+{
+    double all = 0, held = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double v = fmax(value[i], 0);
+        all += v;
+        if (i >= count - rank) held += v;
+    }
+    return all > 0 ? held / all : 0;
+}
+
+/* The least rank that holds this part. */
+static int64_t enough(const double *value, int64_t count, double energy)
+{
+    int64_t rank = 1;
+    while (rank < count && part_of(value, count, rank) < energy) rank++;
+    return rank;
+}
+
+/* Largest first, each of length 1: the columns of `vectors` themselves, or the curves times them. */
+static void take_vectors(const number *curves, int64_t frames, int64_t count, int by_frames, const number *vectors,
+                         int64_t size, int64_t rank, number *basis)
+{
+    for (int64_t k = 0; k < rank; k++) {
+        const number *v = vectors + (size - 1 - k) * size;
+        number *to = basis + k * frames;
+        double square = 0;
+        for (int64_t t = 0; t < frames; t++) {
+            to[t] = by_frames ? v[t] : 0;
+            for (int64_t c = 0; !by_frames && c < count; c++) to[t] += curves[t + frames * c] * v[c];
+            square += creal(to[t] * conj(to[t]));
+        }
+        for (int64_t t = 0; t < frames; t++) to[t] /= sqrt(square);
+    }
+}
+
+static larmor_status check_curves(const number *curves, int64_t count, double *largest)
+{
+    *largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(creal(curves[i])) || !isfinite(cimag(curves[i])))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: number %lld of the curves is not finite", (long long)i);
+        *largest = fmax(*largest, cabs(curves[i]));
+    }
+    if (*largest > 0) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: the curves are all zero");
+}
+
+/* gram <- D D^H, or D^H D if there are fewer curves than frames, diagonalised on the processor. */
+static larmor_status diagonalise(number *curves, int64_t frames, int64_t count, int by_frames, number *vectors,
+                                 double *values)
+{
+    const int64_t size = by_frames ? frames : count, inner = by_frames ? count : frames;
+    const lmr_la *la = lmr_cpu_backend.la[LMR_F64];
+    void *ctx;
+    LMR_TRY(lmr_cpu_backend.open(0, 0, &ctx));
+    larmor_status st = la->gemm(ctx, by_frames ? 'N' : 'C', by_frames ? 'C' : 'N', size, size, inner, curves, frames,
+                                curves, frames, vectors, size);
+    if (!st) st = la->heev(ctx, size, 1, vectors, values);
+    lmr_cpu_backend.close(ctx);
+    return st;
+}
+
+/* Real if no number has an imaginary part. */
+static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                            larmor_array **out)
+{
+    const int64_t count = larmor_shape_count(shape);
+    int is_complex = 0;
+    for (int64_t i = 0; i < count && !is_complex; i++) is_complex = cimag(x[i]) != 0;
+    if (is_complex) return larmor_array_upload(dev, dtype, shape, LARMOR_C128, x, out);
+    double *real = malloc(sizeof *real * (size_t)count + 1);
+    if (!real) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) real[i] = creal(x[i]);
+    const larmor_status st = larmor_array_upload(dev, lmr_real_of(dtype), shape, LARMOR_F64, real, out);
+    free(real);
+    return st;
+}
+
+larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy, larmor_array **basis,
+                                     double *kept)
+{
+    LMR_NEED(basis);
+    *basis = NULL;
+    LMR_NEED(curves);
+    if (curves->shape.ndim != 2 || larmor_array_count(curves) < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected [frames, curves]", lmr_describe(curves).s);
+    const int64_t frames = curves->shape.dim[0], count = curves->shape.dim[1];
+    const int by_frames = frames <= count;
+    const int64_t size = by_frames ? frames : count;
+    if (rank < 0 || rank > size)
+        return LMR_FAIL(LARMOR_ERR_ARG, "basis: rank is %lld, expected 1 to %lld for curves %s", (long long)rank,
+                        (long long)size, lmr_describe(curves).s);
+    if (!(energy >= 0 && energy <= 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
+    if (size > MOST)
+        return LMR_FAIL(LARMOR_ERR_ARG, "basis: curves are %s, expected at most %d frames or %d curves",
+                        lmr_describe(curves).s, MOST, MOST);
+    number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
+    double *values = calloc((size_t)size, sizeof *values), largest;
+    larmor_status st;
+    if (!vectors || !values) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(curves, LARMOR_C128, &host));
+    LMR_OR(done, check_curves(host, frames * count, &largest));
+    for (int64_t i = 0; i < frames * count; i++) host[i] /= largest; /* so that squares are no trouble */
+    LMR_OR(done, diagonalise(host, frames, count, by_frames, vectors, values));
+    if (!rank) rank = enough(values, size, energy > 0 ? energy : ENERGY);
+    out = calloc((size_t)(frames * rank), sizeof *out);
+    if (!out) LMR_OR(done, LMR_NO_MEMORY());
+    take_vectors(host, frames, count, by_frames, vectors, size, rank, out);
+    if (kept) *kept = part_of(values, size, rank);
+    st = upload(out, curves->dev, LARMOR_C128, LARMOR_SHAPE(frames, rank), basis);
+done:
+    free(out);
+    free(host);
+    free(values);
+    free(vectors);
+    return st;
+}
+
+/* ---- at the samples ---- */
+
+static larmor_status check_basis(const number *basis, int64_t frames, int64_t rank, const int *frame,
+                                 int64_t readouts, int *is_complex)
+{
+    *is_complex = 0;
+    for (int64_t i = 0; i < frames * rank; i++) {
+        *is_complex |= cimag(basis[i]) != 0;
+        if (!isfinite(creal(basis[i])) || !isfinite(cimag(basis[i])))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "basis: coefficient %lld of frame %lld is not finite",
+                            (long long)(i / frames), (long long)(i % frames));
+    }
+    for (int64_t r = 0; r < readouts; r++)
+        if (frame[r] < 0 || frame[r] >= frames)
+            return LMR_FAIL(LARMOR_ERR_ARG, "basis: readout %lld is of frame %d, the basis has %lld", (long long)r,
+                            frame[r], (long long)frames);
+    return LARMOR_OK;
+}
+
+/* One column at a time, so that the host holds no more. */
+static larmor_status spread(const number *basis, int64_t frames, const int *frame, larmor_array *factors)
+{
+    const int64_t samples = factors->shape.dim[0], readouts = factors->shape.dim[1];
+    const int is_complex = lmr_is_complex(factors->dtype);
+    double *column = malloc((size_t)(samples * readouts) * (is_complex ? sizeof(number) : sizeof(double)) + 1);
+    larmor_status st = column ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t k = 0; k < factors->shape.dim[2] && !st; k++) {
+        larmor_array *to = NULL, *from = NULL;
+        for (int64_t i = 0; i < samples * readouts; i++) {
+            const number b = basis[frame[i / samples] + frames * k];
+            if (is_complex)
+                ((number *)column)[i] = b;
+            else
+                column[i] = creal(b);
+        }
+        st = larmor_array_slice(factors, k, 1, &to);
+        if (!st)
+            st = larmor_array_upload(factors->dev, factors->dtype, to->shape, is_complex ? LARMOR_C128 : LARMOR_F64,
+                                     column, &from);
+        if (!st)
+            st = factors->dev->be->copy(factors->dev->ctx, LMR_ON_DEVICE, to->data, from->data,
+                                        larmor_array_bytes(to));
+        larmor_array_free(from);
+        larmor_array_free(to);
+    }
+    free(column);
+    return st;
+}
+
+larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts, int64_t samples,
+                                   larmor_device *dev, larmor_dtype dtype, larmor_array **factors)
+{
+    LMR_NEED(factors);
+    *factors = NULL;
+    LMR_NEED(basis);
+    LMR_NEED(frame);
+    LMR_NEED(dev);
+    if (basis->shape.ndim != 2 || larmor_array_count(basis) < 1 || readouts < 1 || samples < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "basis: is %s for %lld readouts of %lld samples, expected [frames, coefficients]",
+                        lmr_describe(basis).s, (long long)readouts, (long long)samples);
+    if (!lmr_is_complex(dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "basis: a complex type is needed");
+    const int64_t frames = basis->shape.dim[0], rank = basis->shape.dim[1];
+    int64_t count;
+    if (!lmr_mul(samples, readouts, &count) || !lmr_mul(count, rank, &count) || count > INT64_C(1) << 48)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: too many samples");
+    number *host = NULL;
+    int is_complex;
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(basis, LARMOR_C128, &host));
+    LMR_OR(done, check_basis(host, frames, rank, frame, readouts, &is_complex));
+    LMR_OR(done, larmor_array_create(dev, is_complex ? dtype : lmr_real_of(dtype),
+                                     LARMOR_SHAPE(samples, readouts, rank), factors));
+    st = spread(host, frames, frame, *factors);
+    if (st) {
+        larmor_array_free(*factors);
+        *factors = NULL;
+    }
+done:
+    free(host);
+    return st;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# recon of frames: the readouts of one image by number, by time stamps and by the cardiac cycle. SPDX-License-Identifier:
+# Apache-2.0
+. "$(dirname "$0")/support.sh"
+export LARMOR_DEVICE=cpu LARMOR_THREADS=1
+
+# A breathing object: each readout is a repetition, 20 readouts of 10 ms are a breath.
+expect 0 phantom -o scan.h5 --matrix 24 --coils 2 --readouts 1 --repetitions 100 --breathing 8 --breathing-period 20 --tr 10 -q
+expect 0 phantom -o five.h5 --matrix 24 --coils 2 --readouts 20 --repetitions 5 -q
+expect 0 phantom -o one.h5 --matrix 24 --coils 2 --readouts 100 -q
+
+# Frames of an image are the repetitions of a scan that has them, in every format.
+expect 0 phantom -o maps.h5 --maps maps.cfl --matrix 24 --coils 2 --readouts 1 -q
+for format in nii cfl h5; do
+    expect 0 recon five.h5 -o whole.$format --maps maps.cfl -q
+    expect 0 recon one.h5 -o frames.$format --maps maps.cfl --spokes-per-frame 20 -q
+    expect 0 compare whole.$format frames.$format
+    nrmse_at_most 1e-5
+done
+expect 0 info frames.h5
+printed "24 x 24 x 1?.*5"
+
+# By number, with the rest dropped or joined, and sliding.
+expect 0 recon scan.h5 -o a.nii --join repetition --spokes-per-frame 30
+grep -q "^frames: 3 of 30 readouts, one every 30; 10 readouts left out$" err || fail "$last: frames expected"
+expect 0 recon scan.h5 -o b.nii --join repetition --spokes-per-frame 30 --frame-rest join
+grep -q "^frames: 3 of 30 readouts, one every 30$" err || fail "$last: frames expected"
+expect 0 recon scan.h5 -o c.h5 --join repetition --spokes-per-frame 40 --frame-step 15 --method tv --joint --iters 3
+grep -q "^frames: 5 of 40 readouts, one every 15$" err || fail "$last: frames expected"
+grep -q "^series 1 of 1, 5 images: 3 iterations" err || fail "$last: a series expected"
+
+# By time, which is the same here.
+expect 0 recon scan.h5 -o d.h5 --join repetition --frame-time 300 --maps maps.cfl
+grep -q "^frames: 3 of 300 ms, one every 300 ms; 10 readouts left out$" err || fail "$last: frames expected"
+expect 0 recon scan.h5 -o e.h5 --join repetition --spokes-per-frame 30 --maps maps.cfl -q
+expect 0 compare d.h5 e.h5
+nrmse_at_most 1e-5
+
+# By the cycle.
+expect 0 recon scan.h5 -o f.h5 --join repetition --cardiac-phases 4 --method grid
+grep -q "^frames: 4 bins of the cardiac cycle$" err || fail "$last: bins expected"
+
+# What cannot be.
+expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --frame-time 4
+said "larmor: --spokes-per-frame, --frame-time and --cardiac-phases exclude each other; give one of them."
+expect 2 recon scan.h5 -o g.h5 --frame-step 3
+said "larmor: --frame-step: has no effect without --spokes-per-frame or --frame-time."
+expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --tick 1
+said "larmor: --tick: has no effect without --frame-time or --cardiac-phases."
+expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --frame-step 1.5
+said "larmor: --frame-step 1.5: a whole number of readouts expected, as for --spokes-per-frame."
+expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3
+said_like "^larmor: --spokes-per-frame 3: the images of scan.h5 have 1 readouts\.$"
+expect 2 recon one.h5 -o g.h5 --frame-time 100
+said_like "^larmor: --frame-time: the readouts of one.h5 have no time stamps, or all the same; use --spokes-per-frame.$"
+[ ! -e g.h5 ] || fail "an output of a refused run"

@@ -1,0 +1,56 @@
+#!/bin/sh
+# recon --basis and --dictionary: coefficient images. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+export LARMOR_DEVICE=cpu LARMOR_THREADS=1
+
+expect 0 phantom -o scan.h5 --maps maps.cfl --matrix 24 --coils 3 --readouts 60 --snr 30 -q
+
+# numbers NAME SIZES BYTES...: a .cfl of complex numbers, 1 is 0 0 200 77 and -1 is 0 0 200 277 in octal, least first.
+one='\000\000\200\077\000\000\000\000'
+minus='\000\000\200\277\000\000\000\000'
+array() {
+    name=$1 sizes=$2
+    shift 2
+    printf '# Dimensions\n%s\n' "$sizes" >"$name.hdr"
+    : >"$name.cfl"
+    for number in "$@"; do
+        # shellcheck disable=SC2059 # the escapes are the number
+        printf "$number" >>"$name.cfl"
+    done
+}
+array ones "1 1 1 1 1 4" $one $one $one $one
+array curves "4 2" $one $one $one $one $one $minus $one $minus
+
+# A function that is 1 in all frames is no frames at all.
+expect 0 recon scan.h5 -o whole.h5 --maps maps.cfl --lambda 1e-3 --tol 1e-6 -q
+expect 0 recon scan.h5 -o ones.h5 --maps maps.cfl --lambda 1e-3 --tol 1e-6 --spokes-per-frame 15 --basis ones.cfl
+grep -q "^series 1 of 1, 4 images: .* by Toeplitz" err || fail "$last: one series of 4 frames expected"
+expect 0 compare ones.h5 whole.h5
+nrmse_at_most 1e-4
+
+# Two functions, the frames that they give, and fewer of them.
+expect 0 recon scan.h5 -o two.nii --maps maps.cfl --spokes-per-frame 15 --dictionary curves.cfl
+grep -q "^basis: 2 coefficients hold 1 of the energy of curves.cfl$" err || fail "$last: the basis expected"
+grep -q "^wrote two.nii (2 images)$" err || fail "$last: two coefficients expected"
+expect 0 recon scan.h5 -o frames.nii --maps maps.cfl --spokes-per-frame 15 --dictionary curves.cfl --basis-images frames
+grep -q "^wrote frames.nii (4 images)$" err || fail "$last: four frames expected"
+expect 0 recon scan.h5 -o first.nii --maps maps.cfl --spokes-per-frame 15 --basis curves.cfl --rank 1 --method tv
+grep -q "^wrote first.nii (1 image)$" err || fail "$last: one coefficient expected"
+
+# What cannot be.
+expect 2 recon scan.h5 -o no.nii --basis ones.cfl --dictionary curves.cfl
+said "larmor: --basis and --dictionary exclude each other; give one of them."
+expect 2 recon scan.h5 -o no.nii --rank 2
+said "larmor: --rank: has no effect without --basis or --dictionary."
+expect 2 recon scan.h5 -o no.nii --basis ones.cfl --b0 maps.cfl
+said "larmor: --b0: is not for a basis."
+expect 2 recon scan.h5 -o no.nii --spokes-per-frame 15 --b0 maps.cfl
+said "larmor: --b0: is not for frames that are cut from one acquisition."
+expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
+said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
+expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --method tgv -q
+said_like "^larmor: --basis: is not for --method tgv, "
+expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --rank 2 -q
+said_like "for 2 coefficients"
+expect 3 recon scan.h5 -o no.nii --spokes-per-frame 15 --basis missing.cfl -q
+[ ! -e no.nii ] || fail "an output of a refused run"
