@@ -1,9 +1,9 @@
 #!/bin/sh
 # Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
-# Usage: scripts/check.sh [cpu|asan|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
+# Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
-#         of sources and of the installation
+#         of sources and of the installation; asan library: without those of programs either, for less time
 #   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
@@ -40,7 +40,10 @@ tests/check_style.sh
 tests/check_docs.sh
 case $preset in
 cuda) which="-L cuda" ;;
-asan | tsan) which="-LE long|trust -E ^(check|package)[.]" ;;
+asan | tsan)
+    which="-LE long|trust -E ^(check|package)[.]"
+    [ "${2:-}" != library ] || which="-LE long|trust -E ^(check|package|apps|extending|bench)[.]"
+    ;;
 *) which="" ;;
 esac
 # shellcheck disable=SC2086 # words are meant
