@@ -280,8 +280,10 @@ static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
     conv c = {.shape = *shape, .threads = cpu->threads, .planes = lmr_conv_planes(shape)};
     const int last = shape->ndim - 1;
     for (int a = shape->ndim; a < 3; a++) c.shape.dim[a] = c.shape.keep[a] = 1;
-    for (int a = 2; a >= 0; a--) {
-        c.rest[a] = a < 2 ? c.shape.keep[a + 1] * c.rest[a + 1] : 1;
+    c.rest[2] = c.cells[2] = 1;
+    c.longest = c.shape.dim[2];
+    for (int a = 1; a >= 0; a--) {
+        c.rest[a] = c.shape.keep[a + 1] * c.rest[a + 1];
         c.cells[a] = 1;
         if (a + 1 == last) c.cells[a] = c.planes * padded(c.shape.dim[last]);
         if (a + 1 < last) c.cells[a] = c.shape.dim[a + 1] * c.cells[a + 1];
