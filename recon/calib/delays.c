@@ -29,6 +29,9 @@ static const double least_noise = 1e-9;
  * readouts remain, as part of what it was. */
 static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
 
+/* And what is unexplained with them beside what is without. */
+static const double least_fall = 0.9;
+
 /* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts itself. */
 static const double farthest = 3.5;
 
@@ -40,8 +43,14 @@ static const double spread_of_delay = 4, spread_of_coupling = 2;
 static const double doubtful = 0.1, apart = 0.9;
 enum { STARTS = 4 };
 
-/* How much less another end must leave unexplained to be preferred to that of the intersections. */
-static const double clearly_less = 1.5;
+/* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the centre
+ * have an end that counts if it is so much likelier for each number than others are. */
+static const double alike = 0.1, least_lead = 0.1;
+
+/* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles per field
+ * of view, has more than one explanation. */
+static const double widest_hole = 0.35;
+enum { FEWEST_FROM_CENTRE = 16 };
 
 /* The part of the echoes, likewise. */
 static const double least_echoes = 0.6;
@@ -217,6 +226,10 @@ typedef struct start {
     double all[NUMBERS], value;
 } start;
 
+typedef struct ending { /* lead: by how much it is likelier than others that were found */
+    double all[NUMBERS], value, lead;
+} ending;
+
 /* Into its place, the likeliest first; the last one is lost. */
 static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
 {
@@ -254,43 +267,62 @@ static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[ST
     return LARMOR_OK;
 }
 
-/* From one start after the other, until the samples agree; all becomes the likeliest end, if it is below *least. */
-static larmor_status descend_from(fit *f, start kept[STARTS], double all[NUMBERS], double *least)
+/* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other delays is
+ * kept. */
+static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
+{
+    const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < alike;
+    const double lead = fabs(value - best->value);
+    if (value < best->value) {
+        if (!same) best->lead = isfinite(best->value) ? lead : INFINITY;
+        if (same) best->lead += lead;
+        best->value = value;
+        memcpy(best->all, all, sizeof best->all);
+        return;
+    }
+    if (!same) best->lead = fmin(best->lead, lead);
+}
+
+/* From one start after the other; where all ends are not wanted, until the samples agree. */
+static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending *best)
 {
     for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
         double value;
-        if (isfinite(*least) && unexplained(all) < doubtful) break;
+        if (!to_all && isfinite(best->value) && unexplained(best->all) < doubtful) break;
         LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
-        if (!(value < *least)) continue;
-        *least = value;
-        memcpy(all, kept[i].all, sizeof kept[i].all);
+        keep_end(f, kept[i].all, value, best);
     }
     return LARMOR_OK;
 }
 
 /* The likeliest delays by the first block: from those to begin with and from the intersections; from elsewhere
- * where samples contradict each other then. */
-static larmor_status find_first(fit *f, const double begin[NUMBERS], double all[NUMBERS])
+ * where samples contradict each other then, and where spokes begin in the centre, which other delays may explain. */
+static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *best)
 {
     start kept[STARTS];
-    double trial[NUMBERS], least = INFINITY;
+    double trial[NUMBERS];
+    const int from_centre = 2 * f->s->through <= f->s->count;
+    *best = (ending){.value = INFINITY, .lead = INFINITY};
     clear_starts(kept);
     set_free(f, DELAYS | OTHERS);
     memcpy(trial, begin, sizeof trial);
     LMR_TRY(lmr_intersections(f->s, trial));
     LMR_TRY(try_start(f, begin, kept));
     LMR_TRY(try_start(f, trial, kept));
-    LMR_TRY(descend_from(f, kept, all, &least));
-    const int agree = isfinite(least) && unexplained(all) < doubtful;
-    const int from_centre = 2 * f->s->through <= f->s->count && lmr_farthest_shift(f->s, all, NULL) > least_shift;
-    if (agree && !from_centre) return LARMOR_OK;
+    LMR_TRY(descend_from(f, kept, from_centre, best));
+    const int agree = isfinite(best->value) && unexplained(best->all) < doubtful;
+    if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > least_shift)) return LARMOR_OK;
     clear_starts(kept);
     LMR_TRY(try_grid(f, begin, kept));
-    memcpy(trial, all, sizeof trial);
-    double other = agree ? INFINITY : least;
-    LMR_TRY(descend_from(f, kept, trial, &other));
-    if (!agree || unexplained(trial) < unexplained(all) / clearly_less) memcpy(all, trial, sizeof trial);
-    return isfinite(other) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
+    LMR_TRY(descend_from(f, kept, from_centre, best));
+    if (from_centre && isfinite(best->value)) { /* once more, by the size and the noise that were found */
+        memcpy(trial + SIZE, best->all + SIZE, 2 * sizeof *trial);
+        memcpy(trial, begin, sizeof *trial * SIZE);
+        clear_starts(kept);
+        LMR_TRY(try_grid(f, trial, kept));
+        LMR_TRY(descend_from(f, kept, 1, best));
+    }
+    return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
 }
 
 /* ---- from one block to all ---- */
@@ -391,6 +423,21 @@ static double nearness(fit *f, const double all[NUMBERS])
     return sum / (double)m;
 }
 
+/* How far the sample that is nearest to the centre is from it. */
+static double hole(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double least = INFINITY;
+    for (int64_t p = 0; p < s->count; p++)
+        for (int64_t i = 0; i < s->spoke[p].count; i++) {
+            const double *k = s->k + s->nd * s->samples * s->spoke[p].readout;
+            double place[3], square = 0;
+            lmr_delay_place(k, s->nd, s->samples, s->spoke[p].first + s->stride * i, delay, s->fov, place, NULL);
+            for (int d = 0; d < s->nd; d++) square += place[d] * place[d];
+            least = fmin(least, square);
+        }
+    return sqrt(least);
+}
+
 /* Whether there are delays without doubt: they explain clearly more of the samples, and are known well beside their
  * size. Where samples hardly predict each other even so, something else is wrong with them. */
 static int is_significant(const fit *f, const larmor_delays *found, double gain)
@@ -400,21 +447,24 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
     for (int e = 0; e < LMR_DELAYS; e++)
         if (found->deviation[e] > 0) surest = fmax(surest, fabs(found->delay[e]) / found->deviation[e]);
     return gain > least_gain * numbers && surest > least_sure && found->shift > least_shift &&
-           found->after < most_unexplained;
+           found->after < most_unexplained && found->after < least_fall * found->before;
 }
 
 static larmor_status find(fit *f, larmor_delays *found)
 {
     double none[NUMBERS] = {0}, begin[NUMBERS], all[NUMBERS] = {0}, before, value = 0;
     double agreeing;
+    ending first;
     none[SIZE] = log(typical_size);
     none[NOISE] = log(1e-2);
+    memcpy(begin, none, sizeof begin);
     f->blocks = 1;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    memcpy(begin, none, sizeof begin);
+    if (unexplained(none) < most_unexplained) memcpy(begin, none, sizeof begin);
     memcpy(begin, f->s->start, sizeof f->s->start);
-    LMR_TRY(find_first(f, begin, all));
+    LMR_TRY(find_first(f, begin, &first));
+    memcpy(all, first.all, sizeof all);
     set_free(f, DELAYS | OTHERS);
     const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
     if (clear) {
@@ -429,7 +479,10 @@ static larmor_status find(fit *f, larmor_delays *found)
     found->before = unexplained(none);
     found->after = unexplained(all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
-    const int certain = 2 * f->s->through > f->s->count && found->after < doubtful;
+    const int through = 2 * f->s->through > f->s->count;
+    const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
+    const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
+    const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
     found->significant = clear && lmr_echoes_agree(f->s, all) > least_echoes &&
                          (certain || agreeing > least_agreeing) && is_significant(f, found, before - value) &&

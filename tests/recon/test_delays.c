@@ -105,6 +105,42 @@ static void delays_in_a_plane_are_found_in_noise(void **state)
     }
 }
 
+/* Spokes that pass the centre far from where they should: what is near it is found by the echoes. */
+static void delays_of_many_samples_are_found_or_not_claimed(void **state)
+{
+    (void)state;
+    static const double snr[] = {0, 50, 20};
+    const scene scenes[] = {{"golden", {48, 48, 1}, 55, 96, 0, 8, 0, 0, {6, 6}},
+                            {"radial", {48, 48, 1}, 32, 48, 0, 4, 0, 0, {-5, 3, 0, 1}},
+                            {"golden", {48, 48, 1}, 30, 96, 0, 1, 0, 1.3, {4, -4, 0, 1}},
+                            {"golden", {32, 32, 1}, 16, 32, 0, 8, 0, 0, {-8, 7, 0, 0}}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 3; j++) {
+            scene s = scenes[i];
+            s.snr = snr[j];
+            const larmor_delays found = find(&s);
+            if (i < 3) assert_int_equal(found.significant, 1);
+            for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
+        }
+}
+
+/* Early ones leave a hole in the centre: nothing is claimed where it is wide. */
+static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **state)
+{
+    (void)state;
+    const struct {
+        double x, y, xy;
+        int claimed;
+    } delay[] = {{0.5, 0.3, 0.1, 1}, {-0.3, 0.2, 0, 1}, {1.5, 0.7, -0.2, 1}, {-0.4, -0.3, 0.1, 1}, {-2, -2, 0, 0}};
+    for (int i = 0; i < 5; i++) {
+        const scene s = {
+            "golden", {48, 48, 1}, 60, 96, 48, 8, i % 2 ? 20 : 0, 0, {delay[i].x, delay[i].y, 0, delay[i].xy}};
+        const larmor_delays found = find(&s);
+        assert_int_equal(found.significant, delay[i].claimed);
+        for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
+    }
+}
+
 static void delays_in_space_are_found(void **state)
 {
     (void)state;
@@ -263,6 +299,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(delays_in_a_plane_are_found_to_a_hundredth_of_a_sample),
         cmocka_unit_test(delays_in_a_plane_are_found_in_noise),
+        cmocka_unit_test(delays_of_many_samples_are_found_or_not_claimed),
+        cmocka_unit_test(delays_of_spokes_from_the_centre_are_found_or_not_claimed),
         cmocka_unit_test(delays_in_space_are_found),
         cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
         cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
