@@ -189,6 +189,23 @@ static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmo
     return LARMOR_OK;
 }
 
+/* Where each readout's samples begin among those that are kept. */
+static larmor_status find_first(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                larmor_samples *out)
+{
+    int64_t at = 0, kept = 0;
+    out->first = lmr_new(s->count + 1, sizeof *out->first);
+    if (!out->first) return LMR_NO_MEMORY();
+    out->readouts = s->count;
+    for (int64_t r = 0; r < s->count; r++) {
+        const int64_t end = at + lmr_head_kept(&raw->head[s->readout[r]]);
+        out->first[r] = kept;
+        for (; at < end; at++) kept += !inside || inside[at];
+    }
+    out->first[s->count] = kept;
+    return LARMOR_OK;
+}
+
 static larmor_status fill(const larmor_raw *raw, const selection *s, const larmor_grid *grid, larmor_device *dev,
                           larmor_samples *out)
 {
@@ -208,6 +225,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
     LMR_OR(done, fill_steps(raw, s, out));
+    if (shape.dim[1] != s->count) LMR_OR(done, find_first(raw, s, inside, out));
 done:
     free(traj);
     free(inside);
@@ -338,6 +356,7 @@ void larmor_samples_free(larmor_samples *samples)
     larmor_array_free(samples->density);
     free(samples->step1);
     free(samples->step2);
+    free(samples->first);
     *samples = (larmor_samples){0};
 }
 

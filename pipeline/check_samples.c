@@ -117,8 +117,16 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     larmor_delays found;
     char list[64];
     int length = 0;
-    const larmor_status st = larmor_delays_estimate(v->s.kspace, v->s.traj, &opts, &found);
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_status st = larmor_samples_align(&v->s, &kspace, &traj);
+    if (!st) st = larmor_delays_estimate(kspace, traj, &opts, &found);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
+    if (st == LARMOR_ERR_UNSUPPORTED) { /* said as well, so that silence means none */
+        const char *why = strstr(larmor_last_error(), ": ");
+        lmr_found(f, LARMOR_NOTE, "delays", "not looked for%s.", why ? why : "");
+    }
     if (st || !found.significant) return LARMOR_OK;
     for (int d = 0; d < v->nd; d++)
         length += snprintf(list + length, sizeof list - (size_t)length, "%s%.2f along %c", d ? ", " : "",

@@ -41,7 +41,11 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     int made;
     if (!r->job.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &unused));
-    const larmor_status st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, found);
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_status st = larmor_samples_align(&samples, &kspace, &traj);
+    if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
     larmor_samples_free(&samples);
     return st;
 }

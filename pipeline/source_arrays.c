@@ -155,6 +155,21 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
     return st;
 }
 
+/* Where each readout begins among the points that are left. */
+static larmor_status find_first(const unsigned char *inside, int64_t samples, int64_t readouts, larmor_samples *out)
+{
+    int64_t kept = 0;
+    out->first = lmr_new(readouts + 1, sizeof *out->first);
+    if (!out->first) return LMR_NO_MEMORY();
+    out->readouts = readouts;
+    for (int64_t i = 0; i < samples * readouts; i++) {
+        if (i % samples == 0) out->first[i / samples] = kept;
+        kept += inside[i];
+    }
+    out->first[readouts] = kept;
+    return LARMOR_OK;
+}
+
 /* Samples with their trajectory, which are one readout where some are left out. */
 static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_array *traj, larmor_array *density,
                                     const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
@@ -173,7 +188,8 @@ static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_
     const larmor_shape placed = LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1);
     LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
     LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
-    if (density) st = take(density, LARMOR_F64, inside, kept, dev, &out->density);
+    if (density) LMR_OR(done, take(density, LARMOR_F64, inside, kept, dev, &out->density));
+    if (!whole) LMR_OR(done, find_first(inside, shape.dim[0], shape.dim[1], out));
 done:
     free(inside);
     free(k);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/ragged.h"
 
 enum { TINY = 10 };
 
@@ -233,8 +234,13 @@ static void replace(larmor_array **traj, larmor_array *by)
     *traj = by;
 }
 
+static larmor_status respond(const void *girf, const larmor_array *traj, larmor_array **corrected)
+{
+    return larmor_girf_apply(traj, girf, corrected);
+}
+
 /* The response's axes are those of the patient, as good as those of the magnet: signs do not count but for couplings. */
-static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid *grid, larmor_array **traj)
+static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid *grid, larmor_samples *samples)
 {
     larmor_image_meta meta;
     larmor_array *made;
@@ -248,12 +254,12 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);
     memcpy(girf.axes[2], meta.slice_dir, sizeof girf.axes[2]);
     for (int d = 0; d < grid->ndim; d++) girf.fov[d] = grid->fov_mm[d];
-    LMR_TRY(larmor_girf_apply(*traj, &girf, &made));
-    replace(traj, made);
+    LMR_TRY(lmr_each_readout(samples, respond, &girf, &made));
+    replace(&samples->traj, made);
     return LARMOR_OK;
 }
 
-static larmor_status apply_delays(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_array **traj)
+static larmor_status apply_delays(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_samples *samples)
 {
     const double *delay = job->delays ? job->delays[encoding].delay : NULL;
     const larmor_delays_opts opts = lmr_delays_opts(grid);
@@ -261,8 +267,8 @@ static larmor_status apply_delays(const lmr_job *job, int encoding, const larmor
     int late = 0;
     for (int e = 0; e < 6 && delay; e++) late |= delay[e] != 0;
     if (!late) return LARMOR_OK;
-    LMR_TRY(larmor_traj_delay(*traj, delay, opts.fov, &made));
-    replace(traj, made);
+    LMR_TRY(larmor_samples_delay(samples, delay, opts.fov, &made));
+    replace(&samples->traj, made);
     return LARMOR_OK;
 }
 
@@ -272,8 +278,8 @@ larmor_status lmr_correct_trajectory(const lmr_job *job, int index, int encoding
     if (!samples->traj) return LARMOR_OK;
     const larmor_dtype dtype = larmor_array_dtype(samples->traj);
     larmor_array *alike;
-    LMR_TRY(apply_girf(job, index, grid, &samples->traj));
-    LMR_TRY(apply_delays(job, encoding, grid, &samples->traj));
+    LMR_TRY(apply_girf(job, index, grid, samples));
+    LMR_TRY(apply_delays(job, encoding, grid, samples));
     if (larmor_array_dtype(samples->traj) == dtype) return LARMOR_OK;
     LMR_TRY(larmor_array_convert(samples->traj, dtype, &alike));
     replace(&samples->traj, alike);

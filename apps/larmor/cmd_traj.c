@@ -100,9 +100,13 @@ static larmor_status trajectory_of_scan(const settings *s, larmor_device *dev, l
     larmor_status st = read_scan(s, dev, &grid, &samples);
     for (int d = 0; !st && d < grid.ndim; d++) opts.fov[d] = grid.fov_mm[d];
     if (!st && !s->delays) *traj = larmor_array_ref(samples.traj);
-    if (!st && s->delays) st = larmor_delays_estimate(samples.kspace, samples.traj, &opts, &found);
+    larmor_array *kspace = NULL, *aligned = NULL;
+    if (!st && s->delays) st = larmor_samples_align(&samples, &kspace, &aligned);
+    if (!st && s->delays) st = larmor_delays_estimate(kspace, aligned, &opts, &found);
     if (!st && s->delays) print_delays(s, &grid, &found);
-    if (!st && s->delays) st = larmor_traj_delay(samples.traj, found.delay, opts.fov, traj);
+    if (!st && s->delays) st = larmor_samples_delay(&samples, found.delay, opts.fov, traj);
+    larmor_array_free(aligned);
+    larmor_array_free(kspace);
     larmor_samples_free(&samples);
     return st;
 }

@@ -137,6 +137,8 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
     larmor_array *density; /* f64 [samples, readouts] if the file stores it, else NULL */
     int64_t outside;       /* samples beyond the grid's k-space, left out (the readouts are then not regular) */
     int *step1, *step2;    /* [readouts] counters kspace_encode_step_1 and _2 */
+    int64_t *first;        /* [readouts + 1] where each readout begins in the total, if they differ in length; else NULL */
+    int64_t readouts;      /* that first is for */
 } larmor_samples;
 
 /* The samples of one group on a device, discards applied, counters in the order of the file.

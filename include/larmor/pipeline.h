@@ -137,6 +137,22 @@ LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const lar
 LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,
                                                larmor_device *dev, larmor_grid *grid, larmor_samples *out);
 
+/* The samples' readouts side by side, also where they differ in length: shorter ones are followed by zeros that are far
+ * outside k-space, so that what looks at the centre does not see them.
+ *
+ * kspace  of the samples' type [longest, readouts, coils]; the samples' own array if they are so already.
+ * traj    f64 [nd, longest, readouts]; likewise.
+ * Errors  LARMOR_ERR_ARG for samples without a trajectory; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array **kspace,
+                                              larmor_array **traj);
+
+/* The trajectory of delayed gradients, as larmor_traj_delay makes it of each readout by itself.
+ *
+ * traj    f64 of the shape of the samples' trajectory.
+ * Errors  those of larmor_traj_delay; LARMOR_ERR_ARG for samples without a trajectory. */
+LARMOR_API larmor_status larmor_samples_delay(const larmor_samples *samples, const double delay[6], const double *fov,
+                                              larmor_array **traj);
+
 /* ---- events ---- */
 
 typedef enum larmor_event_kind {

@@ -15,30 +15,58 @@ error() {
     cut -d' ' -f2 out
 }
 
-# Images after correction are as good as those without delays, and nothing is seen outside the field of view.
-for flags in "golden 1.5,-1,0.4 --matrix 48 --readouts 76" "radial -2,2 --matrix 48 --readouts 76" \
-    "koosh 1,-1.5,0.5,0.3,-0.2,0.1 --matrix 16 --readouts 420"; do
-    set -- $flags
-    traj=$1
-    delays=$2
-    shift 2
-    set -- --traj "$traj" --snr 20 --coils 6 --force -q "$@"
+# Images after correction are as good as those without delays, and nothing is seen outside the field of view; where there
+# are none the image is that of --delays off.
+while read -r traj delays noise flags; do
+    snr="--snr $noise"
+    [ "$noise" = none ] && snr=
+    set -- --traj "$traj" $snr --coils 6 --force -q $flags
+    name="$traj, SNR $noise"
     expect 0 phantom -o prompt.h5 --truth truth.npy --maps maps.cfl "$@"
     expect 0 phantom -o late.h5 --delays "$delays" "$@"
     prompt=$(error prompt)
-    grep -q "delays: none that the data show clearly" log || fail "$traj: delays found where there are none: $(cat log)"
+    grep -q "delays: none that the data show clearly" log || fail "$name: delays found where there are none: $(cat log)"
     mv image.npy auto.npy
     plain=$(error prompt --delays off)
-    cmp -s image.npy auto.npy || fail "$traj: the image of a scan without delays is not that of --delays off"
+    cmp -s image.npy auto.npy || fail "$name: the image of a scan without delays is not that of --delays off"
     corrected=$(error late)
-    grep -q "delays: the gradients are late by" log || fail "$traj: delays not found: $(cat log)"
-    ! grep -q "field of view: signal reaches" log || fail "$traj: delays are still taken for a wide object: $(cat log)"
-    below "$corrected" "$prompt" "$traj: error after the correction and without delays" 1.1
+    grep -q "delays: the gradients are late by" log || fail "$name: delays not found: $(cat log)"
+    ! grep -q "field of view: signal reaches" log || fail "$name: delays are still taken for a wide object: $(cat log)"
+    below "$corrected" "$prompt" "$name: error after the correction and without delays" 1.1
     given=$(error late --delays "$delays")
-    below "$corrected" "$given" "$traj: errors with delays found and given" 1.01
+    below "$corrected" "$given" "$name: errors with delays found and given" 1.03
     late=$(error late --delays off)
-    below 2 "$late" "$traj: error without delays, times two, and with them" "$(awk -v p="$plain" 'BEGIN { print 1 / p }')"
-done
+    below 2 "$late" "$name: error without delays, times two, and with them" "$(awk -v p="$plain" 'BEGIN { print 1 / p }')"
+done <<END
+golden 1.5,-1,0.4 20 --matrix 48 --readouts 76
+golden 1.5,-1,0.4 none --matrix 48 --readouts 76
+golden 6,6 20 --matrix 48 --readouts 76
+radial -2,2 20 --matrix 48 --readouts 76
+radial -2,2 none --matrix 48 --readouts 76
+koosh 1,-1.5,0.5,0.3,-0.2,0.1 20 --matrix 16 --readouts 420
+koosh 1,-1.5,0.5,0.3,-0.2,0.1 none --matrix 16 --readouts 420
+END
+
+# Readouts of which samples are left out, as a smaller matrix asks for, are corrected one by one.
+expect 0 phantom -o late.h5 --matrix 48 --readouts 76 --coils 6 --delays 1.5,-1,0.4 --maps maps.cfl --maps-matrix 32 \
+    --force -q
+expect 0 phantom -o prompt.h5 --matrix 48 --readouts 76 --coils 6 --force -q
+expect 0 recon prompt.h5 -o prompt.npy --matrix 32 --maps maps.cfl --delays off --force
+grep -q "samples beyond the resolution of reconSpace left out" err || fail "all samples are used: $(cat err)"
+expect 0 recon late.h5 -o image.npy --matrix 32 --maps maps.cfl --force
+grep -q "delays: the gradients are late by x 1.5, y -1, xy 0.4 samples" err || fail "delays of cut readouts: $(cat err)"
+expect 0 compare image.npy prompt.npy
+below "$(cut -d' ' -f2 out)" 0.1 "images of cut readouts after the correction and without delays"
+expect 0 recon late.h5 -o image.npy --matrix 32 --maps maps.cfl --delays off --force
+expect 0 compare image.npy prompt.npy
+below 0.2 "$(cut -d' ' -f2 out)" "images of cut readouts with delays and without"
+
+# Where nothing can be found, it is said.
+expect 0 phantom -o spiral.h5 --traj spiral --matrix 32 --coils 2 --force -q
+expect 0 check spiral.h5
+grep -q "note: delays: not looked for: 0 readouts go straight" out || fail "check says nothing of delays: $(cat out)"
+expect 4 traj --from spiral.h5 --delays
+grep -q "delays: 0 readouts go straight" err || fail "traj --delays: $(cat err)"
 
 # Alone: printed as --delays takes them, and the trajectory corrected.
 expect 0 phantom -o late.h5 --matrix 48 --readouts 40 --coils 6 --delays 1.5,-1,0.4 --truth truth.npy --maps maps.cfl --force -q

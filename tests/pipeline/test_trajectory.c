@@ -178,9 +178,76 @@ static void a_trajectory_that_is_not_the_datas_leaves_a_residual(void **state)
     free(s.k);
 }
 
+/* ---- readouts of different lengths ---- */
+
+enum { LENGTHS = 12, LONG = 96 };
+
+/* Spokes of LONG samples that lose some at their end, one after the other. */
+static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
+{
+    double *k, *y;
+    int64_t total = 0;
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
+    *s = (larmor_samples){.readouts = LENGTHS, .first = malloc((LENGTHS + 1) * sizeof *s->first)};
+    assert_non_null(s->first);
+    for (int64_t r = 0; r < LENGTHS; r++) {
+        const int64_t count = LONG - 5 * (r % 4);
+        s->first[r] = total;
+        memmove(k + 2 * total, k + 2 * LONG * r, sizeof *k * (size_t)(2 * count));
+        memmove(y + 2 * total, y + 2 * LONG * r, sizeof *y * (size_t)(2 * count));
+        total += count;
+    }
+    s->first[LENGTHS] = total;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, total, 1), LARMOR_F64, k, &s->traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(total, 1, 1), LARMOR_C128, y, &s->kspace));
+    free(y);
+    free(k);
+}
+
+static void readouts_of_different_lengths_are_delayed_and_searched_one_by_one(void **state)
+{
+    (void)state;
+    const double delay[6] = {1.4, -0.6, 0, 0.3};
+    const larmor_traj_opts opts = {.matrix = {48, 48, 1}, .readouts = LENGTHS, .samples = LONG};
+    larmor_array *traj, *late, *kspace, *own, *aligned, *beside;
+    larmor_phantom *phantom;
+    larmor_samples s;
+    larmor_delays found;
+    double *whole, *each;
+    assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
+    assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, late, 1, LARMOR_C64, &kspace));
+    cut(traj, kspace, &s);
+    assert_ok(larmor_samples_delay(&s, delay, NULL, &own));
+    assert_ok(larmor_array_download(late, LARMOR_F64, &whole));
+    assert_ok(larmor_array_download(own, LARMOR_F64, &each));
+    for (int64_t r = 0; r < LENGTHS; r++)
+        for (int64_t i = 0; i < 2 * (s.first[r + 1] - s.first[r]); i++)
+            assert_at_most(fabs(each[2 * s.first[r] + i] - whole[2 * LONG * r + i]), 1e-9);
+    assert_ok(larmor_samples_align(&s, &beside, &aligned));
+    assert_int_equal(larmor_array_shape(aligned).dim[1], LONG);
+    assert_int_equal(larmor_array_shape(aligned).dim[2], LENGTHS);
+    assert_ok(larmor_delays_estimate(beside, aligned, NULL, &found));
+    assert_int_equal(found.significant, 1);
+    for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - delay[e]), 0.01);
+    larmor_array_free(beside);
+    larmor_array_free(aligned);
+    larmor_array_free(own);
+    larmor_samples_free(&s);
+    free(each);
+    free(whole);
+    larmor_phantom_free(phantom);
+    larmor_array_free(kspace);
+    larmor_array_free(late);
+    larmor_array_free(traj);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readouts_of_different_lengths_are_delayed_and_searched_one_by_one),
         cmocka_unit_test(data_tell_which_usual_angle_it_is),
         cmocka_unit_test(the_header_decides_where_data_do_not),
         cmocka_unit_test(partitions_of_spokes_become_a_volume),
