@@ -22,36 +22,23 @@ using namespace line_detail;
 
 /* The lines of a block: neighbours in memory, a power of two of them, beside each other. */
 struct lane_lines {
-    int count, log2;
-    __device__ void split(int work, int, int *of, int *line) const
+    int count, log2, width; /* width: lines that there are */
+    __device__ void split(int work, const lmr_cuda_stage &, int *of, int *line) const
     {
         *of = work >> log2;
         *line = work & (count - 1);
     }
-    __device__ int place(int at, int line) const
-    {
-        return (at << log2) + line;
-    }
 };
 
-/* Lines of which each lies in one piece, with gaps against bank conflicts. */
+/* Lines of which each lies in one piece. */
 struct row_lines {
-    int count, pitch;
-    __device__ void split(int work, int each, int *of, int *line) const
+    int count, width;
+    __device__ void split(int work, const lmr_cuda_stage &s, int *of, int *line) const
     {
-        *line = (int)((unsigned)work / (unsigned)each);
-        *of = work - *line * each;
-    }
-    __device__ int place(int at, int line) const
-    {
-        return line * pitch + at + (at >> 4);
+        *line = (int)s.by_each.quotient((unsigned)work);
+        *of = work - *line * s.each;
     }
 };
-
-__host__ __device__ inline int row_pitch(int n)
-{
-    return n + (n >> 4) + 1;
-}
 
 struct strides {
     int64_t position, other, array;
@@ -71,42 +58,53 @@ template <typename T> __device__ cx<T> *shared_numbers()
     return reinterpret_cast<cx<T> *>(line_memory);
 }
 
+/* The stages in their order, or back; half: the first one is HALF. */
 template <typename T, int SIGN>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2)
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     columns_kernel(const __grid_constant__ columns c, const cx<T> *__restrict__ roots, const cx<T> *from, cx<T> *to)
 {
     cx<T> *const shared = shared_numbers<T>();
-    const lane_lines lines = {1 << c.lanes_log2, c.lanes_log2};
+    const int log2 = c.lanes_log2, last = c.line.stages - 1;
     const int64_t tile = blockIdx.x % c.tiles, rest = blockIdx.x / c.tiles;
-    const int64_t other = rest % c.others, array = rest / c.others, first = tile << c.lanes_log2;
-    const int n = c.line.n, stages = c.line.stages, width = (int)min(c.width - first, (int64_t)lines.count);
+    const int64_t other = rest % c.others, array = rest / c.others, first = tile << log2;
+    const lane_lines lines = {1 << log2, log2, (int)min(c.width - first, (int64_t)1 << log2)};
     from += first + other * c.from.other + array * c.from.array;
     to += first + other * c.to.other + array * c.to.array;
-    const int readable = SIGN < 0 ? c.line.keep : n, wanted = SIGN < 0 ? n : c.line.keep;
-    auto read = [&](int at, int line) {
-        return at < readable && line < width ? from[at * c.from.position + line] : cx<T>{0, 0};
+    auto held = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<cx<T>, int>{shared + (at << log2) + line, s.step << log2};
     };
-    auto write = [&](int at, int line, cx<T> v) {
-        if (at < wanted && line < width) to[at * c.to.position + line] = v;
+    auto read = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<const cx<T>, int64_t>{from + at * c.from.position + line, s.step * c.from.position};
     };
-    auto get = [&](int at, int line) { return shared[lines.place(at, line)]; };
-    auto put = [&](int at, int line, cx<T> v) { shared[lines.place(at, line)] = v; };
-    int whole = SIGN < 0 ? n : 1;
-    for (int i = 0; i < stages; i++) {
-        const int radix = c.line.radix[SIGN < 0 ? i : stages - 1 - i];
-        if (SIGN > 0) whole *= radix;
-        with_radix(radix, [&](auto r) {
+    auto write = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<cx<T>, int64_t>{to + at * c.to.position + line, s.step * c.to.position};
+    };
+    const bool half = 2 * c.line.keep == c.line.n && c.line.stage[0].radix % 2 == 0;
+    for (int k = 0; k <= last; k++) {
+        const int i = SIGN < 0 ? k : last - k;
+        const lmr_cuda_stage &s = c.line.stage[i];
+        with_radix(s.radix, [&](auto r) {
             constexpr int R = decltype(r)::value;
-            if (stages == 1)
-                stage<R, SIGN>(lines, n, whole, roots, read, write);
-            else if (!i)
-                stage<R, SIGN>(lines, n, whole, roots, read, put);
-            else if (i < stages - 1)
-                stage<R, SIGN>(lines, n, whole, roots, get, put);
-            else
-                stage<R, SIGN>(lines, n, whole, roots, get, write);
+            if constexpr (SIGN < 0) {
+                if (!i && half)
+                    stage<R, SIGN, HALF>(lines, s, 0, roots, read, held);
+                else if (!i)
+                    stage<R, SIGN, FIRST>(lines, s, c.line.keep, roots, read, held);
+                else if (i < last)
+                    stage<R, SIGN, MIDDLE>(lines, s, 0, roots, held, held);
+                else
+                    stage<R, SIGN, LAST>(lines, s, 0, roots, held, write);
+            } else {
+                if (i == last)
+                    stage<R, SIGN, LAST>(lines, s, 0, roots, read, held);
+                else if (i)
+                    stage<R, SIGN, MIDDLE>(lines, s, 0, roots, held, held);
+                else if (half)
+                    stage<R, SIGN, HALF>(lines, s, 0, roots, held, write);
+                else
+                    stage<R, SIGN, FIRST>(lines, s, c.line.keep, roots, held, write);
+            }
         });
-        if (SIGN < 0) whole /= radix;
         __syncthreads();
     }
 }
@@ -115,59 +113,63 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2)
 struct filtered_rows {
     lmr_cuda_line line;
     int64_t rows;
-    int arrays, count; /* count: rows of a block */
+    int arrays, count, pitch; /* count: rows of a block; pitch: between them in shared memory */
 };
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 3 : 2)
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     rows_kernel(const __grid_constant__ filtered_rows c, const cx<T> *__restrict__ roots, const T *__restrict__ spectrum,
                 const cx<T> *from, cx<T> *to)
 {
     cx<T> *const shared = shared_numbers<T>();
     /* arrays are the fastest, so that those that run side by side share their piece of the spectrum */
     const int64_t array = blockIdx.x % c.arrays, first = (int64_t)(blockIdx.x / c.arrays) * c.count;
-    const int n = c.line.n, keep = c.line.keep, last = c.line.stages - 1;
-    const row_lines lines = {(int)min(c.rows - first, (int64_t)c.count), row_pitch(n)};
+    const int keep = c.line.keep, last = c.line.stages - 1, width = (int)min(c.rows - first, (int64_t)c.count);
+    const row_lines lines = {width, width};
     from += (array * c.rows + first) * keep;
     to += (array * c.rows + first) * keep;
-    spectrum += first * n;
-    auto read = [&](int at, int line) { return at < keep ? from[line * keep + at] : cx<T>{0, 0}; };
-    auto write = [&](int at, int line, cx<T> v) {
-        if (at < keep) to[line * keep + at] = v;
+    spectrum += first * c.line.n;
+    auto begun = [&](const lmr_cuda_stage &s, int at, int line) { /* beside the first stage */
+        return places<cx<T>, int>{shared + line * c.pitch + at, s.step + c.line.gap};
     };
-    auto get = [&](int at, int line) { return shared[lines.place(at, line)]; };
-    auto put = [&](int at, int line, cx<T> v) { shared[lines.place(at, line)] = v; };
-    auto weight = [&](int cell, int line) { return spectrum[line * n + cell]; };
-    int whole = n;
+    auto held = [&](const lmr_cuda_stage &s, int at, int line) {
+        const int gaps = (int)c.line.by_part.quotient((unsigned)at) * c.line.gap;
+        return places<cx<T>, int>{shared + line * c.pitch + at + gaps, s.step};
+    };
+    auto read = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<const cx<T>, int>{from + line * keep + at, s.step};
+    };
+    auto write = [&](const lmr_cuda_stage &s, int at, int line) {
+        return places<cx<T>, int>{to + line * keep + at, s.step};
+    };
+    const bool half = 2 * keep == c.line.n && c.line.stage[0].radix % 2 == 0;
     for (int i = 0; i < last; i++) {
-        const int radix = c.line.radix[i];
-        with_radix(radix, [&](auto r) {
+        const lmr_cuda_stage &s = c.line.stage[i];
+        with_radix(s.radix, [&](auto r) {
             constexpr int R = decltype(r)::value;
-            if (!i)
-                stage<R, -1>(lines, n, whole, roots, read, put);
+            if (i)
+                stage<R, -1, MIDDLE>(lines, s, 0, roots, held, held);
+            else if (half)
+                stage<R, -1, HALF>(lines, s, 0, roots, read, begun);
             else
-                stage<R, -1>(lines, n, whole, roots, get, put);
+                stage<R, -1, FIRST>(lines, s, keep, roots, read, begun);
         });
-        whole /= radix;
         __syncthreads();
     }
-    with_radix(c.line.radix[last], [&](auto r) {
-        constexpr int R = decltype(r)::value;
-        if (last)
-            turning_stage<R, T>(lines, n, get, put, weight);
-        else
-            turning_stage<R, T>(lines, n, read, write, weight);
+    with_radix(c.line.stage[last].radix, [&](auto r) {
+        turning_stage<decltype(r)::value, T>(lines, c.line.stage[last], held, spectrum);
     });
     for (int i = last - 1; i >= 0; i--) {
         __syncthreads();
-        const int radix = c.line.radix[i];
-        whole *= radix;
-        with_radix(radix, [&](auto r) {
+        const lmr_cuda_stage &s = c.line.stage[i];
+        with_radix(s.radix, [&](auto r) {
             constexpr int R = decltype(r)::value;
             if (i)
-                stage<R, 1>(lines, n, whole, roots, get, put);
+                stage<R, 1, MIDDLE>(lines, s, 0, roots, held, held);
+            else if (half)
+                stage<R, 1, HALF>(lines, s, 0, roots, begun, write);
             else
-                stage<R, 1>(lines, n, whole, roots, get, write);
+                stage<R, 1, FIRST>(lines, s, keep, roots, begun, write);
         });
     }
 }
@@ -189,37 +191,66 @@ __global__ void order_kernel(const __grid_constant__ three<lmr_cuda_line> lines,
 
 /* ---- sizes ---- */
 
-/* The radices of n with the least number of stages, of those the smallest ones, the largest first; false without any.
- * In double precision 16 numbers do not fit into the registers. */
-bool factor(int64_t n, bool single, lmr_cuda_line *line)
-{
-    static const int radices[] = {16, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
-    struct search {
-        lmr_cuda_line now, best;
-        int sum = 0, least = 0;
-        void run(int64_t rest, int first)
-        {
-            if (rest == 1) {
-                if (best.stages && (now.stages > best.stages || (now.stages == best.stages && sum >= least))) return;
-                best = now;
-                least = sum;
-                return;
-            }
-            if (now.stages == LMR_LINES_STAGES) return;
-            for (int i = first; i < (int)(sizeof radices / sizeof *radices); i++) {
-                if (rest % radices[i]) continue;
-                now.radix[now.stages++] = radices[i];
-                sum += radices[i];
-                run(rest / radices[i], i);
-                sum -= radices[i];
-                now.stages--;
-            }
+/* The radices of n with the least number of stages, at least two, of those the smallest ones, the largest first. In double
+ * precision 16 numbers do not fit into the registers. */
+struct search {
+    int now[LMR_LINES_STAGES], best[LMR_LINES_STAGES], count = 0, sum = 0, stages = 0, least = 0;
+    void run(int64_t rest, bool single)
+    {
+        if (rest == 1 && count > 1 && (!stages || count < stages || (count == stages && sum < least))) {
+            std::copy(now, now + count, best);
+            stages = count;
+            least = sum;
         }
-    } found = {};
-    found.run(n, single ? 0 : 1);
-    *line = found.best;
-    line->n = (int)n;
-    return line->stages > 0;
+        if (rest == 1 || count == LMR_LINES_STAGES) return;
+        for (int radix : {16, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2}) {
+            if (rest % radix || (radix > 12 && !single) || (count && radix > now[count - 1])) continue;
+            now[count++] = radix;
+            sum += radix;
+            run(rest / radix, single);
+            sum -= radix;
+            count--;
+        }
+    }
+};
+
+/* How often threads of a row's stages wait for each other in shared memory, with so large a gap: groups of 16 threads read
+ * 16 numbers in 16 banks of 8 bytes, where numbers of 16 bytes take two. */
+int conflicts(const lmr_cuda_line &line, int gap, int number)
+{
+    const int threads = 128 / number, part = line.stage[0].step;
+    int total = 0;
+    for (int i = 1; i < line.stages; i++) {
+        const lmr_cuda_stage &s = line.stage[i];
+        for (int first = 0; first + threads <= s.each; first += threads) {
+            int uses[16] = {0}, most = 0;
+            for (int t = 0; t < threads; t++) {
+                const int block = (first + t) / s.step, at = block * s.whole + (first + t) % s.step;
+                int &bank = uses[(at + at / part * gap) % threads];
+                most = std::max(most, ++bank);
+            }
+            total += (most - 1) * s.radix * 128 / threads;
+        }
+    }
+    return total;
+}
+
+bool make_line(int64_t n, int64_t keep, int number, lmr_cuda_line *line)
+{
+    search found;
+    found.run(n, number == 8);
+    *line = {.n = (int)n, .keep = (int)keep, .stages = found.stages};
+    int whole = (int)n;
+    for (int i = 0; i < found.stages; i++) {
+        const int radix = found.best[i], step = whole / radix, each = (int)n / radix;
+        line->stage[i] = {radix, whole, step, each, lmr_cuda_divide_by(step), lmr_cuda_divide_by(each)};
+        whole = step;
+    }
+    if (!found.stages) return false;
+    line->by_part = lmr_cuda_divide_by(line->stage[0].step);
+    for (int gap = 1; gap < 16; gap++)
+        if (conflicts(*line, gap, number) < conflicts(*line, line->gap, number)) line->gap = gap;
+    return true;
 }
 
 enum { COLUMN_BYTES = 64 << 10, ROW_BYTES = 48 << 10, MOST_ROWS = 16 };
@@ -235,9 +266,9 @@ template <typename T> struct convolver {
     lmr_cuda_scratch<cx<T>> grid, roots[3];
 };
 
-int row_bytes(int n, int number)
+int row_pitch(const lmr_cuda_line &line)
 {
-    return row_pitch(n) * number;
+    return line.n + line.stage[0].radix * line.gap;
 }
 
 /* Whether the lines fit into shared memory, and how many at a time. */
@@ -251,15 +282,14 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
     for (int a = 0; a < 3; a++) {
         const int64_t n = a < shape->ndim ? shape->dim[a] : 1, keep = a < shape->ndim ? shape->keep[a] : 1;
         v->line.v[a] = {.n = 1, .keep = 1};
-        if (a < shape->ndim && (n < 2 || n > optin / number || !factor(n, sizeof(T) == 4, &v->line.v[a])))
-            return false;
-        v->line.v[a].keep = (int)keep;
+        if (a < shape->ndim && (n > optin / number || !make_line(n, keep, number, &v->line.v[a]))) return false;
         v->kept *= keep;
         v->cells *= n;
     }
     v->spread = v->cells / v->line.v[0].n * v->line.v[0].keep;
-    if (row_bytes(v->line.v[0].n, number) > optin) return false;
-    v->rows = (int)std::max(1, std::min<int>(MOST_ROWS, ROW_BYTES / row_bytes(v->line.v[0].n, number)));
+    const int row = row_pitch(v->line.v[0]) * number;
+    if (row > optin) return false;
+    v->rows = std::max(1, std::min<int>(MOST_ROWS, ROW_BYTES / row));
     for (int a = 1; a < shape->ndim; a++) {
         int log2 = sizeof(T) == 4 ? 4 : 3;
         while (log2 > 1 && ((v->line.v[a].n * number) << log2 > COLUMN_BYTES || v->line.v[0].keep < 1 << log2)) log2--;
@@ -289,8 +319,9 @@ larmor_status run_columns(const convolver<T> *v, int a, int64_t arrays, const st
 template <typename T>
 larmor_status run_rows(const convolver<T> *v, int64_t arrays, const T *spectrum, const cx<T> *x, cx<T> *y)
 {
-    filtered_rows c = {v->line.v[0], v->cells / v->line.v[0].n, (int)arrays, v->rows};
-    const int bytes = v->rows * row_bytes(c.line.n, (int)sizeof(cx<T>));
+    const lmr_cuda_line &line = v->line.v[0];
+    const filtered_rows c = {line, v->cells / line.n, (int)arrays, v->rows, row_pitch(line)};
+    const int bytes = c.count * c.pitch * (int)sizeof(cx<T>);
     rows_kernel<T><<<(unsigned)(((c.rows - 1) / c.count + 1) * arrays), THREADS, bytes, v->c->stream>>>(
         c, v->roots[0].get(), spectrum, x, y);
     CUDA_TRY(cudaGetLastError());

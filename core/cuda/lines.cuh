@@ -9,30 +9,51 @@
 
 enum { LMR_LINES_STAGES = 12 };
 
-/* A length and its radices, the first stage's first. */
-struct lmr_cuda_line {
-    int n, keep; /* numbers of a line, and those of them that are read and written */
-    int stages;
-    int radix[LMR_LINES_STAGES];
+/* Quotients of numbers below 2^32 / divisor by a product. */
+struct lmr_cuda_divisor {
+    unsigned magic; /* 2^32 / divisor, rounded up; 0: the divisor is 1 */
+    __device__ unsigned quotient(unsigned x) const
+    {
+        return magic ? __umulhi(x, magic) : x;
+    }
 };
 
-/* Cell of the spectrum's line that has the frequency of position `at` of the transformed line, and the inverse of where
- * it is kept: position q radix + p of the last stage is kept at p n / radix + q, where neighbours are read by neighbours. */
+inline lmr_cuda_divisor lmr_cuda_divide_by(int divisor)
+{
+    return {divisor == 1 ? 0 : (unsigned)((UINT64_C(0xffffffff) + (unsigned)divisor) / (unsigned)divisor)};
+}
+
+/* A stage of the forward transform: sub-transforms of `whole` numbers become radix of `step` each. */
+struct lmr_cuda_stage {
+    int radix, whole, step;
+    int each; /* butterflies of a line */
+    lmr_cuda_divisor by_step, by_each;
+};
+
+/* A length, and its stages. In shared memory rows have `gap` unused places behind each part that the first stage makes. */
+struct lmr_cuda_line {
+    int n, keep; /* numbers of a line, and those of them that are read and written */
+    int stages, gap;
+    lmr_cuda_divisor by_part;
+    lmr_cuda_stage stage[LMR_LINES_STAGES];
+};
+
+/* Cell of the spectrum's line that has the frequency of position `at` of the transformed line, and where it is kept:
+ * position q radix + p of the last stage at p n / radix + q, so that neighbours are read by neighbours. */
 __host__ __device__ inline int lmr_cuda_line_frequency(const lmr_cuda_line &line, int at)
 {
-    int frequency = 0, step = 1, rest = line.n;
+    int frequency = 0, factor = 1;
     for (int s = 0; s < line.stages; s++) {
-        rest /= line.radix[s];
-        frequency += at / rest * step;
-        at %= rest;
-        step *= line.radix[s];
+        frequency += at / line.stage[s].step * factor;
+        at %= line.stage[s].step;
+        factor *= line.stage[s].radix;
     }
     return frequency;
 }
 
 __host__ __device__ inline int lmr_cuda_line_kept_at(const lmr_cuda_line &line, int at)
 {
-    const int radix = line.radix[line.stages - 1];
+    const int radix = line.stage[line.stages - 1].radix;
     return at % radix * (line.n / radix) + at / radix;
 }
 
@@ -51,59 +72,81 @@ template <int R, typename T> __device__ inline void twiddle(cx<T> (&v)[R], cx<T>
     });
 }
 
-/* The part of butterfly `of` of a stage: its first position, the step to the next, and its twiddle. */
-struct butterfly {
-    int first, step;
-    int root; /* w = exp(2 pi i root / n) */
+/* Where a butterfly's numbers are, p of it `step` apart. */
+template <typename T, typename S> struct places {
+    T *first;
+    S step;
+    __device__ T &operator[](int p) const
+    {
+        return first[p * step];
+    }
 };
 
-__device__ inline butterfly find(int n, int whole, int radix, int of)
-{
-    const unsigned step = (unsigned)(whole / radix), block = (unsigned)of / step, j = (unsigned)of - block * step;
-    return {(int)(block * (unsigned)whole + j), (int)step, (int)(j * (unsigned)(n / whole))};
-}
+/* FIRST: no number is before it in the line. LAST: nothing is left to transform, so that there are no twiddles. HALF: a
+ * first stage of lines the second half of which is zeros that are not there, or is not wanted. */
+enum part { FIRST, HALF, MIDDLE, LAST };
 
-template <typename T> __device__ inline cx<T> load_root(const cx<T> *roots, int k, int sign)
+/* One stage of the lines of a block. SIGN -1: forward; +1: the same stage back. from and to say where a butterfly's
+ * numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if it is a first stage. */
+template <int R, int SIGN, part PART, typename T, typename Lines, typename From, typename To>
+__device__ inline void stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from, To to)
 {
-    const cx<T> w = roots[k];
-    return {w.re, sign < 0 ? -w.im : w.im};
-}
-
-/* One stage of the lines of a block. SIGN -1: forward, whose sub-transforms are `whole` long before it; +1: the same stage
- * back. load(position, line) and store(position, line, number) say where numbers are. */
-template <int R, int SIGN, typename T, typename Lines, typename Load, typename Store>
-__device__ inline void stage(const Lines &lines, int n, int whole, const cx<T> *roots, Load load, Store store)
-{
-    for (int work = threadIdx.x; work < lines.count * (n / R); work += blockDim.x) {
+    const int n = s.each * R;
+    for (int work = threadIdx.x; work < lines.count * s.each; work += blockDim.x) {
         int of, line;
-        lines.split(work, n / R, &of, &line);
-        const butterfly at = find(n, whole, R, of);
-        cx<T> v[R];
-        dft_detail::each<R>([&](auto p) { v[p] = load(at.first + p * at.step, line); });
-        const cx<T> w = load_root(roots, at.root, SIGN);
-        if (SIGN > 0) twiddle(v, w);
+        lines.split(work, s, &of, &line);
+        if (line >= lines.width) continue;
+        const int block = PART == FIRST || PART == HALF ? 0 : PART == LAST ? of : (int)s.by_step.quotient((unsigned)of);
+        const int j = PART == LAST ? 0 : of - block * s.step, first = PART == LAST ? of * R : block * s.whole + j;
+        const auto source = from(s, first, line);
+        cx<T> v[R], w = {1, 0};
+        dft_detail::each<R>([&](auto p) {
+            constexpr bool there = SIGN > 0 || PART != HALF || 2 * p() < R;
+            if constexpr (!there)
+                v[p] = {0, 0};
+            else if constexpr (SIGN < 0 && PART == FIRST)
+                v[p] = first + p * s.step < limit ? source[p] : cx<T>{0, 0};
+            else
+                v[p] = source[p];
+        });
+        if constexpr (PART != LAST) {
+            w = roots[PART == MIDDLE ? j * (n / s.whole) : j];
+            w.im *= SIGN;
+            if constexpr (SIGN > 0) twiddle(v, w);
+        }
         dft<R, SIGN>(v);
-        if (SIGN < 0) twiddle(v, w);
-        dft_detail::each<R>([&](auto p) { store(at.first + p * at.step, line, v[p]); });
+        if constexpr (PART != LAST && SIGN < 0) twiddle(v, w);
+        const auto target = to(s, first, line);
+        dft_detail::each<R>([&](auto p) {
+            constexpr bool wanted = SIGN < 0 || PART != HALF || 2 * p() < R;
+            if constexpr (SIGN > 0 && PART == FIRST) {
+                if (first + p * s.step < limit) target[p] = v[p];
+            } else if constexpr (wanted) {
+                target[p] = v[p];
+            }
+        });
     }
 }
 
 /* The last stage forward, the product with the spectrum, and that stage back. */
-template <int R, typename T, typename Lines, typename Load, typename Store, typename Spectrum>
-__device__ inline void turning_stage(const Lines &lines, int n, Load load, Store store, Spectrum spectrum)
+template <int R, typename T, typename Lines, typename Places>
+__device__ inline void turning_stage(const Lines &lines, const lmr_cuda_stage &s, Places places, const T *spectrum)
 {
-    for (int work = threadIdx.x; work < lines.count * (n / R); work += blockDim.x) {
+    for (int work = threadIdx.x; work < lines.count * s.each; work += blockDim.x) {
         int of, line;
-        lines.split(work, n / R, &of, &line);
+        lines.split(work, s, &of, &line);
+        if (line >= lines.width) continue;
+        const auto at = places(s, of * R, line);
+        const T *const weight = spectrum + (int64_t)line * (s.each * R) + of;
         cx<T> v[R];
-        dft_detail::each<R>([&](auto p) { v[p] = load(of * R + p, line); });
+        dft_detail::each<R>([&](auto p) { v[p] = at[p]; });
         dft<R, -1>(v);
         dft_detail::each<R>([&](auto p) {
-            const T s = spectrum(p * (n / R) + of, line);
-            v[p] = {s * v[p].re, s * v[p].im};
+            const T x = weight[p * s.each];
+            v[p] = {x * v[p].re, x * v[p].im};
         });
         dft<R, 1>(v);
-        dft_detail::each<R>([&](auto p) { store(of * R + p, line, v[p]); });
+        dft_detail::each<R>([&](auto p) { at[p] = v[p]; });
     }
 }
 
