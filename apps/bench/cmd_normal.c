@@ -41,8 +41,7 @@ static larmor_status make_operators(normal_run *r)
 {
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < 2 && !st; i++) {
-        const larmor_sense_opts opts = {
-            .traj = r->data.traj, .nufft_tol = r->result->c.tol, .toeplitz = i ? -1 : 1};
+        const larmor_sense_opts opts = {.traj = r->data.traj, .nufft_tol = r->result->c.tol, .toeplitz = i ? -1 : 1};
         st = larmor_op_sense(r->maps, &opts, &r->A[i]);
     }
     return st;
@@ -138,7 +137,8 @@ typedef struct settings {
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     APP_DEVICE_OPTIONS(settings),
-    OPTION(APP_INTEGER, dims, 0, "dims", "D", "dimensions, where --modes is one number", .preset = "2", .low = 1, .high = 3),
+    OPTION(APP_INTEGER, dims, 0, "dims", "D", "dimensions, where --modes is one number", .preset = "2", .low = 1,
+           .high = 3),
     OPTION(APP_SIZES, modes, 0, "modes", "N[,N[,N]]", "voxels", .preset = "256", .low = 2, .high = 1 << 20),
     OPTION(APP_INTEGER, coils, 0, "coils", "N", "coils", .preset = "8", .low = 1, .high = 1024),
     OPTION(APP_INTEGER, points, 0, "points", "M", "samples of a coil (default: one for each voxel)", .low = 1,

@@ -84,7 +84,13 @@ template <int SIGN, int K, int N, typename T> __device__ inline cx<T> rotate(cx<
     return times(v, cx<T>{(T)root<K, N>::re, (T)(SIGN * root<K, N>::im)});
 }
 
-template <int N> constexpr int first_factor = N % 4 == 0 && N > 4 ? 4 : N % 2 == 0 ? 2 : N == 9 ? 3 : N;
+/* Of n, or n itself. */
+constexpr int first_factor(int n)
+{
+    if (n % 4 == 0 && n > 4) return 4;
+    if (n % 2 == 0) return 2;
+    return n == 9 ? 3 : n;
+}
 
 } // namespace dft_detail
 
@@ -92,7 +98,7 @@ template <int N> constexpr int first_factor = N % 4 == 0 && N > 4 ? 4 : N % 2 ==
 template <int N, int SIGN, typename T> __device__ inline void dft(cx<T> (&v)[N])
 {
     using namespace dft_detail;
-    constexpr int A = first_factor<N>, B = N / A;
+    constexpr int A = first_factor(N), B = N / A;
     if constexpr (N == 2) {
         const cx<T> a = v[0], b = v[1];
         v[0] = {a.re + b.re, a.im + b.im};

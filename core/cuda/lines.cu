@@ -59,8 +59,7 @@ template <typename T> __device__ cx<T> *shared_numbers()
 }
 
 /* The stages in their order, or back; half: the first one is HALF. */
-template <typename T, int SIGN>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
+template <typename T, int SIGN> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     columns_kernel(const __grid_constant__ columns c, const cx<T> *__restrict__ roots, const cx<T> *from, cx<T> *to)
 {
     cx<T> *const shared = shared_numbers<T>();
@@ -116,10 +115,9 @@ struct filtered_rows {
     int arrays, count, pitch; /* count: rows of a block; pitch: between them in shared memory */
 };
 
-template <typename T>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
-    rows_kernel(const __grid_constant__ filtered_rows c, const cx<T> *__restrict__ roots, const T *__restrict__ spectrum,
-                const cx<T> *from, cx<T> *to)
+template <typename T> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
+    rows_kernel(const __grid_constant__ filtered_rows c, const cx<T> *__restrict__ roots,
+                const T *__restrict__ spectrum, const cx<T> *from, cx<T> *to)
 {
     cx<T> *const shared = shared_numbers<T>();
     /* arrays are the fastest, so that those that run side by side share their piece of the spectrum */
@@ -129,8 +127,9 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     from += (array * c.rows + first) * keep;
     to += (array * c.rows + first) * keep;
     spectrum += first * c.line.n;
-    auto begun = [&](const lmr_cuda_stage &s, int at, int line) { /* beside the first stage */
-        return places<cx<T>, int>{shared + line * c.pitch + at, s.step + c.line.gap};
+    auto begun = [&](const lmr_cuda_stage &s, int at,
+                     int line) { /* beside the first stage */
+                                 return places<cx<T>, int>{shared + line * c.pitch + at, s.step + c.line.gap};
     };
     auto held = [&](const lmr_cuda_stage &s, int at, int line) {
         const int gaps = (int)c.line.by_part.quotient((unsigned)at) * c.line.gap;
@@ -156,9 +155,8 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
         });
         __syncthreads();
     }
-    with_radix(c.line.stage[last].radix, [&](auto r) {
-        turning_stage<decltype(r)::value, T>(lines, c.line.stage[last], held, spectrum);
-    });
+    with_radix(c.line.stage[last].radix,
+               [&](auto r) { turning_stage<decltype(r)::value, T>(lines, c.line.stage[last], held, spectrum); });
     for (int i = last - 1; i >= 0; i--) {
         __syncthreads();
         const lmr_cuda_stage &s = c.line.stage[i];
@@ -174,17 +172,16 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     }
 }
 
-template <typename T>
-__global__ void order_kernel(const __grid_constant__ three<lmr_cuda_line> lines, T scale, int part,
-                             const cx<T> *__restrict__ from, T *__restrict__ spectrum)
+template <typename T> __global__ void order_kernel(const __grid_constant__ three<lmr_cuda_line> lines, T scale,
+                                                   int part, const cx<T> *__restrict__ from, T *__restrict__ spectrum)
 {
     const int64_t n0 = lines.v[0].n, n1 = lines.v[1].n, n2 = lines.v[2].n;
     for (int64_t i = first_index(); i < n0 * n1 * n2; i += index_stride()) {
         const int64_t row = i / n0, z = row / n1;
         const int x = (int)(i - row * n0), y = (int)(row - z * n1);
-        const int64_t cell = lmr_cuda_line_frequency(lines.v[0], x) +
-                             n0 * (lmr_cuda_line_frequency(lines.v[1], y) +
-                                   n1 * lmr_cuda_line_frequency(lines.v[2], (int)z));
+        const int64_t cell =
+            lmr_cuda_line_frequency(lines.v[0], x) +
+            n0 * (lmr_cuda_line_frequency(lines.v[1], y) + n1 * lmr_cuda_line_frequency(lines.v[2], (int)z));
         spectrum[row * n0 + lmr_cuda_line_kept_at(lines.v[0], x)] = scale * (part ? from[cell].im : from[cell].re);
     }
 }
@@ -260,7 +257,8 @@ template <typename T> struct convolver {
     lmr_cuda *c;
     int ndim;
     three<lmr_cuda_line> line;
-    int64_t batch, at_once, kept, cells, spread; /* numbers of an array, of the whole grid, and of what is held of it */
+    int64_t batch, at_once, kept, cells,
+        spread; /* numbers of an array, of the whole grid, and of what is held of it */
     int lanes_log2[3], rows;
     lmr_cuda_scratch<T> spectrum;
     lmr_cuda_scratch<cx<T>> grid, roots[3];
@@ -292,7 +290,8 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
     v->rows = std::max(1, std::min<int>(MOST_ROWS, ROW_BYTES / row));
     for (int a = 1; a < shape->ndim; a++) {
         int log2 = sizeof(T) == 4 ? 4 : 3;
-        while (log2 > 1 && ((v->line.v[a].n * number) << log2 > COLUMN_BYTES || v->line.v[0].keep < 1 << log2)) log2--;
+        while (log2 > 1 && ((v->line.v[a].n * number) << log2 > COLUMN_BYTES || v->line.v[0].keep < 1 << log2))
+            log2--;
         if ((int64_t)(v->line.v[a].n * number) << log2 > optin) return false;
         v->lanes_log2[a] = log2;
     }
@@ -303,15 +302,15 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
 
 /* ---- launches ---- */
 
-template <typename T, int SIGN>
-larmor_status run_columns(const convolver<T> *v, int a, int64_t arrays, const strides &from, const strides &to,
-                          int64_t others, const cx<T> *x, cx<T> *y)
+template <typename T, int SIGN> larmor_status run_columns(const convolver<T> *v, int a, int64_t arrays,
+                                                          const strides &from, const strides &to, int64_t others,
+                                                          const cx<T> *x, cx<T> *y)
 {
     columns c = {v->line.v[a], v->line.v[0].keep, 0, others, v->lanes_log2[a], from, to};
     c.tiles = (c.width - 1) / (1 << c.lanes_log2) + 1;
     const int bytes = (c.line.n * (int)sizeof(cx<T>)) << c.lanes_log2;
-    columns_kernel<T, SIGN><<<(unsigned)(c.tiles * others * arrays), THREADS, bytes, v->c->stream>>>(
-        c, v->roots[a].get(), x, y);
+    columns_kernel<T, SIGN>
+        <<<(unsigned)(c.tiles * others * arrays), THREADS, bytes, v->c->stream>>>(c, v->roots[a].get(), x, y);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -329,7 +328,8 @@ larmor_status run_rows(const convolver<T> *v, int64_t arrays, const T *spectrum,
 }
 
 /* The grid [keep, n1, n2] holds the columns of the last axis at the places of the second one's beginning. */
-template <typename T> larmor_status run(const convolver<T> *v, int64_t arrays, const T *spectrum, const cx<T> *x, cx<T> *y)
+template <typename T>
+larmor_status run(const convolver<T> *v, int64_t arrays, const T *spectrum, const cx<T> *x, cx<T> *y)
 {
     const int64_t keep0 = v->line.v[0].keep, keep1 = v->line.v[1].keep, n1 = v->line.v[1].n, n2 = v->line.v[2].n;
     cx<T> *const grid = v->grid.get();
@@ -363,7 +363,7 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<convolver<T> *>(plan);
     order_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(v->line, (T)scale, part, in<T>(cells),
-                                                                  v->spectrum.get() + plane * v->cells);
+                                                                 v->spectrum.get() + plane * v->cells);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }

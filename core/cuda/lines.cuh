@@ -86,18 +86,31 @@ template <typename T, typename S> struct places {
  * first stage of lines the second half of which is zeros that are not there, or is not wanted. */
 enum part { FIRST, HALF, MIDDLE, LAST };
 
+/* The sub-transform that a butterfly is part of, and the butterfly's number in it. */
+struct butterfly {
+    int block, j;
+};
+
+template <part PART> __device__ inline butterfly find(const lmr_cuda_stage &s, int of)
+{
+    if constexpr (PART == FIRST || PART == HALF) return {0, of};
+    if constexpr (PART == LAST) return {of, 0};
+    const int block = (int)s.by_step.quotient((unsigned)of);
+    return {block, of - block * s.step};
+}
+
 /* One stage of the lines of a block. SIGN -1: forward; +1: the same stage back. from and to say where a butterfly's
  * numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if it is a first stage. */
-template <int R, int SIGN, part PART, typename T, typename Lines, typename From, typename To>
-__device__ inline void stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from, To to)
+template <int R, int SIGN, part PART, typename T, typename Lines, typename From, typename To> __device__ inline void
+stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from, To to)
 {
     const int n = s.each * R;
     for (int work = threadIdx.x; work < lines.count * s.each; work += blockDim.x) {
         int of, line;
         lines.split(work, s, &of, &line);
         if (line >= lines.width) continue;
-        const int block = PART == FIRST || PART == HALF ? 0 : PART == LAST ? of : (int)s.by_step.quotient((unsigned)of);
-        const int j = PART == LAST ? 0 : of - block * s.step, first = PART == LAST ? of * R : block * s.whole + j;
+        const butterfly b = find<PART>(s, of);
+        const int first = b.block * s.whole + b.j;
         const auto source = from(s, first, line);
         cx<T> v[R], w = {1, 0};
         dft_detail::each<R>([&](auto p) {
@@ -110,7 +123,7 @@ __device__ inline void stage(const Lines &lines, const lmr_cuda_stage &s, int li
                 v[p] = source[p];
         });
         if constexpr (PART != LAST) {
-            w = roots[PART == MIDDLE ? j * (n / s.whole) : j];
+            w = roots[PART == MIDDLE ? b.j * (n / s.whole) : b.j];
             w.im *= SIGN;
             if constexpr (SIGN > 0) twiddle(v, w);
         }
@@ -154,17 +167,28 @@ __device__ inline void turning_stage(const Lines &lines, const lmr_cuda_stage &s
 template <typename F> __device__ inline void with_radix(int radix, F &&f)
 {
     switch (radix) {
-    case 2: return f(dft_detail::constant<2>());
-    case 3: return f(dft_detail::constant<3>());
-    case 4: return f(dft_detail::constant<4>());
-    case 5: return f(dft_detail::constant<5>());
-    case 6: return f(dft_detail::constant<6>());
-    case 7: return f(dft_detail::constant<7>());
-    case 8: return f(dft_detail::constant<8>());
-    case 9: return f(dft_detail::constant<9>());
-    case 10: return f(dft_detail::constant<10>());
-    case 12: return f(dft_detail::constant<12>());
-    case 16: return f(dft_detail::constant<16>());
+    case 2:
+        return f(dft_detail::constant<2>());
+    case 3:
+        return f(dft_detail::constant<3>());
+    case 4:
+        return f(dft_detail::constant<4>());
+    case 5:
+        return f(dft_detail::constant<5>());
+    case 6:
+        return f(dft_detail::constant<6>());
+    case 7:
+        return f(dft_detail::constant<7>());
+    case 8:
+        return f(dft_detail::constant<8>());
+    case 9:
+        return f(dft_detail::constant<9>());
+    case 10:
+        return f(dft_detail::constant<10>());
+    case 12:
+        return f(dft_detail::constant<12>());
+    case 16:
+        return f(dft_detail::constant<16>());
     }
 }
 
