@@ -85,7 +85,7 @@ template <int SIGN, int K, int N, typename T> __device__ inline cx<T> rotate(cx<
 }
 
 /* Of n, or n itself. */
-constexpr int first_factor(int n)
+__host__ __device__ constexpr int first_factor(int n)
 {
     if (n % 4 == 0 && n > 4) return 4;
     if (n % 2 == 0) return 2;
