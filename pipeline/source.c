@@ -147,13 +147,13 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
     return s->impl.readouts(s->self, group, readout, count, grid, dev, out);
 }
 
-larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
-                               larmor_array **times)
+larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     *times = NULL;
     if (!s->impl.times)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
-    LMR_TRY(s->impl.times(s->self, group, grid, dev, times));
+    LMR_TRY(s->impl.times(s->self, group, readout, count, grid, dev, times));
     const larmor_status st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
     if (st) {
         larmor_array_free(*times);
@@ -205,10 +205,10 @@ static larmor_status samples_of_raw(void *self, int group, const larmor_grid *gr
     return larmor_raw_samples(self, group, grid, calibration, dev, out);
 }
 
-static larmor_status times_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
-                                  larmor_array **times)
+static larmor_status times_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    return larmor_raw_times(self, group, grid, dev, times);
+    return larmor_raw_times(self, group, readout, count, grid, dev, times);
 }
 
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)

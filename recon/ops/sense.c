@@ -172,28 +172,13 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
-/* Segments of the forward map and terms of the normal map; 1 and 1 without off-resonance. Where no number of terms is enough
- * there are 0. */
-static larmor_status count_segments(const larmor_sense_opts *opts, int *segments, int *terms)
-{
-    larmor_segments_info info;
-    *segments = *terms = 1;
-    if (!opts || !opts->off_resonance) return LARMOR_OK;
-    const larmor_status st = larmor_segments_terms(opts->off_resonance);
-    if (st && st != LARMOR_ERR_NUMERIC) return st;
-    LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
-    *segments = info.segments;
-    *terms = info.terms;
-    return LARMOR_OK;
-}
-
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
  * of_nufft: what these take of the time of the NUFFT's. */
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
     int segments, terms;
-    if (count_segments(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
+    if (lmr_segments_count(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
     of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
     if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
@@ -239,7 +224,7 @@ static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem
     const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
     if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
     int segments, terms;
-    LMR_TRY(count_segments(opts, &segments, &terms));
+    LMR_TRY(lmr_segments_count(opts, &segments, &terms));
     LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, terms, making, held));
     *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     return LARMOR_OK;
