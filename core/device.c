@@ -138,10 +138,11 @@ static int has_both(const requests *list)
 
 static larmor_status refuse_both(const char *spec)
 {
-    return LMR_FAIL(LARMOR_ERR_ARG,
-                    "device \"%s\": a processor and GPUs do not share a reconstruction: images would depend on which of them "
-                    "took which series, and all would wait for the processor; name devices of one kind",
-                    spec);
+    return LMR_FAIL(
+        LARMOR_ERR_ARG,
+        "device \"%s\": a processor and GPUs do not share a reconstruction: images would depend on which of them "
+        "took which series, and all would wait for the processor; name devices of one kind",
+        spec);
 }
 
 /* "cuda:0,1" of cuda:0 and cuda:1 */

@@ -73,7 +73,7 @@ struct lmr_devices {
     pthread_cond_t work, news;
     int has_lock, quit;
     larmor_group *group; /* [groups] of the source */
-    atomic_int stop; /* what runs is to end */
+    atomic_int stop;     /* what runs is to end */
     int workers;
     worker *worker;
     int room;       /* of the queue, which holds the series first .. end - 1, each in its place */
@@ -381,7 +381,8 @@ static larmor_status start(lmr_devices *d)
         if (!w->started) w->started = !pthread_create(&w->thread, NULL, work, w);
         started += w->started;
     }
-    return started ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_MEMORY, "no thread could be started for any of %d devices", d->workers);
+    return started ? LARMOR_OK
+                   : LMR_FAIL(LARMOR_ERR_MEMORY, "no thread could be started for any of %d devices", d->workers);
 }
 
 /* ---- life ---- */
@@ -568,7 +569,8 @@ static larmor_status take_result(const larmor_recon *r, task *t, larmor_recon_re
     for (int i = 0; i < result->count; i++) {
         const larmor_grid *grid = &r->job.grid[result->image[i].group];
         const larmor_shape shape = larmor_shape_of(grid->ndim, grid->crop);
-        if (!st) st = larmor_array_upload(r->home, LARMOR_C64, shape, LARMOR_C64, t->values[i], &result->image[i].data);
+        if (!st)
+            st = larmor_array_upload(r->home, LARMOR_C64, shape, LARMOR_C64, t->values[i], &result->image[i].data);
         free(t->values[i]);
     }
     free(t->values);

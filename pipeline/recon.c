@@ -165,8 +165,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    if (!report->device[0])
-        snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
+    if (!report->device[0]) snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);

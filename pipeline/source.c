@@ -19,13 +19,17 @@ struct larmor_source {
     atomic_int refs;
 };
 
+static pthread_mutex_t *turn_of(const larmor_source *s)
+{
+    return (pthread_mutex_t *)(uintptr_t)&s->turn;
+}
+
 /* status = s->impl.function(s->self, ...), one call at a time */
 #define IN_TURN(s, call, status)                                                                                     \
     do {                                                                                                             \
-        pthread_mutex_t *turn_ = (pthread_mutex_t *)(uintptr_t)&(s)->turn;                                           \
-        pthread_mutex_lock(turn_);                                                                                   \
+        pthread_mutex_lock(turn_of(s));                                                                              \
         (status) = (call);                                                                                           \
-        pthread_mutex_unlock(turn_);                                                                                 \
+        pthread_mutex_unlock(turn_of(s));                                                                            \
     } while (0)
 
 larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,

@@ -20,12 +20,12 @@ struct larmor_recon {
     lmr_events events;
     lmr_series list;
     lmr_plan plan;
-    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
-    larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
+    int maps_enlarge, enlarged;  /* 1: the grid is larger as the given maps are; as the data ask */
+    larmor_device *home;         /* where the images of a group's devices go: the processor's memory; else NULL */
     struct lmr_devices *devices; /* at work on the series; NULL: the job does all */
-    int run;                    /* 1: a series was run: */
-    larmor_recon_report last;   /* how it went */
-    int last_group;             /* the first of its groups */
+    int run;                     /* 1: a series was run: */
+    larmor_recon_report last;    /* how it went */
+    int last_group;              /* the first of its groups */
 };
 
 /* Where images go. */

@@ -174,7 +174,8 @@ static void a_group_computes_as_one_device(void **state)
 static void groups_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
-    const char *const wrong[] = {",", "cpu:1,", ",cpu:1", "cpu:1,,cpu:1", "1,cpu:1", "auto,cpu", "cpu:1,auto", "cuda:all,cuda:0"};
+    const char *const wrong[] = {",",       "cpu:1,",   ",cpu:1",     "cpu:1,,cpu:1",
+                                 "1,cpu:1", "auto,cpu", "cpu:1,auto", "cuda:all,cuda:0"};
     const char *const mixed[] = {"cpu+cuda", "cuda+cpu", "cpu,cuda", "cuda:0,1,cpu:2"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         larmor_device *d = (larmor_device *)&d;

@@ -260,8 +260,8 @@ static void a_thread_that_is_to_stop_stops_all(void **state)
     (void)state;
     scan s = scan_of(COILS, 4, 1e-3);
     outcome o = {.runs = 0};
-    larmor_recon *recon = open_on(group(0), &s, OPTS(.iters = 100000, .tol = -1, .lambda_mode = LARMOR_LAMBDA_NOISE),
-                                  &o);
+    larmor_recon *recon =
+        open_on(group(0), &s, OPTS(.iters = 100000, .tol = -1, .lambda_mode = LARMOR_LAMBDA_NOISE), &o);
     larmor_recon_result result;
     larmor_stop_when(stop_asked, NULL);
     const larmor_status st = larmor_recon_run(recon, 0, &result);
