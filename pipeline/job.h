@@ -19,6 +19,14 @@ typedef struct lmr_weight {
     int encoding;
 } lmr_weight;
 
+/* What says whether a weight of other images holds for these. */
+typedef struct lmr_likeness {
+    int known;   /* 1: it was asked for */
+    double data; /* samples of all coils */
+    double scale;
+    int encoding;
+} lmr_likeness;
+
 /* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */
 typedef struct lmr_spokes {
     int decided;    /* 1: by the fields below */
@@ -77,6 +85,7 @@ typedef struct lmr_job {
     larmor_coils_report maps_report;          /* of maps from the data */
     larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
+    lmr_likeness likeness;                    /* of the last image, if its weight depended on it */
     lmr_spokes spokes;
     larmor_density density_taken; /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
     int keep_weights;             /* 1: the density weights of the last group stay in `weights` */

@@ -96,6 +96,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
     json_text(j, "status", status_of(&r->report[i]));
+    json_text(j, "device", r->report[i].device);
     json_integers(j, "grid", r->report[i].grid, 3);
     report_doubts(j, &r->report[i]);
     report_solver(j, r, &r->report[i], r->report[i].interrupted);
