@@ -243,7 +243,8 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, by, rest, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int weights = p->weighted ? 1 : 0, between = apart == TOEPLITZ_YES ? weights : weights + 1;
+    const int weights = p->weighted ? 1 : 0;
+    const int between = apart == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2;         /* the last block's product; their root */
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
@@ -369,7 +370,8 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     if (p->sets > 1)
         LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(p->image, block), &more));
     for (int64_t b = 0; b < count; b++) {
-        const int64_t rest = p->coils - b * block, own = rest < block ? rest : block;
+        const int64_t rest = p->coils - b * block;
+        const int64_t own = rest < block ? rest : block;
         left[b] = Q[own < block];
         LMR_OR(done, op_block(maps, p, b * block, own, more, &S[b]));
     }
