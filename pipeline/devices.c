@@ -31,7 +31,7 @@ typedef struct line { /* of the log */
 /* What one image decides for those that follow. */
 typedef struct decisions {
     lmr_weight chosen;
-    lmr_spokes spokes;
+    lmr_spoke_angles spokes;
     larmor_density density;
 } decisions;
 
@@ -519,7 +519,7 @@ static int same_weight(const lmr_weight *a, const lmr_weight *b)
            a->scale == b->scale && a->encoding == b->encoding;
 }
 
-static int same_spokes(const lmr_spokes *a, const lmr_spokes *b)
+static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 {
     return a->decided == b->decided && a->angle == b->angle && a->turn == b->turn;
 }
