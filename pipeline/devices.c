@@ -173,7 +173,8 @@ static void follow_maps(const lmr_devices *d, int series, int *from)
 {
     const lmr_series *list = &d->recon->list;
     for (int i = list->first[series]; i < list->first[series + 1]; i++) {
-        const larmor_group *now = &d->group[list->group[i]], *before = *from < 0 ? NULL : &d->group[*from];
+        const larmor_group *now = &d->group[list->group[i]];
+        const larmor_group *before = *from < 0 ? NULL : &d->group[*from];
         if (!before || now->encoding != before->encoding || now->slice != before->slice) *from = list->group[i];
     }
 }
