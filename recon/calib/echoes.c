@@ -155,7 +155,8 @@ static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
         double matrix[NUMBERS][NUMBERS] = {{0}}, right[NUMBERS] = {0}, change[NUMBERS], most = 0;
         for (int64_t i = 0; i < s->echoes; i++) {
             const lmr_echo *echo = &s->echo[i];
-            const double left = residual(echo, x), weight = pass ? 1 / (1 + left * left) : 1;
+            const double left = residual(echo, x);
+            const double weight = pass ? 1 / (1 + left * left) : 1;
             for (int e = given; e < NUMBERS; e++) {
                 for (int f = given; f < NUMBERS; f++) matrix[e][f] += weight * echo->row[e] * echo->row[f];
                 right[e] += weight * echo->row[e] * left;

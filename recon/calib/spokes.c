@@ -162,11 +162,11 @@ static larmor_status expect_angles(const lmr_spokes *s)
         least = fmin(least, product / length(s->nd, s->spoke[0].step) / length(s->nd, s->spoke[i].step));
     }
     if (s->count >= LEAST_SPOKES && least < 0.97) return LARMOR_OK;
+    const int64_t usable = least < 0.97 ? s->count : 0;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "delays: %lld readout%s straight through the centre of k-space at different angles, at least %d "
                     "expected; delays of other trajectories do not show",
-                    (long long)(least < 0.97 ? s->count : 0), s->count == 1 && least < 0.97 ? " goes" : "s go",
-                    LEAST_SPOKES);
+                    (long long)usable, usable == 1 ? " goes" : "s go", LEAST_SPOKES);
 }
 
 static larmor_status divide(lmr_spokes *s, int64_t samples)
