@@ -73,7 +73,8 @@ static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace
 {
     const larmor_shape shape = larmor_array_shape(s->kspace);
     const larmor_dtype dtype = larmor_array_dtype(s->kspace);
-    const int64_t n = longest(s, 0, s->readouts), coils = shape.ndim > 2 ? shape.dim[2] : 1;
+    const int64_t n = longest(s, 0, s->readouts);
+    const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
     const size_t size = larmor_dtype_size(dtype);
     unsigned char *from = NULL, *to = lmr_new(n * s->readouts * coils, size);
     if (!to) return LMR_NO_MEMORY();
