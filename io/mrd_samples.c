@@ -63,7 +63,8 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
 static double cartesian_x(const lmr_mrd_head *h, int64_t s, int64_t matrix)
 {
     const int64_t n = h->samples;
-    const double step = n > matrix ? (double)matrix / (double)n : 1, edge = (double)matrix / 2 + .5;
+    const double step = n > matrix ? (double)matrix / (double)n : 1;
+    const double edge = (double)matrix / 2 + .5;
     int64_t center = h->center_sample;
     if ((double)center * step > edge || (double)(n - 1 - center) * step > edge) center = n / 2; /* not filled in */
     const int64_t place = h->flags & LARMOR_ACQ_REVERSE ? n - 1 - s : s;

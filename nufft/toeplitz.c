@@ -355,7 +355,8 @@ static larmor_status set_several(const design *d, lmr_toeplitz *t, const lmr_con
 static larmor_status set_real(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
                               const larmor_array *factors, int first)
 {
-    int waiting = -1, left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
+    int waiting = -1;
+    int left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
     for (int column = 0; column < shape->mixed; column++)
         for (int row = shape->is_complex ? column : 0; row <= column; row++) {
             const int plane = first + lmr_conv_plane(shape, row, column, 0);
@@ -513,7 +514,8 @@ double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t
     const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
     if (lmr_nufft_choose(&forward_request, d.opts.modes, &maps) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
         return INFINITY;
-    const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
+    const double m = (double)points;
+    const double times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
     /* a point's; what of both FFTs is left where zeros are left out, beyond what a NUFFT leaves out */
     const double sort = 60, pruned = 0.5;
     const double both = 2 * (m * window_cost(nd, maps.window.width, single) + fft_cost(maps.cells, single));

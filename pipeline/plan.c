@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
 #include "pipeline/cartesian.h"
@@ -294,9 +295,23 @@ void lmr_plan_free(lmr_plan *plan)
     *plan = (lmr_plan){.bytes = NULL};
 }
 
+/* What is free on the device; of a group, what the least of its members may use. */
+static larmor_status available_of(larmor_device *dev, int64_t *bytes)
+{
+    const int members = larmor_device_members(dev);
+    int64_t total;
+    LMR_TRY(larmor_device_memory(dev, bytes, &total));
+    for (int i = 0; i < members; i++) {
+        int64_t own;
+        LMR_TRY(larmor_device_memory(larmor_device_member(dev, i), &own, &total));
+        if (own < *bytes) *bytes = own;
+    }
+    if (members) *bytes /= lmr_device_sharers(dev);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan)
 {
-    int64_t available = 0, total = 0;
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
                        .coils = job->coils,
@@ -304,8 +319,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};
-    LMR_TRY(larmor_device_memory(job->dev, &available, &total));
-    if (!memory) plan->limit = available;
+    if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {

@@ -143,7 +143,8 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
                           larmor_device *dev, larmor_array **out)
 {
     larmor_shape shape = larmor_array_shape(x);
-    const int64_t points = shape.dim[0] * shape.dim[1], batch = shape.ndim > 2 ? shape.dim[2] : 1;
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    const int64_t batch = shape.ndim > 2 ? shape.dim[2] : 1;
     if (kept == points) return copy_of(x, dtype, dev, out);
     void *values;
     larmor_status st = larmor_array_download(x, dtype, &values);

@@ -141,9 +141,9 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     return st;
 }
 
-larmor_status larmor_segments_terms(larmor_segments *s)
+/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512. */
+static larmor_status find_terms(larmor_segments *s)
 {
-    LMR_NEED(s);
     if (s->terms) return LARMOR_OK;
     lmr_fit differences;
     larmor_status st = lmr_fit_differences(&s->fit, &differences);
@@ -180,7 +180,7 @@ larmor_status lmr_segments_count(const larmor_sense_opts *opts, int *segments, i
     larmor_segments_info info;
     *segments = *terms = 1;
     if (!opts || !opts->off_resonance) return LARMOR_OK;
-    const larmor_status st = larmor_segments_terms(opts->off_resonance);
+    const larmor_status st = find_terms(opts->off_resonance);
     if (st && st != LARMOR_ERR_NUMERIC) return st;
     LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
     *segments = info.segments;
@@ -419,7 +419,7 @@ larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larm
 {
     static const larmor_op_impl between = {"off-resonance-toeplitz", apply_terms, apply_terms, NULL, free_between};
     *N = NULL;
-    LMR_TRY(larmor_segments_terms(segments));
+    LMR_TRY(find_terms(segments));
     LMR_TRY(check_normal(opts, traj, segments));
     const lmr_toeplitz_weights terms = {segments->normal.segments, weigh_term, segments};
     between_phases *s = calloc(1, sizeof *s);
