@@ -52,9 +52,10 @@ static double find_reach(const lmr_frame *frame, const larmor_coverage *c, doubl
 /* A phase moves k-space: on the image's own grid what it moves across the edge would come back at the other side. */
 static int64_t finer_voxels(int64_t n)
 {
-    const int64_t margin = n / 8 > 16 ? n / 8 : 16, most = (n + 1) / 2;
-    int64_t finer = n + (margin < most ? margin : most);
-    for (;; finer++) {
+    int64_t margin = n / 8;
+    if (margin < 16) margin = 16;
+    if (margin > (n + 1) / 2) margin = (n + 1) / 2;
+    for (int64_t finer = n + margin;; finer++) {
         int64_t rest = finer;
         for (int p = 2; p <= 5; p++)
             while (rest % p == 0) rest /= p;
