@@ -125,6 +125,7 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
  * N) so that the FFT starts at voxel 0 and not at the centre. */
 typedef struct coefficients {
     const lmr_spectrum *spectrum;
+    const lmr_waves *waves;
     const grid *g;
     int fields;
     larmor_dtype dtype;
@@ -138,7 +139,7 @@ static void coefficients_at(void *self, int64_t line)
     const double share_of_fields = pow(p->fields, -g->ndim);
     for (int64_t x = 0; x < g->n[0]; x++) {
         const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
-        double k[3], cycles = 0, value[LMR_COIL_MODES][2];
+        double k[3], cycles = 0, value[LMR_COIL_MODES][2], sum[2] = {0, 0};
         for (int d = 0; d < 3; d++) {
             const int64_t n = g->n[d];
             const int64_t half = n / 2;
@@ -146,9 +147,15 @@ static void coefficients_at(void *self, int64_t line)
             k[d] = (double)i / p->fields;
             cycles -= (double)(i * half % n) / (double)n; /* exact quarter cycles stay exact */
         }
-        lmr_spectrum_at(p->spectrum, k, value);
+        for (int w = -p->waves->most; w <= p->waves->most; w++) {
+            const double part = p->waves->part[w + LMR_MOST_WAVES];
+            double moved[3];
+            for (int d = 0; d < 3; d++) moved[d] = k[d] - w * p->waves->cycles[d];
+            lmr_spectrum_at(p->spectrum, moved, value);
+            for (int i = 0; i < 2; i++) sum[i] += part * value[0][i];
+        }
         const double c = cos(2 * M_PI * cycles), s = sin(2 * M_PI * cycles);
-        const double re = value[0][0] * share_of_fields, im = value[0][1] * share_of_fields;
+        const double re = sum[0] * share_of_fields, im = sum[1] * share_of_fields;
         lmr_put(p->host, p->dtype, x + g->n[0] * line, re * c - im * s, re * s + im * c);
     }
 }
@@ -165,8 +172,8 @@ static larmor_status transform(larmor_array *x, const grid *g)
 }
 
 /* The whole object on a grid of `fields` fields of view, so that nothing of it folds. */
-static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
-                                 larmor_shape shape, int fields, larmor_array **image)
+static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves *waves, larmor_device *dev,
+                                 larmor_dtype dtype, larmor_shape shape, int fields, larmor_array **image)
 {
     const grid g = grid_of(shape);
     lmr_coils set;
@@ -178,7 +185,7 @@ static larmor_status draw_series(const larmor_phantom *phantom, larmor_device *d
     LMR_OR(done, lmr_coils_create(phantom->ndim, 0, 1, &set));
     LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
     LMR_OR(done, lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
-                              &(coefficients){&spectrum, &g, fields, dtype, host}));
+                              &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
     LMR_OR(done, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
     LMR_OR(done, transform(out, &g));
     *image = out;
@@ -212,8 +219,8 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
     return st;
 }
 
-larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
-                                         larmor_shape shape, larmor_array **image)
+static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves *waves, larmor_device *dev,
+                                 larmor_dtype dtype, larmor_shape shape, larmor_array **image)
 {
     LMR_NEED(image);
     *image = NULL;
@@ -221,12 +228,31 @@ larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_d
     LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int fields = (int)fmax(1, ceil(2 * lmr_phantom_extent(phantom) - 1e-9));
-    if (fields == 1) return draw_series(phantom, dev, dtype, shape, 1, image);
+    if (fields == 1) return draw_series(phantom, waves, dev, dtype, shape, 1, image);
     larmor_shape enlarged = shape;
     for (int d = 0; d < shape.ndim; d++) enlarged.dim[d] *= fields;
     larmor_array *whole;
-    LMR_TRY(draw_series(phantom, dev, dtype, enlarged, fields, &whole));
+    LMR_TRY(draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
     const larmor_status st = crop(whole, shape, image);
     larmor_array_free(whole);
     return st;
+}
+
+larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
+                                         larmor_shape shape, larmor_array **image)
+{
+    const lmr_waves none = {.part[LMR_MOST_WAVES] = 1};
+    return bandlimited(phantom, &none, dev, dtype, shape, image);
+}
+
+larmor_status larmor_phantom_bandlimited_phase(const larmor_phantom *phantom, const larmor_phantom_phase *phase,
+                                               larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
+                                               larmor_array **image)
+{
+    lmr_waves waves;
+    LMR_NEED(image);
+    *image = NULL;
+    LMR_NEED(phase);
+    LMR_TRY(lmr_phase_waves(phase, &waves));
+    return bandlimited(phantom, &waves, dev, dtype, shape, image);
 }

@@ -42,6 +42,18 @@ double lmr_ellipsoid_volume(const lmr_ellipsoid *e, int ndim); /* or area */
 /* The Fourier transform of the unit disc or ball at |k| = u / (2 pi), divided by its area or volume: 1 at u = 0. */
 double lmr_ball_transform(int ndim, double u);
 
+/* ---- phase ---- */
+
+/* exp(i phase) = sum_n part(n + LMR_MOST_WAVES) exp(2 pi i n cycles . r), n from -most to most. */
+enum { LMR_MOST_WAVES = 63 };
+typedef struct lmr_waves {
+    int most;
+    double part[2 * LMR_MOST_WAVES + 1], cycles[3];
+} lmr_waves;
+
+/* Errors: LARMOR_ERR_ARG for a phase out of range. */
+larmor_status lmr_phase_waves(const larmor_phantom_phase *phase, lmr_waves *waves);
+
 /* ---- coils ---- */
 
 /* Sensitivities s_c(r) = sum_m weight(m, c) exp(2 pi i frequency(m) . r) of a set of coils with common frequencies,

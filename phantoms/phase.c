@@ -18,21 +18,34 @@ static larmor_status check(const larmor_phantom_phase *phase)
                     phase->cycles[0], phase->cycles[1], phase->cycles[2], MOST_RADIANS);
 }
 
-/* sum <- sum + J_n(a) times k-space at k - n cycles */
+larmor_status lmr_phase_waves(const larmor_phantom_phase *phase, lmr_waves *waves)
+{
+    LMR_TRY(check(phase));
+    *waves = (lmr_waves){.most = 0};
+    for (int d = 0; d < 3; d++) waves->cycles[d] = phase->cycles[d];
+    for (int n = 0; n <= LMR_MOST_WAVES; n++) {
+        waves->part[LMR_MOST_WAVES + n] = jn(n, phase->radians);
+        waves->part[LMR_MOST_WAVES - n] = jn(-n, phase->radians);
+        waves->most = n;
+        if (n >= fabs(phase->radians) && fabs(jn(n, phase->radians)) < LEAST_PART) break;
+    }
+    return LARMOR_OK;
+}
+
+/* sum <- sum + the part of wave n times k-space at k - n cycles */
 static larmor_status add_wave(const larmor_phantom *phantom, larmor_device *dev, const double *k, larmor_shape traj,
-                              const larmor_phantom_phase *phase, int n, int coils, larmor_dtype dtype,
-                              larmor_array **sum)
+                              const lmr_waves *waves, int n, int coils, larmor_dtype dtype, larmor_array **sum)
 {
     const int64_t count = larmor_shape_count(traj), nd = traj.dim[0];
     double *moved = lmr_new(count, sizeof *moved);
     larmor_array *points = NULL, *part = NULL;
     larmor_status st;
     if (!moved) LMR_OR(done, LMR_NO_MEMORY());
-    for (int64_t i = 0; i < count; i++) moved[i] = k[i] - n * phase->cycles[i % nd];
+    for (int64_t i = 0; i < count; i++) moved[i] = k[i] - n * waves->cycles[i % nd];
     LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
     LMR_OR(done, larmor_phantom_kspace(phantom, points, coils, dtype, &part));
     if (!*sum) LMR_OR(done, larmor_array_create(dev, larmor_array_dtype(part), larmor_array_shape(part), sum));
-    st = larmor_axpby(jn(n, phase->radians), part, 1, *sum);
+    st = larmor_axpby(waves->part[LMR_MOST_WAVES + n], part, 1, *sum);
 done:
     larmor_array_free(part);
     larmor_array_free(points);
@@ -49,7 +62,8 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
     LMR_NEED(phantom);
     LMR_NEED(traj);
     LMR_NEED(phase);
-    LMR_TRY(check(phase));
+    lmr_waves waves;
+    LMR_TRY(lmr_phase_waves(phase, &waves));
     larmor_device *dev = larmor_array_device(traj);
     larmor_array *sum = NULL, *plain;
     double *k;
@@ -57,11 +71,8 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
     larmor_array_free(plain);
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     larmor_status st = LARMOR_OK;
-    for (int n = 0; !st; n++) {
-        st = add_wave(phantom, dev, k, larmor_array_shape(traj), phase, n, coils, dtype, &sum);
-        if (!st && n) st = add_wave(phantom, dev, k, larmor_array_shape(traj), phase, -n, coils, dtype, &sum);
-        if (n >= fabs(phase->radians) && fabs(jn(n, phase->radians)) < LEAST_PART) break;
-    }
+    for (int n = -waves.most; n <= waves.most && !st; n++)
+        st = add_wave(phantom, dev, k, larmor_array_shape(traj), &waves, n, coils, dtype, &sum);
     free(k);
     if (st)
         larmor_array_free(sum);

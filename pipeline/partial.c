@@ -2,7 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/partial.h"
 
+#include <complex.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/status.h"
 #include "larmor/cartesian.h"
@@ -12,20 +15,20 @@
  * one of that phase; below the second, what was measured stays, and only the rest is filled in. */
 #define SMOOTH 0.08
 #define ROUGH 0.25
-/* Of the image: with less noise than this, what was measured is better than what a phase makes of it. */
-#define QUIET 0.025
-
 #define FEWEST 3.5 /* lines on the shorter side of the centre: with less there is no phase to go by */
 #define WEIGHT 1e-3 /* of the largest eigenvalue, for images that are looked at in low resolution alone */
+#define SMOOTHEST 0.25 /* of the matrix: with more of k-space a phase follows edges */
 #define ALONG 2     /* the other axes' part of k-space, in units of the partial one's */
-enum { STEPS = 12, POWER_STEPS = 4, REFINEMENTS = 3 };
+#define FURTHER 1.7 /* than the phases differ, as each step finds a part of that */
+#define SETTLED 5e-3 /* radians from one step to the next, on average over the image */
+enum { STEPS = 12, FEW_STEPS = 5, POWER_STEPS = 4, REFINEMENTS = 16 };
 
 int lmr_is_partial(const larmor_coverage *c)
 {
     return c->partial[0] || c->partial[1] || c->partial[2];
 }
 
-/* As far as both sides of every axis go: of the partial ones the shorter side. */
+/* The part of k-space that the phase is from: as far as both sides of the partial axes go. */
 static double find_reach(const lmr_frame *frame, const larmor_coverage *c, double reach[3])
 {
     double finest = INFINITY, shortest = INFINITY;
@@ -36,92 +39,221 @@ static double find_reach(const lmr_frame *frame, const larmor_coverage *c, doubl
         finest = fmin(finest, reach[d] / frame->grid.fov_mm[d]);
     }
     for (int d = 0; d < frame->grid.ndim; d++) {
-        if (c->partial[d]) continue;
-        reach[d] = fmax(FEWEST, ALONG * finest * frame->grid.fov_mm[d]);
+        const double most = SMOOTHEST * (double)frame->grid.matrix[d];
+        if (!c->partial[d]) reach[d] = ALONG * finest * frame->grid.fov_mm[d];
+        reach[d] = fmax(FEWEST, fmin(reach[d], most));
         if (reach[d] >= (double)(frame->grid.matrix[d] / 2)) reach[d] = 0;
     }
     return shortest;
 }
 
-/* ---- an image to look at ---- */
+/* ---- finer voxels ---- */
 
-static larmor_status quick_image(larmor_op *A, const larmor_array *b, double weight, larmor_array **x)
+/* A phase moves k-space: on the image's own grid what it moves across the edge would come back at the other side. */
+static int64_t finer_voxels(int64_t n)
 {
-    const larmor_solve_opts opts = {.max_iter = STEPS, .lambda = weight, .tol = 1e-3};
-    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), x));
-    return larmor_cg(A, b, *x, &opts, NULL);
+    int64_t margin = n / 8;
+    if (margin < 16) margin = 16;
+    if (margin > (n + 1) / 2) margin = (n + 1) / 2;
+    for (int64_t finer = n + margin;; finer++) {
+        int64_t rest = finer;
+        for (int p = 2; p <= 5; p++)
+            while (rest % p == 0) rest /= p;
+        if (rest == 1 && (finer - n) % 2 == 0) return finer;
+    }
 }
 
-/* The image of just this phase that explains the data best. */
-static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double weight, larmor_array *phase,
-                                    larmor_array **image)
+static void take_voxels(larmor_shape image, lmr_frame *frames, int count)
+{
+    for (int i = 0; i < count; i++) memcpy(frames[i].grid.matrix, image.dim, sizeof *image.dim * (size_t)image.ndim);
+}
+
+static larmor_shape voxels_of(const lmr_job *job)
+{
+    const larmor_shape maps = larmor_array_shape(job->maps);
+    return larmor_shape_of(maps.ndim - 1, maps.dim);
+}
+
+larmor_shape lmr_partial_voxels(larmor_shape image)
+{
+    for (int d = 0; d < image.ndim; d++) image.dim[d] = finer_voxels(image.dim[d]);
+    return image;
+}
+
+static larmor_status make_finer(lmr_job *finer, lmr_frame *frames, int count)
+{
+    const larmor_shape image = lmr_partial_voxels(voxels_of(finer));
+    larmor_array *maps;
+    LMR_TRY(larmor_resize(finer->maps, image, &maps));
+    larmor_array_free(finer->maps);
+    finer->maps = maps;
+    take_voxels(image, frames, count);
+    return LARMOR_OK;
+}
+
+/* Of a series the image, which alone has no dimension for their number. */
+static larmor_status one_of(larmor_array *x, int i, int count, larmor_array **one)
+{
+    if (count > 1) return lmr_one_of(x, i, one);
+    *one = larmor_array_ref(x);
+    return LARMOR_OK;
+}
+
+/* The job's voxels again: of the frames, and of the solution *x [image..., count] unless that is NULL. */
+static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int count, larmor_array **x)
+{
+    const larmor_shape image = voxels_of(job);
+    larmor_array *all = NULL, *one = NULL, *fewer = NULL, *to = NULL;
+    larmor_status st;
+    take_voxels(image, frames, count);
+    if (!x) return LARMOR_OK;
+    const larmor_shape shape = count > 1 ? larmor_shape_append(image, count) : image;
+    const double voxels = (double)larmor_array_count(*x) / (double)larmor_shape_count(shape);
+    LMR_OR(done, larmor_array_create(larmor_array_device(*x), larmor_array_dtype(*x), shape, &all));
+    for (int i = 0; i < count; i++) {
+        larmor_array_free(one);
+        larmor_array_free(fewer);
+        larmor_array_free(to);
+        one = fewer = to = NULL;
+        LMR_OR(done, one_of(*x, i, count, &one));
+        LMR_OR(done, one_of(all, i, count, &to));
+        LMR_OR(done, larmor_resize_band(one, image, &fewer));
+        LMR_OR(done, larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
+    }
+    larmor_array_free(*x);
+    *x = all;
+    all = NULL;
+done:
+    larmor_array_free(to);
+    larmor_array_free(fewer);
+    larmor_array_free(one);
+    larmor_array_free(all);
+    return st;
+}
+
+/* ---- an image to look at ---- */
+
+/* From x on, which may hold an image that is about it. */
+static larmor_status quick_image(larmor_op *A, const larmor_array *b, double weight, int steps, larmor_array *x)
+{
+    const larmor_solve_opts opts = {.max_iter = steps, .lambda = weight, .tol = 1e-3};
+    return larmor_cg(A, b, x, &opts, NULL);
+}
+
+static larmor_status create_image(larmor_op *A, larmor_array **x)
+{
+    return larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), x);
+}
+
+/* image <- the one of just this phase that explains the data best; x: without its phase, from where on. */
+static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double weight, int steps,
+                                    larmor_array *phase, larmor_array *x, larmor_array *image)
 {
     larmor_op *P = NULL, *all = NULL;
-    larmor_array *x = NULL;
     larmor_status st;
-    *image = NULL;
     LMR_OR(done, larmor_op_phase(phase, 0, &P));
     LMR_OR(done, larmor_op_chain(A, P, &all));
-    LMR_OR(done, quick_image(all, b, weight, &x));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), image));
-    st = larmor_op_forward(P, x, *image);
+    LMR_OR(done, quick_image(all, b, weight, steps, x));
+    st = larmor_op_forward(P, x, image);
 done:
-    larmor_array_free(x);
     larmor_op_free(all);
     larmor_op_free(P);
     return st;
 }
 
-/* At low resolution an edge has the phase of what is beside it, in x and in an image of the phase that is sought alike: so
- * that phase is moved until the two agree. model <- the last such image. */
+/* phase <- phase times a power of seen over expected. *moved: by how many radians, as the image's energy has it. */
+static larmor_status move_phase(const larmor_array *seen, const larmor_array *expected, const larmor_array *image,
+                                larmor_array *phase, double *moved)
+{
+    double _Complex *from = NULL, *to = NULL, *x = NULL, *p = NULL;
+    double sum = 0, energy = 0;
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(expected, LARMOR_C128, &from));
+    LMR_OR(done, larmor_array_download(seen, LARMOR_C128, &to));
+    LMR_OR(done, larmor_array_download(image, LARMOR_C128, &x));
+    LMR_OR(done, larmor_array_download(phase, LARMOR_C128, &p));
+    for (int64_t i = 0; i < larmor_array_count(phase); i++) {
+        const double angle = carg(to[i] * conj(from[i])), power = creal(x[i] * conj(x[i]));
+        p[i] *= CMPLX(cos(FURTHER * angle), sin(FURTHER * angle));
+        sum += power * angle * angle;
+        energy += power;
+    }
+    larmor_array *next;
+    LMR_OR(done, larmor_array_upload(larmor_array_device(phase), larmor_array_dtype(phase), larmor_array_shape(phase),
+                                     LARMOR_C128, p, &next));
+    st = larmor_copy(next, phase);
+    larmor_array_free(next);
+    *moved = energy > 0 ? sqrt(sum / energy) : 0;
+done:
+    free(p);
+    free(x);
+    free(to);
+    free(from);
+    return st;
+}
+
+/* The phase of the centre of what the samples of an image give, which begins to be sought at z. */
+static larmor_status phase_of_samples(larmor_op *A, const larmor_array *image, double weight, const double reach[3],
+                                      larmor_array *z, larmor_array *y, larmor_array **phase)
+{
+    *phase = NULL;
+    LMR_TRY(larmor_op_forward(A, image, y));
+    LMR_TRY(quick_image(A, y, weight, FEW_STEPS, z));
+    return larmor_centre_phase(z, reach, phase);
+}
+
+/* At low resolution an edge has the phase of what is beside it, and so have lines that are missing, in x and in what the
+ * samples of an image of the phase that is sought give alike: so that phase is moved until the two agree. model <- the last
+ * such image. */
 static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, const larmor_array *x,
                             const double reach[3], larmor_array *phase, larmor_array **model)
 {
-    larmor_array *seen = NULL, *expected = NULL;
+    larmor_array *seen = NULL, *expected = NULL, *image = NULL, *real = NULL, *z = NULL, *y = NULL;
+    double moved = INFINITY;
     larmor_status st;
     *model = NULL;
     LMR_OR(done, larmor_centre_phase(x, reach, &seen));
+    LMR_OR(done, create_image(A, &image));
+    LMR_OR(done, create_image(A, &real));
+    LMR_OR(done, create_image(A, &z));
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
+    LMR_OR(done, larmor_copy(x, z));
     for (int i = 0;; i++) {
-        larmor_array_free(*model);
-        *model = NULL;
-        LMR_OR(done, image_of_phase(A, b, weight, phase, model));
-        if (i == REFINEMENTS) break;
-        LMR_OR(done, larmor_centre_phase(*model, reach, &expected));
-        LMR_OR(done, larmor_mul(seen, 0, phase));
-        LMR_OR(done, larmor_mul(expected, 1, phase));
+        LMR_OR(done, image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
+        if (i == REFINEMENTS || moved < SETTLED) break;
         larmor_array_free(expected);
         expected = NULL;
+        LMR_OR(done, phase_of_samples(A, image, weight, reach, z, y, &expected));
+        LMR_OR(done, move_phase(seen, expected, image, phase, &moved));
     }
+    *model = image;
+    image = NULL;
 done:
+    larmor_array_free(y);
+    larmor_array_free(z);
+    larmor_array_free(real);
+    larmor_array_free(image);
     larmor_array_free(expected);
     larmor_array_free(seen);
     return st;
 }
 
-typedef struct look {
-    double off;   /* of the centre of k-space what the model has not, beyond noise, relative to all of it */
-    double noise; /* in the image, relative to that */
-} look;
-
-/* x is overwritten. */
+/* Of the centre of k-space what the model has not, beyond noise, relative to all of it. x is overwritten. */
 static larmor_status compare(larmor_array *x, const larmor_array *model, const larmor_array *noise,
-                             const double reach[3], const larmor_array *phase, look *seen)
+                             const double reach[3], const larmor_array *phase, double *off)
 {
-    double all, left, by_noise, unused, whole, noisy;
-    LMR_TRY(larmor_nrm2(x, &whole));
-    LMR_TRY(larmor_nrm2(noise, &noisy));
-    seen->noise = whole > 0 ? noisy / whole : 1;
+    double all, left, by_noise, unused;
     LMR_TRY(larmor_off_phase(x, reach, phase, &unused, &all));
     LMR_TRY(larmor_off_phase(noise, reach, phase, &by_noise, &unused));
     LMR_TRY(larmor_axpby(-1, model, 1, x));
     LMR_TRY(larmor_off_phase(x, reach, phase, &unused, &left));
-    seen->off = all > 0 ? sqrt(fmax(0, left * left - by_noise * by_noise)) / all : 1;
+    *off = all > 0 ? sqrt(fmax(0, left * left - by_noise * by_noise)) / all : 1;
     return LARMOR_OK;
 }
 
 /* The phase of one frame, and how far it holds. */
 static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double reach[3], double noise,
-                              larmor_array **phase, look *seen)
+                              larmor_array **phase, double *off)
 {
     larmor_op *A = NULL;
     larmor_array *b = NULL, *sample = NULL, *x = NULL, *of_noise = NULL, *model = NULL;
@@ -132,12 +264,14 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
     LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
     LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &largest));
-    LMR_OR(done, quick_image(A, b, WEIGHT * largest, &x));
+    LMR_OR(done, create_image(A, &x));
+    LMR_OR(done, create_image(A, &of_noise));
+    LMR_OR(done, quick_image(A, b, WEIGHT * largest, STEPS, x));
     LMR_OR(done, larmor_centre_phase(x, reach, phase));
     LMR_OR(done, refine(A, b, WEIGHT * largest, x, reach, *phase, &model));
     LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, &sample));
-    LMR_OR(done, quick_image(A, sample, WEIGHT * largest, &of_noise));
-    st = compare(x, model, of_noise, reach, *phase, seen);
+    LMR_OR(done, quick_image(A, sample, WEIGHT * largest, STEPS, of_noise));
+    st = compare(x, model, of_noise, reach, *phase, off);
 done:
     if (st) {
         larmor_array_free(*phase);
@@ -152,32 +286,43 @@ done:
     return st;
 }
 
-static larmor_partial_fourier method_of(const lmr_job *job, double shortest, const look *seen)
+/* Several coils tell a wrong phase from an image; of one, what was measured is better than what a phase makes of it. */
+static larmor_partial_fourier method_of(const lmr_job *job, double shortest, double off)
 {
     const int projects = job->method == LMR_METHOD_CG;
     if (job->partial_fourier != LARMOR_PARTIAL_AUTO) return job->partial_fourier;
-    if (shortest < FEWEST || seen->off > ROUGH) return LARMOR_PARTIAL_ZERO;
-    if (projects && (seen->off > SMOOTH || seen->noise < QUIET)) return LARMOR_PARTIAL_POCS;
+    if (shortest < FEWEST || off > ROUGH) return LARMOR_PARTIAL_ZERO;
+    if (projects && (off > SMOOTH || job->coils == 1)) return LARMOR_PARTIAL_POCS;
     return LARMOR_PARTIAL_HOMODYNE;
 }
 
-larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count, double noise,
+/* 1 if there is anything that a phase may fill in. */
+static int may_fill(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    if (job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets || job->basis) return 0;
+    for (int i = 0; i < count; i++)
+        if (!frames[i].cartesian.on_grid) return 0;
+    return 1;
+}
+
+larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count, double noise, lmr_job *finer,
                                 larmor_recon_report *result)
 {
     double reach[3] = {0};
+    *finer = *job;
+    larmor_array_ref(finer->maps);
     if (!lmr_is_partial(&result->coverage)) return LARMOR_OK;
     result->partial_fourier = LARMOR_PARTIAL_ZERO;
     result->off_phase = 1;
-    for (int i = 0; i < count; i++)
-        if (!frames[i].cartesian.on_grid) return LARMOR_OK;
-    if (job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets) return LARMOR_OK;
+    if (!may_fill(job, frames, count)) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "phase"));
     const double shortest = find_reach(&frames[0], &result->coverage, reach);
+    LMR_TRY(make_finer(finer, frames, count));
     for (int i = 0; i < count; i++) {
-        look seen = {1, 1};
-        LMR_TRY(phase_of(job, &frames[i], reach, noise, &frames[i].phase, &seen));
-        if (!i) result->off_phase = seen.off;
-        if (!i) result->partial_fourier = method_of(job, shortest, &seen);
+        double off = 1;
+        LMR_TRY(phase_of(finer, &frames[i], reach, noise, &frames[i].phase, &off));
+        if (!i) result->off_phase = off;
+        if (!i) result->partial_fourier = method_of(job, shortest, off);
     }
     for (int i = 0; i < count; i++) {
         frames[i].has_phase = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;
@@ -186,7 +331,10 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
         larmor_array_free(frames[i].phase);
         frames[i].phase = NULL;
     }
-    return LARMOR_OK;
+    if (result->partial_fourier != LARMOR_PARTIAL_ZERO) return LARMOR_OK;
+    larmor_array_free(finer->maps);
+    finer->maps = larmor_array_ref(job->maps);
+    return make_coarse(job, frames, count, NULL);
 }
 
 /* ---- the image ---- */
@@ -214,10 +362,7 @@ static larmor_status turn(const lmr_frame *frame, int i, int count, larmor_array
     larmor_array *one = NULL, *image = NULL;
     larmor_op *P = NULL;
     larmor_status st;
-    if (count > 1)
-        LMR_OR(done, lmr_one_of(x, i, &one));
-    else
-        one = larmor_array_ref(x);
+    LMR_OR(done, one_of(x, i, count, &one));
     LMR_OR(done, larmor_op_phase(frame->phase, frame->off_phase, &P));
     LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
     LMR_OR(done, larmor_op_forward(P, one, image));
@@ -229,11 +374,18 @@ done:
     return st;
 }
 
-larmor_status lmr_partial_end(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *x,
-                              larmor_recon_report *result)
+larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_frame *frames, int count,
+                              larmor_array **x, larmor_recon_report *result)
 {
     if (!frames[0].phase) return LARMOR_OK;
-    if (!frames[0].has_phase) return project(job, frames, x, result);
-    for (int i = 0; i < count; i++) LMR_TRY(turn(&frames[i], i, count, x));
-    return LARMOR_OK;
+    if (!frames[0].has_phase) LMR_TRY(project(finer, frames, *x, result));
+    for (int i = 0; i < count && frames[0].has_phase; i++) LMR_TRY(turn(&frames[i], i, count, *x));
+    return make_coarse(job, frames, count, x);
+}
+
+void lmr_partial_close(lmr_job *job, lmr_job *finer)
+{
+    job->chosen = finer->chosen;
+    larmor_array_free(finer->maps);
+    finer->maps = NULL;
 }

@@ -11,6 +11,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/partial.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -68,6 +69,13 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
     return LARMOR_OK;
 }
 
+/* Before samples are there: lines are missing, at one side of k-space perhaps. */
+static int may_be_partial(const lmr_job *job, int64_t repeats, int64_t samples, larmor_shape image)
+{
+    if (!repeats || job->method == LMR_METHOD_GRID || job->partial_fourier == LARMOR_PARTIAL_ZERO) return 0;
+    return !job->sets && !job->basis && samples < larmor_shape_count(image);
+}
+
 static larmor_status measure(const lmr_job *job, int index, const larmor_group *group, sizes *s)
 {
     const larmor_raw_info *info = &job->info;
@@ -75,9 +83,10 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     const larmor_grid grid = job->grid[index];
     double calibration, density;
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
-    const larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
+    larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     int64_t repeats, left;
     LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
+    if (may_be_partial(job, repeats, left, image)) image = lmr_partial_voxels(image);
     s->problem = (larmor_problem){.image = image,
                                   .samples = left,
                                   .coils = job->coils,

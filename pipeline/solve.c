@@ -291,9 +291,12 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         job->chosen = before->chosen;
     else if (by_first_set)
         LMR_TRY(choose_by_first_set(job, frames, noise, result));
-    LMR_TRY(lmr_partial_begin(job, frames, count, noise, result));
-    LMR_TRY(iterate(job, frames, count, noise, x, result));
-    LMR_TRY(lmr_partial_end(job, frames, count, *x, result));
+    lmr_job finer;
+    larmor_status st = lmr_partial_begin(job, frames, count, noise, &finer, result);
+    if (!st) st = iterate(&finer, frames, count, noise, x, result);
+    if (!st) st = lmr_partial_end(job, &finer, frames, count, x, result);
+    lmr_partial_close(job, &finer);
+    LMR_TRY(st);
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;
 }

@@ -439,29 +439,17 @@ larmor_status simulation_write_scan(simulation *m, larmor_output *out)
 
 /* ---- what to expect ---- */
 
-/* The image with its phase. */
-static larmor_status turn(const simulation *m, larmor_array *image)
-{
-    const larmor_phantom_phase phase = phase_of(m);
-    larmor_array *map;
-    TRY(larmor_phantom_phase_map(&phase, m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), &map));
-    const larmor_status st = larmor_mul(map, 0, image);
-    larmor_array_free(map);
-    return st;
-}
-
 /* The image of each repetition, or a single one if they are alike. */
 static larmor_status create_images(const simulation *m, int count, larmor_array **images)
 {
+    const larmor_phantom_phase phase = phase_of(m);
+    const larmor_shape shape = larmor_shape_of(m->ndim, m->grid);
     larmor_status st = LARMOR_OK;
     for (int r = 0; !st && r < count; r++) {
         larmor_phantom *object = NULL;
         st = object_at(m, r, &object);
-        if (!st)
-            st =
-                larmor_phantom_bandlimited(object, m->dev, LARMOR_C64, larmor_shape_of(m->ndim, m->grid), &images[r]);
+        if (!st) st = larmor_phantom_bandlimited_phase(object, &phase, m->dev, LARMOR_C64, shape, &images[r]);
         larmor_phantom_free(object);
-        if (!st && m->s->image_phase != 0) st = turn(m, images[r]);
         if (!st && app_stopped()) st = LARMOR_STOPPED;
     }
     return st;

@@ -140,6 +140,12 @@ LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phant
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 
+/* The same of the phantom times exp(i phase), whose coefficients are those of larmor_phantom_kspace_phase; its errors. */
+LARMOR_API larmor_status larmor_phantom_bandlimited_phase(const larmor_phantom *phantom,
+                                                          const larmor_phantom_phase *phase, larmor_device *dev,
+                                                          larmor_dtype dtype, larmor_shape shape,
+                                                          larmor_array **image);
+
 /* The noise of a scan by the signal-to-noise ratio of its image:
  *
  *   sigma = mean of rho sqrt(sum_c |s_c|^2) over the object / (snr sqrt(prod N)).

@@ -334,6 +334,17 @@ LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_ar
  * voxels are 0. x is complex. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
 
+/* The same field of view with other voxels. The centre, index floor(N/2), stays the centre.
+ *
+ * larmor_resize       x complex [image..., more], coil maps for example; shape: of the image, 1 to 3 dimensions. By cubic
+ *                     convolution; the outer voxels are repeated, and zeros make none beside them ring far.
+ * larmor_resize_band  x complex [image...] of 1 to 3 dimensions. By the Fourier transform, whose missing frequencies are 0 and
+ *                     whose others are cut off.
+ * Errors              LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Source              Keys, IEEE Trans. Acoust. Speech Signal Process. 29, 1153 (1981). */
+LARMOR_API larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y);
+LARMOR_API larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larmor_array **y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,8 @@
-/* From coil images to the final image: root sum of squares, division by the maps' energy, crop.
+/* From coil images to the final image: root sum of squares, division by the maps' energy, crop, other voxels.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -96,5 +99,69 @@ larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scal
         larmor_array_free(out);
     else
         *y = out;
+    return st;
+}
+
+/* ---- other voxels ---- */
+
+larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y)
+{
+    LMR_NEED(y);
+    *y = NULL;
+    if (!x || !lmr_is_complex(x->dtype) || shape.ndim < 1 || shape.ndim > 3 || x->shape.ndim < shape.ndim)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s and %d dimensions, expected complex [image..., more]",
+                        lmr_describe(x).s, shape.ndim);
+    const lmr_recon_kernels *kernels;
+    larmor_shape now = x->shape;
+    larmor_array *from = larmor_array_ref((larmor_array *)(uintptr_t)x);
+    larmor_status st = lmr_recon_kernels_of(x->dev, x->dtype, &kernels);
+    for (int axis = 0; axis < shape.ndim && !st; axis++) {
+        larmor_array *to = NULL;
+        int64_t rows[3] = {1, now.dim[axis], 1};
+        if (now.dim[axis] == shape.dim[axis]) continue;
+        for (int d = 0; d < now.ndim; d++)
+            if (d != axis) rows[d < axis ? 0 : 2] *= now.dim[d];
+        now.dim[axis] = shape.dim[axis];
+        st = larmor_array_create(x->dev, x->dtype, now, &to);
+        if (!st) st = kernels->resize(x->dev->ctx, rows, shape.dim[axis], from->data, to->data);
+        larmor_array_free(from);
+        from = to;
+    }
+    if (st)
+        larmor_array_free(from);
+    else
+        *y = from;
+    return st;
+}
+
+static larmor_status transform(const larmor_array *x, int to_kspace, larmor_array **y)
+{
+    const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
+    larmor_op *F;
+    *y = NULL;
+    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
+    larmor_status st = larmor_array_create(x->dev, x->dtype, x->shape, y);
+    if (!st) st = to_kspace ? larmor_op_forward(F, x, *y) : larmor_op_adjoint(F, x, *y);
+    larmor_op_free(F);
+    return st;
+}
+
+larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larmor_array **y)
+{
+    LMR_NEED(y);
+    *y = NULL;
+    if (!x || !lmr_is_complex(x->dtype) || x->shape.ndim < 1 || x->shape.ndim > 3 || shape.ndim != x->shape.ndim)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "resize: got %s and %d dimensions, expected a complex image and as many of its 1 to 3",
+                        lmr_describe(x).s, shape.ndim);
+    const double voxels = (double)larmor_shape_count(shape) / (double)larmor_shape_count(x->shape);
+    larmor_array *k = NULL, *kept = NULL;
+    larmor_status st;
+    LMR_OR(done, transform(x, 1, &k));
+    LMR_OR(done, larmor_crop(k, shape, sqrt(voxels), &kept));
+    st = transform(kept, 0, y);
+done:
+    larmor_array_free(kept);
+    larmor_array_free(k);
     return st;
 }

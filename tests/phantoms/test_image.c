@@ -49,15 +49,20 @@ static void the_mean_of_the_picture_is_the_integral(void **state)
     }
 }
 
-/* sum over voxels of x exp(-2 pi i k . r) / count, for integer k: the coefficient that the image was made of */
-static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double limit)
+/* sum over voxels of x exp(-2 pi i k . r) / count, for integer k: the coefficient that the image was made of; phase may be
+ * NULL */
+static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *phase, larmor_dtype dtype,
+                                double limit)
 {
     const int nd = shape.ndim;
     const int64_t count = larmor_shape_count(shape);
     larmor_phantom *p;
     larmor_array *image, *traj, *y;
     assert_ok(larmor_phantom_create("shepp-logan", nd, &p));
-    assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
+    if (phase)
+        assert_ok(larmor_phantom_bandlimited_phase(p, phase, dev, dtype, shape, &image));
+    else
+        assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
     double *k = calloc((size_t)(nd * count), sizeof *k);
     assert_non_null(k);
@@ -65,7 +70,10 @@ static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double l
         for (int64_t d = 0, rest = j; d < nd; rest /= shape.dim[d], d++)
             k[d + nd * j] = (double)(rest % shape.dim[d] - shape.dim[d] / 2);
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
-    assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
+    if (phase)
+        assert_ok(larmor_phantom_kspace_phase(p, traj, phase, 0, LARMOR_C128, &y));
+    else
+        assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C128, &y));
     double complex *x = values_of(image), *expected = values_of(y);
     for (int64_t j = 0; j < count; j++) {
         double complex sum = 0;
@@ -88,11 +96,14 @@ static void assert_coefficients(larmor_shape shape, larmor_dtype dtype, double l
 static void the_bandlimited_picture_has_the_exact_coefficients(void **state)
 {
     (void)state;
-    assert_coefficients(LARMOR_SHAPE(16, 16), LARMOR_C128, 1e-15);
-    assert_coefficients(LARMOR_SHAPE(15, 22), LARMOR_C128, 1e-15);
-    assert_coefficients(LARMOR_SHAPE(9, 8, 7), LARMOR_C128, 1e-15);
-    assert_coefficients(LARMOR_SHAPE(1, 6), LARMOR_C128, 1e-15);
-    assert_coefficients(LARMOR_SHAPE(20, 21), LARMOR_C64, 1e-7);
+    const larmor_phantom_phase phase = {-2.5, {0.5, 1.25, 0.75}};
+    assert_coefficients(LARMOR_SHAPE(16, 15), &phase, LARMOR_C128, 1e-14);
+    assert_coefficients(LARMOR_SHAPE(9, 8, 7), &phase, LARMOR_C128, 1e-14);
+    assert_coefficients(LARMOR_SHAPE(16, 16), NULL, LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(15, 22), NULL, LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(9, 8, 7), NULL, LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(1, 6), NULL, LARMOR_C128, 1e-15);
+    assert_coefficients(LARMOR_SHAPE(20, 21), NULL, LARMOR_C64, 1e-7);
 }
 
 static void the_bandlimited_picture_looks_like_the_averaged_one(void **state)

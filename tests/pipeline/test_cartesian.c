@@ -14,12 +14,8 @@ static scan lines_scan(const larmor_traj_opts *lines, const larmor_phantom_phase
     const int nd = n[2] > 1 ? 3 : 2;
     const larmor_shape image = larmor_shape_of(nd, n);
     scan s = {.arrays = {.matrix = {n[0], n[1], n[2]}, .trajectory = "cartesian", .images = 1}};
-    larmor_array *map;
     assert_ok(larmor_phantom_create("shepp-logan", nd, &s.phantom));
-    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, image, &s.truth));
-    assert_ok(larmor_phantom_phase_map(phase, dev, LARMOR_C64, image, &map));
-    assert_ok(larmor_mul(map, 0, s.truth));
-    larmor_array_free(map);
+    assert_ok(larmor_phantom_bandlimited_phase(s.phantom, phase, dev, LARMOR_C64, image, &s.truth));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
     assert_ok(
@@ -127,16 +123,23 @@ static double error_with(const larmor_traj_opts *lines, double sigma, larmor_par
     return error;
 }
 
-static void five_eighths_of_the_lines_are_nearly_as_good_as_all(void **state)
+static void half_the_lines_and_more_are_nearly_as_good_as_all(void **state)
 {
     (void)state;
-    const double sigma = 2e-4; /* a signal-to-noise ratio of about 20 */
-    for (int R = 1; R <= 2; R++) {
-        larmor_traj_opts all = {.matrix = {48, 96}, .acceleration = {R}, .calibration = {R > 1 ? 16 : 0}};
+    static const struct {
+        int64_t matrix[3];
+        int R;
+        double part, sigma; /* of 5e-5 the image's signal-to-noise ratio is about 100 */
+    } cases[] = {{{32, 64}, 1, 0.625, 5e-5}, {{32, 64}, 1, 0.625, 2e-4}, {{32, 64}, 2, 0.625, 5e-5},
+                 {{32, 48}, 1, 0.75, 5e-5},  {{32, 48}, 1, 0.875, 0},    {{12, 32, 12}, 1, 0.75, 0}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const int64_t *n = cases[c].matrix;
+        const int R = cases[c].R;
+        larmor_traj_opts all = {.matrix = {n[0], n[1], n[2]}, .acceleration = {R}, .calibration = {R > 1 ? 16 : 0}};
         larmor_traj_opts part = all;
         larmor_partial_fourier done;
-        part.partial_fourier = 0.625;
-        const double whole = error_with(&all, sigma, LARMOR_PARTIAL_AUTO, &done);
+        part.partial_fourier = cases[c].part;
+        const double sigma = cases[c].sigma, whole = error_with(&all, sigma, LARMOR_PARTIAL_AUTO, &done);
         assert_int_equal(done, LARMOR_PARTIAL_AUTO);
         const double filled = error_with(&part, sigma, LARMOR_PARTIAL_AUTO, &done);
         assert_int_equal(done, LARMOR_PARTIAL_HOMODYNE);
@@ -144,9 +147,10 @@ static void five_eighths_of_the_lines_are_nearly_as_good_as_all(void **state)
         assert_int_equal(done, LARMOR_PARTIAL_ZERO);
         assert_at_most(filled, 1.15 * whole);
         assert_at_most(filled, zero / 1.5);
+        if (c > 1) continue;
         const double projected = error_with(&part, sigma, LARMOR_PARTIAL_POCS, &done);
         assert_int_equal(done, LARMOR_PARTIAL_POCS);
-        assert_at_most(projected, zero / 1.3);
+        assert_at_most(projected, 1.4 * whole);
     }
 }
 
@@ -308,7 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fully_sampled_image_is_the_fft_of_each_coil_combined),
         cmocka_unit_test(undersampled_images_are_those_of_nuffts),
-        cmocka_unit_test(five_eighths_of_the_lines_are_nearly_as_good_as_all),
+        cmocka_unit_test(half_the_lines_and_more_are_nearly_as_good_as_all),
         cmocka_unit_test(what_the_methods_cannot_do_is_refused),
         cmocka_unit_test(storage_does_not_show_in_the_image),
     };

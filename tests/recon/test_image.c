@@ -114,6 +114,66 @@ static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
     }
 }
 
+/* What the image is at voxel i of n of an axis: one frequency and its opposite, with two phases. */
+static cplx wave(int64_t i, int64_t n)
+{
+    const double r = (double)(i - n / 2) / (double)n;
+    return cexp(2 * M_PI * I * 2 * r) + 0.5 * cexp(-2 * M_PI * I * 3 * r);
+}
+
+/* [nx, ny] of the product of two waves. */
+static cplx *waves(int64_t nx, int64_t ny)
+{
+    cplx *x = malloc((size_t)(nx * ny) * sizeof *x);
+    assert_non_null(x);
+    for (int64_t i = 0; i < nx * ny; i++) x[i] = wave(i % nx, nx) * wave(i / nx, ny);
+    return x;
+}
+
+static void other_voxels_of_a_band_are_the_same_image(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{12, 15}, {20, 18}, {9, 8}};
+    for (int from = 0; from < 3; from++)
+        for (int to = 0; to < 3; to++) {
+            const larmor_shape a = LARMOR_SHAPE(sizes[from][0], sizes[from][1]);
+            const larmor_shape b = LARMOR_SHAPE(sizes[to][0], sizes[to][1]);
+            cplx *x = waves(a.dim[0], a.dim[1]), *expected = waves(b.dim[0], b.dim[1]);
+            larmor_array *in = complex_array(LARMOR_C128, a, x), *out;
+            assert_ok(larmor_resize_band(in, b, &out));
+            cplx *got = values_of(out);
+            assert_at_most(difference(got, expected, larmor_shape_count(b)), 1e-12);
+            free(got);
+            free(expected);
+            free(x);
+            larmor_array_free(out);
+            larmor_array_free(in);
+        }
+}
+
+static void maps_with_other_voxels_are_about_the_same_in_every_coil(void **state)
+{
+    (void)state;
+    enum { FROM = 40, TO = 56 };
+    cplx *x = malloc(sizeof *x * FROM * FROM * 2);
+    assert_non_null(x);
+    for (int64_t i = 0; i < FROM * FROM * 2; i++)
+        x[i] = (double)(1 + i / (FROM * FROM)) * wave(i % FROM, FROM) * wave(i / FROM % FROM, FROM);
+    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(FROM, FROM, 2), x), *out;
+    assert_ok(larmor_resize(in, LARMOR_SHAPE(TO, TO), &out));
+    cplx *got = values_of(out);
+    for (int64_t i = 0; i < TO * TO * 2; i++) {
+        const int64_t u = i % TO, v = i / TO % TO, edge = 3;
+        const cplx expected = (double)(1 + i / (TO * TO)) * wave(u, TO) * wave(v, TO);
+        if (u < edge || v < edge || u >= TO - edge || v >= TO - edge) continue;
+        assert_at_most(cabs(got[i] - expected), 0.03);
+    }
+    free(got);
+    free(x);
+    larmor_array_free(out);
+    larmor_array_free(in);
+}
+
 static void arrays_that_do_not_fit_are_named(void **state)
 {
     (void)state;
@@ -122,6 +182,8 @@ static void arrays_that_do_not_fit_are_named(void **state)
                    "root sum of squares: coil images is c64 [4, 4, 2]");
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
+    assert_refused(larmor_resize_band(x, LARMOR_SHAPE(2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
+    assert_refused(larmor_resize(x, LARMOR_SHAPE(2, 2, 2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
     assert_null(y);
     larmor_array_free(coils);
     larmor_array_free(x);
@@ -132,6 +194,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees),
     cmocka_unit_test(what_no_coil_sees_is_cleared_and_nothing_else),
     cmocka_unit_test(crop_keeps_the_centre_and_surrounds_it_with_zeros),
+    cmocka_unit_test(other_voxels_of_a_band_are_the_same_image),
+    cmocka_unit_test(maps_with_other_voxels_are_about_the_same_in_every_coil),
     cmocka_unit_test(arrays_that_do_not_fit_are_named),
 };
 
