@@ -367,10 +367,25 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         *out = share(x);
         return LARMOR_OK;
     }
+    if (x->dev->be == target->be) {
+        LMR_TRY(larmor_array_create(target, x->dtype, x->shape, out));
+        const larmor_status passed = lmr_pass(x, *out);
+        if (!passed) return passed;
+        larmor_array_free(*out);
+        *out = NULL;
+        return passed;
+    }
     LMR_TRY(read_all(x, &host));
     const larmor_status st = write_all(target, x->dtype, x->shape, host, out);
     free(host);
     return st;
+}
+
+larmor_status lmr_pass(const larmor_array *x, larmor_array *y)
+{
+    if (x->dtype != y->dtype || !larmor_shape_equal(x->shape, y->shape) || x->dev->be != y->dev->be)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s does not go to %s", lmr_describe(x).s, lmr_describe(y).s);
+    return y->dev->be->pass(y->dev->ctx, y->data, x->dev->ctx, x->data, larmor_array_bytes(x));
 }
 
 larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, larmor_array **out)

@@ -387,13 +387,19 @@ static larmor_status start(lmr_devices *d)
 
 /* ---- life ---- */
 
+/* 1 if all devices can work on one series: SENSE of coils that they share (larmor_op_sense). */
+static int shares_coils(const lmr_job *job, int members)
+{
+    return job->coils >= members && !job->sets && !job->field && !job->basis && !job->no_maps;
+}
+
 larmor_status lmr_devices_open(larmor_recon *r)
 {
     larmor_device *group = r->job.dev;
     const int members = larmor_device_members(group), series = r->list.series;
     if (members < 2) return LARMOR_OK;
     LMR_TRY(larmor_device_open("cpu:1", &r->home));
-    if (series < 2) return LARMOR_OK;
+    if (series < 2 || (series < members && shares_coils(&r->job, members))) return LARMOR_OK;
     lmr_devices *d = calloc(1, sizeof *d);
     if (!d) return LMR_NO_MEMORY();
     r->devices = d;
@@ -435,7 +441,8 @@ void lmr_devices_close(larmor_recon *r)
     if (!d) return;
     if (d->has_lock) {
         pthread_mutex_lock(&d->lock);
-        d->quit = d->stop = 1;
+        d->quit = 1;
+        d->stop = 1;
         pthread_cond_broadcast(&d->work);
         pthread_mutex_unlock(&d->lock);
     }

@@ -289,10 +289,10 @@ void lmr_plan_free(lmr_plan *plan)
     *plan = (lmr_plan){.bytes = NULL};
 }
 
-/* What is free on the device; of a group that has several series, what the least of its members may use. */
-static larmor_status available_of(larmor_device *dev, int series, int64_t *bytes)
+/* What is free on the device; of a group, what the least of its members may use. */
+static larmor_status available_of(larmor_device *dev, int64_t *bytes)
 {
-    const int members = series > 1 ? larmor_device_members(dev) : 0;
+    const int members = larmor_device_members(dev);
     int64_t total;
     LMR_TRY(larmor_device_memory(dev, bytes, &total));
     for (int i = 0; i < members; i++) {
@@ -313,7 +313,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};
-    if (!memory) LMR_TRY(available_of(job->dev, list->series, &plan->limit));
+    if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {

@@ -306,7 +306,9 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * most twice as many as there are devices. Images and reports are those of a single device of that kind, on processors bit for bit,
  * and lie in the processor's memory. A member that fails is left with a warning, and the others take over its series; the
  * failure is returned where it was the last. A checkpoint keeps the series that are done, and not the state of those that
- * run. A single series is computed by the group as one device. */
+ * run.
+ * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
+ * then agree to rounding, and the state of a solver is kept as on one device. */
 
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless

@@ -12,6 +12,7 @@
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
 #include "recon/ops/off_resonance.h"
+#include "recon/ops/sense_spread.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -288,6 +289,15 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
 }
 
+/* What a member of a group has beside its operator: maps, points, weights and samples of its coils, what goes in and comes
+ * out, and once more where the sum is taken. */
+static double spread_bytes(const larmor_problem *own)
+{
+    const double image = lmr_bytes_of(own->dtype, own->image), samples = (double)own->samples;
+    const double coils = image + samples * (double)larmor_dtype_size(own->dtype);
+    return 5 * image + coils * (double)own->coils + 8 * samples * (own->image.ndim + own->weighted);
+}
+
 larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int64_t *bytes)
 {
@@ -295,7 +305,12 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
-    return sense_bytes(dev, p, opts, by, bytes);
+    const int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
+    if (devices == 1) return sense_bytes(dev, p, opts, by, bytes);
+    larmor_problem own = *p;
+    own.coils = (p->coils + devices - 1) / devices;
+    LMR_TRY(sense_bytes(dev, &own, opts, by, bytes));
+    return lmr_bytes_store((double)*bytes + spread_bytes(&own), bytes);
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger than
@@ -416,6 +431,11 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
                               .dtype = maps->dtype,
                               .weighted = opts->weights != NULL,
                               .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
+    const int devices = lmr_sense_devices(maps->dev, p.coils, p.sets, opts);
+    if (devices > 1) {
+        st = lmr_sense_spread(maps, opts, devices, A);
+        goto done;
+    }
     if (opts->weights)
         LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
     LMR_OR(done, op_blocks(maps, &p, opts, root, A));
