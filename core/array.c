@@ -213,7 +213,8 @@ static larmor_status expect_range(const larmor_array *x, int64_t first, int64_t 
     if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
                         (long long)count, (long long)first, lmr_describe(x).s);
-    const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
+    const int64_t n = larmor_shape_count(x->shape);
+    const int64_t step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
     *shape = x->shape;
     shape->dim[last] = count;
     *offset = (size_t)(first * step) * larmor_dtype_size(x->dtype);

@@ -110,7 +110,8 @@ static void follow_maps(const lmr_devices *d, int series, int *from)
 {
     const lmr_series *list = &d->recon->list;
     for (int i = list->first[series]; i < list->first[series + 1]; i++) {
-        const larmor_group *now = &d->group[list->group[i]], *before = *from < 0 ? NULL : &d->group[*from];
+        const larmor_group *now = &d->group[list->group[i]];
+        const larmor_group *before = *from < 0 ? NULL : &d->group[*from];
         if (!before || now->encoding != before->encoding || now->slice != before->slice) *from = list->group[i];
     }
 }
@@ -349,7 +350,8 @@ static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
 
 larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, int count, larmor_ranks *ranks)
 {
-    const int all = count + (ranks ? larmor_ranks_count(ranks) - 1 : 0), series = r->list.series;
+    const int all = count + larmor_ranks_count(ranks) - 1;
+    const int series = r->list.series;
     lmr_devices *d = calloc(1, sizeof *d);
     if (!d) return LMR_NO_MEMORY();
     r->devices = d;
@@ -474,7 +476,7 @@ static int same_weight(const lmr_weight *a, const lmr_weight *b)
            a->scale == b->scale && a->encoding == b->encoding;
 }
 
-static int same_spokes(const lmr_spokes *a, const lmr_spokes *b)
+static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 {
     return a->decided == b->decided && a->angle == b->angle && a->turn == b->turn;
 }

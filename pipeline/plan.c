@@ -16,7 +16,7 @@ enum { WHITENED_TOGETHER = 1 << 16 };
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
-    larmor_segments *segments; /* of the first group, or NULL */
+    larmor_segments *segments; /* of the first group, with a basis of all; or NULL */
     larmor_problem problem;    /* in single precision; of the frame with the most samples */
     int frames;                /* of a series */
     double samples;            /* of one coil, all frames */
@@ -84,7 +84,6 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
                                   .dtype = LARMOR_C64,
                                   .sets = job->sets,
                                   .repeats = repeats};
-    if (!s->segments) LMR_TRY(lmr_find_segments(job, index, NULL, &s->segments));
     s->frames = 1;
     s->samples = (double)left;
     const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
@@ -246,14 +245,12 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
 /* All images of series s. */
 static larmor_status measure_series(const lmr_job *job, const lmr_series *list, int s, sizes *size)
 {
-    const int *group = list->group + list->first[s];
+    const int *group = list->group + list->first[s], count = list->first[s + 1] - list->first[s];
     larmor_group g;
     LMR_TRY(lmr_source_group(job->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
-    for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
-        LMR_TRY(add_frame(job, group[i], size));
-    }
-    return LARMOR_OK;
+    for (int i = 1; i < count; i++) LMR_TRY(add_frame(job, group[i], size));
+    return lmr_find_segments(job, group, job->basis ? count : 1, NULL, &size->segments);
 }
 
 /* All images: they stay on the device until the caller has them written. */

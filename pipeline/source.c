@@ -186,14 +186,14 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
     return st;
 }
 
-larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
-                               larmor_array **times)
+larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     *times = NULL;
     if (!s->impl.times)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
     larmor_status st;
-    IN_TURN(s, s->impl.times(s->self, group, grid, dev, times), st);
+    IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
     LMR_TRY(st);
     st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
     if (st) {
@@ -254,10 +254,10 @@ static larmor_status samples_of_raw(void *self, int group, const larmor_grid *gr
     return larmor_raw_samples(self, group, grid, calibration, dev, out);
 }
 
-static larmor_status times_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
-                                  larmor_array **times)
+static larmor_status times_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    return larmor_raw_times(self, group, grid, dev, times);
+    return larmor_raw_times(self, group, readout, count, grid, dev, times);
 }
 
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/ranks.h"
-#include "pipeline/devices.h"
+#include "pipeline/state.h"
 
 typedef struct lmr_line { /* of the log */
     int warning;
@@ -17,7 +17,7 @@ typedef struct lmr_line { /* of the log */
 /* What one image decides for those that follow. */
 typedef struct lmr_decisions {
     lmr_weight chosen;
-    lmr_spokes spokes;
+    lmr_spoke_angles spokes;
     larmor_density density;
 } lmr_decisions;
 

@@ -28,7 +28,8 @@ void recon_note(recon_run *r, int series)
 
 int recon_judge(const recon_run *r)
 {
-    const char *word = r->wanted > r->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
+    const char *word = r->wanted > r->series ? "series" : "image";
+    const char *is = r->doubtful.count > 1 ? "are" : "is";
     const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
     char doubtful[192] = "";
     if (!r->failed.count && !r->doubtful.count) return APP_DONE;

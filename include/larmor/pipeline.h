@@ -46,8 +46,9 @@ typedef struct larmor_source_impl {
     larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
     larmor_status (*readouts)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                               larmor_device *dev, larmor_samples *out);
-    /* When the samples of a group were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
-    larmor_status (*times)(void *self, int group, const larmor_grid *grid, larmor_device *dev, larmor_array **times);
+    /* When samples were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
+    larmor_status (*times)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                           larmor_device *dev, larmor_array **times);
 } larmor_source_impl;
 
 /* A source of your own.

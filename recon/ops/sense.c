@@ -173,28 +173,13 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
-/* Segments of the forward map and terms of the normal map; 1 and 1 without off-resonance. Where no number of terms is enough
- * there are 0. */
-static larmor_status count_segments(const larmor_sense_opts *opts, int *segments, int *terms)
-{
-    larmor_segments_info info;
-    *segments = *terms = 1;
-    if (!opts || !opts->off_resonance) return LARMOR_OK;
-    const larmor_status st = larmor_segments_terms(opts->off_resonance);
-    if (st && st != LARMOR_ERR_NUMERIC) return st;
-    LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
-    *segments = info.segments;
-    *terms = info.terms;
-    return LARMOR_OK;
-}
-
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
  * of_nufft: what these take of the time of the NUFFT's. */
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
     int segments, terms;
-    if (count_segments(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
+    if (lmr_segments_count(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
     of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
     if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
@@ -240,7 +225,7 @@ static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem
     const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
     if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
     int segments, terms;
-    LMR_TRY(count_segments(opts, &segments, &terms));
+    LMR_TRY(lmr_segments_count(opts, &segments, &terms));
     LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, terms, making, held));
     *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     return LARMOR_OK;
@@ -258,7 +243,8 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, by, rest, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int weights = p->weighted ? 1 : 0, between = apart == TOEPLITZ_YES ? weights : weights + 1;
+    const int weights = p->weighted ? 1 : 0;
+    const int between = apart == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2;         /* the last block's product; their root */
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
@@ -384,7 +370,8 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     if (p->sets > 1)
         LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(p->image, block), &more));
     for (int64_t b = 0; b < count; b++) {
-        const int64_t rest = p->coils - b * block, own = rest < block ? rest : block;
+        const int64_t rest = p->coils - b * block;
+        const int64_t own = rest < block ? rest : block;
         left[b] = Q[own < block];
         LMR_OR(done, op_block(maps, p, b * block, own, more, &S[b]));
     }

@@ -36,7 +36,8 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
-            const int sign = s & 1 ? 1 : -1, ndim = cases[s / 2].ndim;
+            const int sign = s & 1 ? 1 : -1;
+            const int ndim = cases[s / 2].ndim;
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch;
             int64_t n = batch;
             for (int d = 0; d < ndim; d++) n *= dim[d];
@@ -127,7 +128,8 @@ static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_
 {
     int inside = 1;
     for (int d = 0; d < ndim; i /= dim[d], d++) {
-        const int64_t at = i % dim[d], frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
+        const int64_t at = i % dim[d];
+        const int64_t frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
         inside &= frequency >= -(keep[d] / 2) && frequency < keep[d] - keep[d] / 2;
     }
     return inside;
@@ -162,7 +164,9 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 4; s++) {
-            const int sign = s & 1 ? 1 : -1, inward = s >> 1 & 1, ndim = cases[s / 4].ndim;
+            const int sign = s & 1 ? 1 : -1;
+            const int inward = s >> 1 & 1;
+            const int ndim = cases[s / 4].ndim;
             const int64_t *dim = cases[s / 4].dim, *keep = cases[s / 4].keep, batch = cases[s / 4].batch;
             const int unread = !inward && dev->be->threads(dev->ctx); /* by a processor, beyond the band */
             int64_t each = 1;
@@ -205,7 +209,8 @@ static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **sta
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
             const int sign = s & 1 ? 1 : -1;
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch, n = dim[0];
-            const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1, total = n * rows * batch;
+            const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1;
+            const int64_t total = n * rows * batch;
             cx *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y);
             assert_true(x && y);
             for (int64_t i = 0; i < total;
@@ -305,7 +310,8 @@ static void corner(const lmr_conv_shape *c, cx *array, cx *grid, int back)
 /* Element (row, column) of the matrices at all frequencies, from random numbers for its planes. */
 static cx matrix_element(const lmr_conv_shape *c, const cx *s, int row, int column, int64_t cell)
 {
-    const int low = row < column ? row : column, high = row < column ? column : row;
+    const int low = row < column ? row : column;
+    const int high = row < column ? column : row;
     const int64_t cells = product(c->ndim, c->dim);
     const double re = creal(s[lmr_conv_plane(c, low, high, 0) * cells + cell]);
     if (low == high || !c->is_complex) return re;
@@ -345,6 +351,10 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
         {2, {13, 20, 0}, {6, 10, 0}, 4, 1, 0, 1},  {2, {22, 3, 0}, {9, 3, 0}, 11, 1, 0, 3},
         {2, {40, 34, 0}, {19, 17, 0}, 0, 1, 0, 1}, {3, {4, 3, 5}, {2, 2, 2}, 2, 1, 0, 3},
         {3, {11, 1, 7}, {5, 1, 3}, 3, 1, 0, 1},    {3, {10, 12, 8}, {5, 6, 4}, 9, 1, 0, 3},
+        {1, {480, 0, 0}, {240, 0, 0}, 2, 1, 0, 1}, {1, {640, 0, 0}, {301, 0, 0}, 1, 1, 0, 1},
+        {1, {16, 0, 0}, {8, 0, 0}, 7, 1, 0, 1},    {1, {504, 0, 0}, {504, 0, 0}, 1, 1, 0, 1},
+        {2, {60, 16, 0}, {30, 7, 0}, 3, 1, 0, 3},  {2, {18, 40, 0}, {9, 20, 0}, 2, 1, 0, 1},
+        {3, {20, 6, 8}, {9, 3, 4}, 3, 1, 0, 3},    {3, {28, 5, 6}, {14, 3, 3}, 2, 1, 0, 1},
         {1, {17, 0, 0}, {9, 0, 0}, 3, 2, 1, 1},    {1, {8, 0, 0}, {4, 0, 0}, 1, 32, 0, 3},
         {2, {13, 20, 0}, {6, 10, 0}, 4, 2, 0, 1},  {2, {13, 21, 0}, {6, 10, 0}, 1, 3, 1, 3},
         {2, {16, 14, 0}, {8, 7, 0}, 3, 4, 0, 1},   {2, {12, 10, 0}, {6, 5, 0}, 9, 9, 1, 3},
