@@ -36,6 +36,9 @@ install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY NAMEL
 if(LARMOR_HAVE_CUDA)
   install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
 endif()
+if(LARMOR_HAVE_MPI)
+  install(TARGETS larmor_mpi LIBRARY DESTINATION ${lib}/larmor) # MPI is that of the machine
+endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -80,41 +80,46 @@ static void say_not_found(const folders *f, const char *file)
 }
 
 /* A plugin stays loaded for good: its threads and driver callbacks may outlive any close. */
-static const lmr_backend *load(const char *path)
+static void *load(const char *path, const char *entry)
 {
-    static const lmr_host host = {.abi = LMR_BACKEND_ABI, .fail = lmr_fail};
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();
         LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "cannot load %s: %s", path, reason ? reason : "no reason given");
         return NULL;
     }
-    lmr_backend_entry_function entry;
-    void *symbol = dlsym(library, LMR_BACKEND_ENTRY);
-    memcpy(&entry, &symbol, sizeof entry);
-    if (!entry) {
-        LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s is not a plugin of larmor: it has no " LMR_BACKEND_ENTRY, path);
-        return NULL;
+    void *symbol = dlsym(library, entry);
+    if (!symbol) LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s is not a plugin of larmor: it has no %s", path, entry);
+    return symbol;
+}
+
+/* The first file found is the one, right or wrong: another one further on would hide what is broken. */
+void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room)
+{
+    folders f;
+    char file[64];
+    snprintf(file, sizeof file, "larmor_%s.so", name);
+    list_folders(&f);
+    for (int i = 0; i < f.count; i++) {
+        snprintf(path, room, "%s/%s", f.path[i], file);
+        if (!access(path, F_OK)) return load(path, entry);
     }
+    say_not_found(&f, file);
+    return NULL;
+}
+
+static const lmr_backend *search(const char *name)
+{
+    static const lmr_host host = {.abi = LMR_BACKEND_ABI, .fail = lmr_fail};
+    char path[MAX_PATH + 72];
+    void *symbol = lmr_plugin_entry(name, LMR_BACKEND_ENTRY, path, sizeof path);
+    lmr_backend_entry_function entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    if (!entry) return NULL;
     const lmr_backend *backend = entry(LMR_BACKEND_ABI, &host);
     if (backend && backend->abi == LMR_BACKEND_ABI) return backend;
     LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has ABI %u, expected %u; install plugin and library from one release", path,
              backend ? (unsigned)backend->abi : 0, LMR_BACKEND_ABI);
-    return NULL;
-}
-
-/* The first file found is the one, right or wrong: another one further on would hide what is broken. */
-static const lmr_backend *search(const char *name)
-{
-    folders f;
-    char file[64], path[MAX_PATH + sizeof file + 1];
-    snprintf(file, sizeof file, "larmor_%s.so", name);
-    list_folders(&f);
-    for (int i = 0; i < f.count; i++) {
-        snprintf(path, sizeof path, "%s/%s", f.path[i], file);
-        if (!access(path, F_OK)) return load(path);
-    }
-    say_not_found(&f, file);
     return NULL;
 }
 

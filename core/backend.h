@@ -151,6 +151,10 @@ typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr
  * it was looked for or what is wrong with it. name: "cuda". */
 const lmr_backend *lmr_backend_find(const char *name);
 
+/* The function `entry` of the plugin larmor_<name>.so, which stays loaded, and the plugin's path; or NULL with the thread's
+ * message. room: at least that of the longest path that is looked at, 1096. */
+void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room);
+
 /* The processor's backend, which is always available. */
 extern const lmr_backend lmr_cpu_backend;
 

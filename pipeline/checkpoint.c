@@ -227,7 +227,7 @@ static larmor_status save(lmr_kept *k, const larmor_solver_state *state)
     lmr_unfinished u = {.series = -1};
     lmr_archive a = {.place = k->place, .way = LMR_COUNT};
     if (k->running < 0) k->chosen = job->chosen;
-    k->maps_from = job->maps ? job->maps_from : -1;
+    k->maps_from = lmr_maps_group(job);
     if (state) {
         u = (lmr_unfinished){.series = k->running, .chosen = job->chosen, .report = *k->report};
         u.seconds = began - k->began;

@@ -4,8 +4,6 @@
  * on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/devices.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,84 +15,23 @@
 #include "pipeline/checkpoint.h"
 #include "pipeline/group.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/task.h"
 #include "pipeline/weight.h"
 
 /* Milliseconds after which the caller's thread asks whether it is to stop. */
 enum { ASK_EVERY = 50 };
 
-typedef struct line { /* of the log */
-    int warning;
-    char *text;
-    struct line *next;
-} line;
-
-/* What one image decides for those that follow. */
-typedef struct decisions {
-    lmr_weight chosen;
-    lmr_spoke_angles spokes;
-    larmor_density density;
-} decisions;
-
-typedef enum task_state { TASK_KEPT, TASK_WAITS, TASK_RUNS, TASK_DONE } task_state; /* KEPT: a checkpoint has it */
-
-/* A series, from when it is queued until its result is handed out. */
-typedef struct task {
-    int series, maps_from; /* the group whose data give its maps; -1: its own */
-    task_state state;
-    struct worker *by;
-    decisions before, after;
-    lmr_likeness likeness;
-    larmor_status status; /* and all that follows once it is DONE */
-    char message[1024];
-    double seconds;
-    larmor_recon_result result; /* images without data: */
-    void **values;              /* [result.count] */
-    larmor_array *maps, *eigenvalues, *weights;
-    int maps_encoding, maps_slice, maps_of, weights_from;
-    larmor_coils_report maps_report;
-    line *lines, **last_line;
-} task;
-
-typedef struct worker {
-    struct lmr_devices *all;
-    pthread_t thread;
-    int started, left; /* left: its device failed */
-    lmr_job job;       /* on its device */
-    lmr_events events;
-    int is_quiet;       /* what it does now was in the log before */
-    larmor_event heard; /* the last stage or step */
-    char stage[64];
-    task *task;
-} worker;
-
-struct lmr_devices {
-    larmor_recon *recon;
-    pthread_mutex_t lock; /* of all below but the workers' jobs */
-    pthread_cond_t work, news;
-    int has_lock, quit;
-    larmor_group *group; /* [groups] of the source */
-    atomic_int stop;     /* what runs is to end */
-    int workers;
-    worker *worker;
-    int room;       /* of the queue, which holds the series first .. end - 1, each in its place */
-    task *queue;    /* [room] */
-    int first, end; /* first: the next to be handed out */
-    int maps_next;  /* the group whose maps are the job's before series `end` */
-    int handed_out; /* series since the queue began */
-    decisions known;
-};
-
-static task *task_of(const lmr_devices *d, int series)
+static lmr_task *task_of(const lmr_devices *d, int series)
 {
     return &d->queue[series % d->room];
 }
 
-static decisions decisions_of(const lmr_job *job)
+static lmr_decisions decisions_of(const lmr_job *job)
 {
-    return (decisions){.chosen = job->chosen, .spokes = job->spokes, .density = job->density_taken};
+    return (lmr_decisions){.chosen = job->chosen, .spokes = job->spokes, .density = job->density_taken};
 }
 
-static void decide(lmr_job *job, const decisions *by)
+static void decide(lmr_job *job, const lmr_decisions *by)
 {
     job->chosen = by->chosen;
     job->spokes = by->spokes;
@@ -110,7 +47,7 @@ static larmor_status copy_to(larmor_device *dev, larmor_array **x)
     return from ? larmor_array_to(from, dev, x) : LARMOR_OK;
 }
 
-static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, worker *w)
+static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
 {
     lmr_job *job = &w->job;
     *job = r->job;
@@ -141,10 +78,10 @@ static void free_job(lmr_job *job)
 
 /* ---- tasks ---- */
 
-static void clear_task(task *t)
+void lmr_clear_task(lmr_task *t)
 {
     while (t->lines) {
-        line *next = t->lines->next;
+        lmr_line *next = t->lines->next;
         free(t->lines->text);
         free(t->lines);
         t->lines = next;
@@ -155,15 +92,15 @@ static void clear_task(task *t)
     larmor_array_free(t->maps);
     larmor_array_free(t->eigenvalues);
     larmor_array_free(t->weights);
-    *t = (task){.series = t->series, .maps_from = t->maps_from, .state = TASK_WAITS};
+    *t = (lmr_task){.series = t->series, .maps_from = t->maps_from, .state = LMR_TASK_WAITS};
     t->last_line = &t->lines;
 }
 
-static void add_line(task *t, int warning, const char *text)
+void lmr_add_line(lmr_task *t, int warning, const char *text)
 {
-    line *l = malloc(sizeof *l);
+    lmr_line *l = malloc(sizeof *l);
     if (!l) return;
-    *l = (line){.warning = warning, .text = strdup(text)};
+    *l = (lmr_line){.warning = warning, .text = strdup(text)};
     *t->last_line = l;
     t->last_line = &l->next;
 }
@@ -183,17 +120,17 @@ static void fill_queue(lmr_devices *d)
 {
     const larmor_recon *r = d->recon;
     for (; d->end < r->list.series && d->end < d->first + d->room; d->end++) {
-        task *t = task_of(d, d->end);
-        *t = (task){.series = d->end, .maps_from = d->maps_next, .state = TASK_WAITS};
+        lmr_task *t = task_of(d, d->end);
+        *t = (lmr_task){.series = d->end, .maps_from = d->maps_next, .state = LMR_TASK_WAITS};
         t->last_line = &t->lines;
         if (lmr_keep_has(r, d->end))
-            t->state = TASK_KEPT;
+            t->state = LMR_TASK_KEPT;
         else
             follow_maps(d, d->end, &d->maps_next);
     }
 }
 
-static int count_in(const lmr_devices *d, task_state state)
+static int count_in(const lmr_devices *d, lmr_task_state state)
 {
     int count = 0;
     for (int s = d->first; s < d->end; s++) count += task_of(d, s)->state == state;
@@ -210,26 +147,26 @@ static int is_open(const lmr_devices *d)
     return !d->handed_out && (weight || density);
 }
 
-static task *next_task(const lmr_devices *d)
+static lmr_task *next_task(const lmr_devices *d)
 {
     if (d->stop) return NULL;
     for (int s = d->first; s < d->end; s++) {
-        task *t = task_of(d, s);
-        if (t->state == TASK_WAITS) return s > d->first && is_open(d) ? NULL : t;
-        if (t->state == TASK_RUNS && is_open(d)) return NULL;
+        lmr_task *t = task_of(d, s);
+        if (t->state == LMR_TASK_WAITS) return s > d->first && is_open(d) ? NULL : t;
+        if (t->state == LMR_TASK_RUNS && is_open(d)) return NULL;
     }
     return NULL;
 }
 
 /* ---- a worker ---- */
 
-static int listen(void *user, const larmor_event *e)
+int lmr_worker_listen(void *user, const larmor_event *e)
 {
-    worker *w = user;
+    lmr_worker *w = user;
     lmr_devices *d = w->all;
     const int is_line = e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING;
     pthread_mutex_lock(&d->lock);
-    if (is_line && !w->is_quiet) add_line(w->task, e->kind == LARMOR_EVENT_WARNING, e->text);
+    if (is_line && !w->is_quiet) lmr_add_line(w->task, e->kind == LARMOR_EVENT_WARNING, e->text);
     if (!is_line) {
         w->heard = *e;
         snprintf(w->stage, sizeof w->stage, "%s", e->stage);
@@ -246,7 +183,7 @@ static int is_to_stop(void *user)
 }
 
 /* The maps as they are where all series run one after the other. */
-static larmor_status restore_maps(worker *w, const task *t)
+static larmor_status restore_maps(lmr_worker *w, const lmr_task *t)
 {
     lmr_job *job = &w->job;
     int from = t->maps_from;
@@ -262,7 +199,7 @@ static larmor_status restore_maps(worker *w, const task *t)
     return st;
 }
 
-static larmor_status take_values(task *t, larmor_array *const *image)
+static larmor_status take_values(lmr_task *t, larmor_array *const *image)
 {
     t->values = calloc((size_t)t->result.count, sizeof *t->values);
     if (!t->values) return LMR_NO_MEMORY();
@@ -274,7 +211,7 @@ static larmor_status take_values(task *t, larmor_array *const *image)
     return LARMOR_OK;
 }
 
-static larmor_status solve(worker *w, task *t)
+static larmor_status solve(lmr_worker *w, lmr_task *t)
 {
     const larmor_recon *r = w->all->recon;
     lmr_job *job = &w->job;
@@ -297,7 +234,7 @@ static larmor_status solve(worker *w, task *t)
     return st;
 }
 
-static void keep_findings(const lmr_job *job, task *t)
+static void keep_findings(const lmr_job *job, lmr_task *t)
 {
     t->after = decisions_of(job);
     t->likeness = job->likeness;
@@ -311,7 +248,7 @@ static void keep_findings(const lmr_job *job, task *t)
     t->weights_from = job->weights_from;
 }
 
-static void run_task(worker *w, task *t)
+void lmr_run_task(lmr_worker *w, lmr_task *t)
 {
     const double began = lmr_seconds();
     decide(&w->job, &t->before);
@@ -333,39 +270,42 @@ static int workers_left(const lmr_devices *d)
 }
 
 /* A device that fails or has no memory is left where another is there. */
-static int leave(worker *w, task *t)
+static int leave(lmr_worker *w, lmr_task *t)
 {
     char text[1400];
     if (t->status != LARMOR_ERR_BACKEND && t->status != LARMOR_ERR_MEMORY) return 0;
     if (workers_left(w->all) < 2) return 0;
     w->left = 1;
-    snprintf(text, sizeof text, "%s failed, other devices take over its series: %s", larmor_device_spec(w->job.dev),
-             t->message);
-    clear_task(t);
-    add_line(t, 1, text);
+    snprintf(text, sizeof text, "%s failed, other devices take over its series: %s",
+             w->rank ? t->result.report.device : larmor_device_spec(w->job.dev), t->message);
+    lmr_clear_task(t);
+    lmr_add_line(t, 1, text);
     return 1;
 }
 
 static void *work(void *user)
 {
-    worker *w = user;
+    lmr_worker *w = user;
     lmr_devices *d = w->all;
     larmor_stop_when(is_to_stop, d);
     pthread_mutex_lock(&d->lock);
     while (!d->quit && !w->left) {
-        task *t = next_task(d);
+        lmr_task *t = next_task(d);
         if (!t) {
             pthread_cond_wait(&d->work, &d->lock);
             continue;
         }
-        t->state = TASK_RUNS;
+        t->state = LMR_TASK_RUNS;
         t->by = w;
         t->before = d->known;
         w->task = t;
         pthread_mutex_unlock(&d->lock);
-        run_task(w, t);
+        if (w->rank)
+            lmr_run_remotely(w, t);
+        else
+            lmr_run_task(w, t);
         pthread_mutex_lock(&d->lock);
-        if (!leave(w, t)) t->state = TASK_DONE;
+        if (!leave(w, t)) t->state = LMR_TASK_DONE;
         w->heard = (larmor_event){.kind = LARMOR_EVENT_LOG};
         pthread_cond_broadcast(&d->news);
         pthread_cond_broadcast(&d->work);
@@ -378,7 +318,7 @@ static larmor_status start(lmr_devices *d)
 {
     int started = 0;
     for (int i = 0; i < d->workers; i++) {
-        worker *w = &d->worker[i];
+        lmr_worker *w = &d->worker[i];
         if (!w->started) w->started = !pthread_create(&w->thread, NULL, work, w);
         started += w->started;
     }
@@ -394,19 +334,31 @@ static int shares_coils(const lmr_job *job, int members)
     return job->coils >= members && !job->sets && !job->field && !job->basis && !job->no_maps;
 }
 
-larmor_status lmr_devices_open(larmor_recon *r)
+static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
 {
-    larmor_device *group = r->job.dev;
-    const int members = larmor_device_members(group), series = r->list.series;
-    if (members < 2) return LARMOR_OK;
-    LMR_TRY(larmor_device_open("cpu:1", &r->home));
-    if (series < 2 || (series < members && shares_coils(&r->job, members))) return LARMOR_OK;
+    lmr_worker *w = &d->worker[d->workers];
+    w->all = d;
+    w->rank = rank;
+    w->events = (lmr_events){.listener = lmr_worker_listen, .user = w, .energy = 1};
+    const larmor_status st = dev ? copy_job(d->recon, dev, w) : LARMOR_OK;
+    if (st)
+        free_job(&w->job);
+    else
+        d->workers++;
+    return st;
+}
+
+larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, int count, larmor_ranks *ranks)
+{
+    const int all = count + larmor_ranks_count(ranks) - 1;
+    const int series = r->list.series;
     lmr_devices *d = calloc(1, sizeof *d);
     if (!d) return LMR_NO_MEMORY();
     r->devices = d;
     d->recon = r;
-    d->room = 2 * members;
-    d->worker = calloc((size_t)members, sizeof *d->worker);
+    d->ranks = ranks;
+    d->room = 2 * all;
+    d->worker = calloc((size_t)all, sizeof *d->worker);
     d->queue = calloc((size_t)d->room, sizeof *d->queue);
     d->group = calloc((size_t)r->job.info.groups, sizeof *d->group);
     if (!d->worker || !d->queue || !d->group) return LMR_NO_MEMORY();
@@ -415,21 +367,24 @@ larmor_status lmr_devices_open(larmor_recon *r)
     pthread_cond_init(&d->work, NULL);
     pthread_cond_init(&d->news, NULL);
     d->has_lock = 1;
-    for (; d->workers < members && d->workers < series; d->workers++) {
-        worker *w = &d->worker[d->workers];
-        w->all = d;
-        w->events = (lmr_events){.listener = listen, .user = w, .energy = 1};
-        const larmor_status st = copy_job(r, larmor_device_member(group, d->workers), w);
-        if (!st) continue;
-        free_job(&w->job);
-        return st;
-    }
+    for (int i = 0; i < count && i < series; i++) LMR_TRY(make_worker(d, devices[i], 0));
+    for (int i = 1; i <= all - count && d->workers < series; i++) LMR_TRY(make_worker(d, NULL, i));
     return LARMOR_OK;
+}
+
+larmor_status lmr_devices_open(larmor_recon *r)
+{
+    const larmor_device *group = r->job.dev;
+    const int members = larmor_device_members(group), series = r->list.series;
+    if (members < 2) return LARMOR_OK;
+    LMR_TRY(larmor_device_open("cpu:1", &r->home));
+    if (series < 2 || (series < members && shares_coils(&r->job, members))) return LARMOR_OK;
+    return lmr_devices_make(r, group->member, members, NULL);
 }
 
 static void empty_queue(lmr_devices *d)
 {
-    for (int s = d->first; s < d->end; s++) clear_task(task_of(d, s));
+    for (int s = d->first; s < d->end; s++) lmr_clear_task(task_of(d, s));
     d->first = d->end = 0;
 }
 
@@ -465,16 +420,17 @@ void lmr_devices_close(larmor_recon *r)
 /* ---- the caller's thread ---- */
 
 /* The lock is held here, but not while the listener is called. */
-static void pass_on(lmr_devices *d, const task *t)
+static void pass_on(lmr_devices *d, const lmr_task *t)
 {
-    worker *w = t->by;
-    if (t->state != TASK_RUNS || (w->heard.kind != LARMOR_EVENT_STAGE && w->heard.kind != LARMOR_EVENT_STEP)) return;
+    lmr_worker *w = t->by;
+    if (t->state != LMR_TASK_RUNS || (w->heard.kind != LARMOR_EVENT_STAGE && w->heard.kind != LARMOR_EVENT_STEP))
+        return;
     larmor_event event = w->heard;
     char stage[sizeof w->stage];
     memcpy(stage, w->stage, sizeof stage);
     event.stage = stage;
     w->heard = (larmor_event){.kind = LARMOR_EVENT_LOG};
-    const int ahead = count_in(d, TASK_DONE);
+    const int ahead = count_in(d, LMR_TASK_DONE);
     pthread_mutex_unlock(&d->lock);
     lmr_relay(&d->recon->events, &event, ahead);
     pthread_mutex_lock(&d->lock);
@@ -497,11 +453,11 @@ static void begin_queue(lmr_devices *d, int series)
 {
     const lmr_job *job = &d->recon->job;
     d->stop = 1;
-    while (count_in(d, TASK_RUNS)) wait_for_news(d);
+    while (count_in(d, LMR_TASK_RUNS)) wait_for_news(d);
     empty_queue(d);
     d->stop = 0;
     d->first = d->end = series;
-    d->maps_next = job->maps ? job->maps_from : -1;
+    d->maps_next = lmr_maps_group(job);
     d->handed_out = 0;
     d->known = decisions_of(job);
 }
@@ -510,8 +466,8 @@ static int is_next(const lmr_devices *d, int series)
 {
     if (d->stop || series < d->first || series >= d->end) return 0;
     for (int s = d->first; s < series; s++)
-        if (task_of(d, s)->state != TASK_KEPT) return 0;
-    return task_of(d, series)->state != TASK_KEPT;
+        if (task_of(d, s)->state != LMR_TASK_KEPT) return 0;
+    return task_of(d, series)->state != LMR_TASK_KEPT;
 }
 
 static int same_weight(const lmr_weight *a, const lmr_weight *b)
@@ -526,10 +482,10 @@ static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 }
 
 /* 1 if the series came out as it would have with what is known now. */
-static int holds(const lmr_devices *d, const task *t)
+static int holds(const lmr_devices *d, const lmr_task *t)
 {
     const lmr_job *job = &d->recon->job;
-    const decisions *known = &d->known, *before = &t->before, *after = &t->after;
+    const lmr_decisions *known = &d->known, *before = &t->before, *after = &t->after;
     if (t->likeness.known) {
         const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->likeness);
         if (origin != lmr_weight_origin_of(job, &before->chosen, &t->likeness)) return 0;
@@ -540,9 +496,9 @@ static int holds(const lmr_devices *d, const task *t)
            known->density == after->density;
 }
 
-static void take_decisions(lmr_devices *d, const task *t)
+static void take_decisions(lmr_devices *d, const lmr_task *t)
 {
-    decisions *known = &d->known;
+    lmr_decisions *known = &d->known;
     if (!same_weight(&t->before.chosen, &t->after.chosen)) known->chosen = t->after.chosen;
     if (!known->spokes.decided) known->spokes = t->after.spokes;
     if (known->density == LARMOR_DENSITY_AUTO) known->density = t->after.density;
@@ -557,7 +513,7 @@ static void replace(larmor_array **mine, larmor_array **by)
 }
 
 /* The job is as if it had computed the series itself; its maps lie on the device that did. */
-static void take_findings(lmr_job *job, task *t)
+static void take_findings(lmr_job *job, lmr_task *t)
 {
     replace(&job->maps, &t->maps);
     replace(&job->eigenvalues, &t->eigenvalues);
@@ -567,9 +523,10 @@ static void take_findings(lmr_job *job, task *t)
     job->maps_from = t->maps_of;
     job->maps_report = t->maps_report;
     job->weights_from = t->weights_from;
+    job->maps_elsewhere = t->by->rank && !job->no_maps;
 }
 
-static larmor_status take_result(const larmor_recon *r, task *t, larmor_recon_result *result)
+static larmor_status take_result(const larmor_recon *r, lmr_task *t, larmor_recon_result *result)
 {
     *result = t->result;
     t->result = (larmor_recon_result){.count = 0};
@@ -586,9 +543,9 @@ static larmor_status take_result(const larmor_recon *r, task *t, larmor_recon_re
     return st;
 }
 
-static void tell_lines(larmor_recon *r, const task *t)
+static void tell_lines(larmor_recon *r, const lmr_task *t)
 {
-    for (const line *l = t->lines; l; l = l->next) {
+    for (const lmr_line *l = t->lines; l; l = l->next) {
         if (l->warning)
             lmr_warn(&r->events, "%s", l->text ? l->text : "");
         else
@@ -596,7 +553,7 @@ static void tell_lines(larmor_recon *r, const task *t)
     }
 }
 
-static larmor_status hand_out(lmr_devices *d, task *t, larmor_recon_result *result)
+static larmor_status hand_out(lmr_devices *d, lmr_task *t, larmor_recon_result *result)
 {
     larmor_recon *r = d->recon;
     larmor_status st = t->status;
@@ -611,7 +568,7 @@ static larmor_status hand_out(lmr_devices *d, task *t, larmor_recon_result *resu
     if (r->events.stopped) d->stop = 1;
     pthread_mutex_lock(&d->lock);
     take_decisions(d, t);
-    clear_task(t);
+    lmr_clear_task(t);
     d->first++;
     d->handed_out++;
     fill_queue(d);
@@ -620,18 +577,18 @@ static larmor_status hand_out(lmr_devices *d, task *t, larmor_recon_result *resu
 }
 
 /* Until the series is done, the lock being held. */
-static task *wait_for(lmr_devices *d, int series)
+static lmr_task *wait_for(lmr_devices *d, int series)
 {
-    task *t = task_of(d, series);
+    lmr_task *t = task_of(d, series);
     for (;;) {
-        if (t->state == TASK_DONE && (holds(d, t) || d->stop)) return t;
-        if (t->state == TASK_WAITS && d->stop) return NULL;
-        if (t->state == TASK_DONE) {
-            clear_task(t);
+        if (t->state == LMR_TASK_DONE && (holds(d, t) || d->stop)) return t;
+        if (t->state == LMR_TASK_WAITS && d->stop) return NULL;
+        if (t->state == LMR_TASK_DONE) {
+            lmr_clear_task(t);
             pthread_cond_broadcast(&d->work);
         }
         pass_on(d, t);
-        if (t->state != TASK_DONE) wait_for_news(d);
+        if (t->state != LMR_TASK_DONE) wait_for_news(d);
     }
 }
 
@@ -645,7 +602,7 @@ larmor_status lmr_devices_solve(larmor_recon *r, int series, larmor_recon_result
     fill_queue(d);
     st = start(d);
     pthread_cond_broadcast(&d->work);
-    task *t = st ? NULL : wait_for(d, series);
+    lmr_task *t = st ? NULL : wait_for(d, series);
     if (t)
         st = hand_out(d, t, result);
     else if (!st)

@@ -4,8 +4,7 @@
 
 #include "pipeline/state.h"
 
-/* The members of a group, each with a thread and a copy of the job on its own device. */
-typedef struct lmr_devices lmr_devices;
+/* lmr_devices: the members of a group, each with a thread and a copy of the job on its own device; or ranks. */
 
 /* Copy the job to each member of its device, a group, if there are several series; else nothing is done. */
 larmor_status lmr_devices_open(larmor_recon *r);

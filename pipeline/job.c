@@ -136,6 +136,11 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
     return LARMOR_OK;
 }
 
+int lmr_maps_group(const lmr_job *job)
+{
+    return job->maps || job->maps_elsewhere ? job->maps_from : -1;
+}
+
 void lmr_job_clear(lmr_job *job)
 {
     larmor_array_free(job->maps);

@@ -82,6 +82,7 @@ typedef struct lmr_job {
     /* made by the first group of a slice and kept for its other groups */
     larmor_array *maps;
     int maps_encoding, maps_slice, maps_from; /* maps_from: the group */
+    int maps_elsewhere;                       /* 1: another process has them; maps is NULL */
     larmor_coils_report maps_report;          /* of maps from the data */
     larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
@@ -138,6 +139,9 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 /* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the series,
  * whose coefficient number i it may be. */
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
+
+/* The group whose data gave the maps; -1: there are none. */
+int lmr_maps_group(const lmr_job *job);
 
 /* Free all that the job holds. */
 void lmr_job_clear(lmr_job *job);

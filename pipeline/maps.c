@@ -329,6 +329,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     } else {
         LMR_TRY(find_maps(job, index, group, grid, samples));
     }
+    job->maps_elsewhere = 0;
     job->maps_encoding = group->encoding;
     job->maps_slice = group->slice;
     job->maps_from = index;

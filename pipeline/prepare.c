@@ -166,7 +166,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     const char *name = lmr_source_name(r->job.source);
     if (r->opts.maps && larmor_device_may_be_left(r->job.dev, LARMOR_ERR_BACKEND))
         r->maps = larmor_array_ref(r->opts.maps);
-    if (r->opts.b0 && larmor_device_may_be_left(r->job.dev, LARMOR_ERR_BACKEND)) r->b0 = larmor_array_ref(r->opts.b0);
+    r->b0 = larmor_array_ref(r->opts.b0); /* where all begins anew, and for other devices */
     LMR_TRY(lmr_field_open(&r->opts, &r->job));
     lmr_report_source(r);
     larmor_status st = make_whitening(r);

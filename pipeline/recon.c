@@ -256,12 +256,22 @@ done:
     return st;
 }
 
+/* What another process found for the last series is found here, too. */
+static larmor_status recall(const larmor_recon *recon)
+{
+    lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
+    if (!job || !job->maps_elsewhere) return LARMOR_OK;
+    if (!job->whitening) job->scale = 0;
+    return lmr_group_restore(job, job->maps_from, job->weights_from);
+}
+
 larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
 {
     larmor_array *own = NULL;
     larmor_status st;
     LMR_NEED(maps);
     *maps = NULL;
+    LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
@@ -305,6 +315,7 @@ larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array *
 {
     LMR_NEED(eigenvalues);
     *eigenvalues = NULL;
+    LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.eigenvalues)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
@@ -316,6 +327,7 @@ larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **wei
 {
     LMR_NEED(weights);
     *weights = NULL;
+    LMR_TRY(recall(recon));
     if (!recon || !recon->run || !recon->job.weights || recon->job.weights_from != recon->last_group)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: no density weights of a series that was run; keep_density keeps them");

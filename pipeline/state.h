@@ -5,7 +5,7 @@
 #include "pipeline/plan.h"
 #include "pipeline/series.h"
 
-struct lmr_devices; /* of pipeline/devices.h */
+typedef struct lmr_devices lmr_devices; /* of pipeline/devices.h */
 
 struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
@@ -20,12 +20,12 @@ struct larmor_recon {
     lmr_events events;
     lmr_series list;
     lmr_plan plan;
-    int maps_enlarge, enlarged;  /* 1: the grid is larger as the given maps are; as the data ask */
-    larmor_device *home;         /* where the images of a group's devices go: the processor's memory; else NULL */
-    struct lmr_devices *devices; /* at work on the series; NULL: the job does all */
-    int run;                     /* 1: a series was run: */
-    larmor_recon_report last;    /* how it went */
-    int last_group;              /* the first of its groups */
+    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
+    larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
+    lmr_devices *devices;       /* at work on the series; NULL: the job does all */
+    int run;                    /* 1: a series was run: */
+    larmor_recon_report last;   /* how it went */
+    int last_group;             /* the first of its groups */
 };
 
 /* Where images go. */

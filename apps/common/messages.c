@@ -9,6 +9,8 @@
 pthread_mutex_t app_stderr = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "larmor";
 static int quiet, line_written;
+static int silent;
+static char silent_error[1024];
 
 void app_set_program(const char *name)
 {
@@ -42,6 +44,11 @@ void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    if (silent) {
+        vsnprintf(silent_error, sizeof silent_error, format, arguments);
+        va_end(arguments);
+        return;
+    }
     print_line(program, format, arguments);
     va_end(arguments);
 }
@@ -53,6 +60,17 @@ void app_log(const char *format, ...)
     va_start(arguments, format);
     print_line(NULL, format, arguments);
     va_end(arguments);
+}
+
+void app_set_silent(void)
+{
+    silent = 1;
+    quiet = 1;
+}
+
+const char *app_silent_error(void)
+{
+    return silent_error;
 }
 
 void app_set_quiet(void)

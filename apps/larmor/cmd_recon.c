@@ -7,6 +7,7 @@
 #include "map_options.h"
 #include "recon_options.h"
 #include "recon_output.h"
+#include "recon_ranks.h"
 #include "recon_report.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
@@ -82,13 +83,15 @@ static const app_option options[] = {
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
         "the data, where they leave no doubt; off: none",
         .preset = "auto"),
-    OPTION(APP_READ_FILE, girf, 0, "girf", "FILE",
-           "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
-           ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
-    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next",
-           .low = 1e-6, .high = 1e9),
+    OPTION(
+        APP_READ_FILE, girf, 0, "girf", "FILE",
+        "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
+        ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
+    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next", .low = 1e-6,
+           .high = 1e9),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
-           "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor help maps), "
+           "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
+           "help maps), "
            "none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS),
     MAPS_OPTIONS(recon_settings),
@@ -330,7 +333,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
-    APP_OR(done, APP_RUN, app_open_devices(s->device, s->threads, &r->dev));
+    APP_OR(done, APP_RUN, recon_open_device(r));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));
@@ -341,19 +344,25 @@ done:
     return code;
 }
 
+static int make_recon(recon_run *r, larmor_recon_opts *opts)
+{
+    int code = APP_DONE;
+    opts->checkpoint = r->checkpoint;
+    const larmor_status st = larmor_recon_create(r->source, r->dev, opts, &r->recon);
+    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    if (!code && recon_is_first(r)) code = recon_check_saved(r);
+    if (!code && recon_is_first(r)) code = recon_reserve(r);
+    return recon_share(r, code);
+}
+
 static int prepare(recon_run *r, larmor_recon_opts *opts)
 {
     app_progress_begin(&r->progress, "preparation");
-    int code = recon_open_outputs(r);
-    if (!code) code = recon_open_checkpoint(r);
+    int code = recon_is_first(r) ? recon_open_outputs(r) : APP_DONE;
+    if (!code && recon_is_first(r)) code = recon_open_checkpoint(r);
     if (!code) code = open_inputs(r, opts);
-    opts->checkpoint = r->checkpoint;
-    if (!code) {
-        const larmor_status st = larmor_recon_create(r->source, r->dev, opts, &r->recon);
-        if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
-    }
-    if (!code) code = recon_check_saved(r);
-    if (!code) code = recon_reserve(r);
+    code = recon_agree(r, code, opts);
+    if (!code) code = make_recon(r, opts);
     larmor_array_free(opts->maps);
     larmor_array_free(opts->basis);
     larmor_array_free(opts->b0);
@@ -434,6 +443,7 @@ static void clear(recon_run *r)
     larmor_source_free(r->source);
     larmor_raw_free(r->raw);
     larmor_device_free(r->dev);
+    larmor_ranks_free(r->ranks);
 }
 
 static int run(const void *given, const app_files *files)
@@ -447,7 +457,12 @@ static int run(const void *given, const app_files *files)
     if (!code) code = recon_read_options(s, &opts, &only);
     opts.listener = on_event;
     opts.user = &r;
+    if (!code) code = recon_open_ranks(&r);
     if (!code) code = prepare(&r, &opts);
+    if (!recon_is_first(&r)) {
+        clear(&r);
+        return APP_DONE;
+    }
     if (!code) code = run_all(&r);
     if (!code && r.images && (!app_stopped() || app_stopped() == 130)) code = recon_write(&r);
     code = keep_checkpoint(&r, code);

@@ -37,6 +37,7 @@ typedef struct recon_run {
     larmor_raw *raw;
     larmor_source *source;
     larmor_device *dev;
+    larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */
     larmor_recon *recon;
     larmor_image_meta b0_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */

@@ -18,6 +18,7 @@
 #include "larmor/operators.h"
 #include "larmor/phantom.h"
 #include "larmor/pipeline.h"
+#include "larmor/ranks.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"

@@ -1,0 +1,27 @@
+/* What carries messages between processes: one constant table, of a plugin. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_TRANSPORT_H
+#define LMR_TRANSPORT_H
+
+#include <stdint.h>
+
+#include "core/backend.h"
+
+/* Grows by one with every change of the struct below. */
+#define LMR_TRANSPORT_ABI 1
+
+/* Any thread may call; a message comes from one rank to another, in the order of those with its tag. */
+typedef struct lmr_transport {
+    uint32_t abi; /* first in every version */
+    larmor_status (*begin)(int *number, int *count, int *local, int *local_count);
+    larmor_status (*send)(int to, int tag, const void *data, int64_t bytes);
+    /* Wait, asleep, until there is a message or stop(user) is 1: then LARMOR_STOPPED. data: to be freed by free(). */
+    larmor_status (*receive)(int from, int tag, int (*stop)(void *user), void *user, void **data, int64_t *bytes);
+    int (*is_there)(int from, int tag);
+    void (*end)(void);
+} lmr_transport;
+
+/* As lmr_backend_entry_function. */
+typedef const lmr_transport *(*lmr_transport_entry_function)(uint32_t abi, const lmr_host *host);
+#define LMR_TRANSPORT_ENTRY "lmr_transport_entry"
+
+#endif

@@ -1,0 +1,97 @@
+/* What devices.c and ranks.c share: the queue of series and those who work on it. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_TASK_H
+#define LMR_PIPELINE_TASK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/ranks.h"
+#include "pipeline/state.h"
+
+typedef struct lmr_line { /* of the log */
+    int warning;
+    char *text;
+    struct lmr_line *next;
+} lmr_line;
+
+/* What one image decides for those that follow. */
+typedef struct lmr_decisions {
+    lmr_weight chosen;
+    lmr_spoke_angles spokes;
+    larmor_density density;
+} lmr_decisions;
+
+typedef enum lmr_task_state {
+    LMR_TASK_KEPT,
+    LMR_TASK_WAITS,
+    LMR_TASK_RUNS,
+    LMR_TASK_DONE
+} lmr_task_state; /* KEPT: a checkpoint has it */
+
+/* A series, from when it is queued until its result is handed out. */
+typedef struct lmr_task {
+    int series, maps_from; /* the group whose data give its maps; -1: its own */
+    lmr_task_state state;
+    struct lmr_worker *by;
+    lmr_decisions before, after;
+    lmr_likeness likeness;
+    larmor_status status; /* and all that follows once it is DONE */
+    char message[1024];
+    double seconds;
+    larmor_recon_result result; /* images without data: */
+    void **values;              /* [result.count] */
+    larmor_array *maps, *eigenvalues, *weights;
+    int maps_encoding, maps_slice, maps_of, weights_from;
+    larmor_coils_report maps_report;
+    lmr_line *lines, **last_line;
+} lmr_task;
+
+typedef struct lmr_worker {
+    struct lmr_devices *all;
+    int rank; /* of the process that computes; 0: this one, by the members that follow */
+    pthread_t thread;
+    int started, left; /* left: its device failed */
+    lmr_job job;       /* on its device */
+    lmr_events events;
+    int is_quiet;       /* what it does now was in the log before */
+    larmor_event heard; /* the last stage or step */
+    char stage[64];
+    lmr_task *task;
+} lmr_worker;
+
+struct lmr_devices {
+    larmor_recon *recon;
+    pthread_mutex_t lock; /* of all below but the workers' jobs */
+    pthread_cond_t work, news;
+    int has_lock, quit;
+    larmor_group *group; /* [groups] of the source */
+    atomic_int stop;     /* what runs is to end */
+    larmor_ranks *ranks; /* or NULL */
+    int workers;
+    lmr_worker *worker;
+    int room;        /* of the queue, which holds the series first .. end - 1, each in its place */
+    lmr_task *queue; /* [room] */
+    int first, end;  /* first: the next to be handed out */
+    int maps_next;   /* the group whose maps are the job's before series `end` */
+    int handed_out;  /* series since the queue began */
+    lmr_decisions known;
+};
+
+void lmr_add_line(lmr_task *t, int warning, const char *text);
+
+/* The listener of a worker. */
+int lmr_worker_listen(void *worker, const larmor_event *event);
+
+/* As it was before it was computed. */
+void lmr_clear_task(lmr_task *t);
+
+/* Compute it on the worker's device; the outcome is in the task. */
+void lmr_run_task(lmr_worker *w, lmr_task *t);
+
+/* The same by the worker's rank. */
+void lmr_run_remotely(lmr_worker *w, lmr_task *t);
+
+/* Workers for these devices and, beyond them, for the ranks from 1 on. */
+larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, int count, larmor_ranks *ranks);
+
+#endif

@@ -1,0 +1,77 @@
+#!/bin/sh
+# recon by several processes (mpirun): images, checkpoints, a rank without its file, with another one, one that dies.
+# MPIRUN names mpirun. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+: "${MPIRUN:?names mpirun}"
+run="timeout 120 $MPIRUN --allow-run-as-root --oversubscribe --bind-to none"
+
+expect 0 phantom -o scan.h5 --device cpu:1 --matrix 32 --coils 3 --readouts 30 --snr 30 --slices 2 --repetitions 4 -q
+cp scan.h5 same.h5
+for options in "--iters 8" "--method grid" "--method tv --joint --iters 5"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 0 recon scan.h5 -o one.npy $options --device cpu:1 --memory 2G --force -q
+    counts=2
+    [ "$options" != "--iters 8" ] || counts="2 3"
+    for count in $counts; do
+        # shellcheck disable=SC2086
+        $run -n $count "$LARMOR" recon scan.h5 -o several.npy $options --device cpu:1 --memory 2G --force >out 2>err ||
+            fail "$count ranks: exit code $?"
+        cmp one.npy several.npy || fail "$count ranks, $options: images are those of one process"
+        [ "$(grep -c '^wrote several.npy' err)" -eq 1 ] || fail "$count ranks: one writes"
+        [ "$(grep -c "^$count processes share the series" err)" -eq 1 ] || fail "$count ranks: one speaks"
+    done
+done
+expect 0 recon scan.h5 -o one.npy --iters 8 --device cpu:1 --memory 2G --slice 1 --save-maps one.cfl --force -q
+
+# All take part; the maps of a slice are there wherever its last image was computed, which no one decides beforehand.
+tries=0
+until grep '^      "device"' out | tail -1 | grep -q '"rank [12]: cpu:1"'; do
+    tries=$((tries + 1))
+    [ $tries -le 15 ] || fail "no other rank took the last image in 15 runs"
+    $run -n 3 "$LARMOR" recon scan.h5 -o several.npy --iters 8 --device cpu:1 --memory 2G --slice 1 \
+        --save-maps several.cfl --json --force >out 2>err || fail "exit code $?"
+    cmp one.cfl several.cfl || fail "maps are those of one process"
+    cmp one.npy several.npy || fail "images of one slice are those of one process"
+done
+
+# What is wrong with one is said once, by all's first, and no file is begun.
+refused() {
+    rm -f x.npy
+    code=0
+    $run "$@" >out 2>err || code=$?
+    [ "$code" -eq 3 ] || fail "$*: exit code $code, expected 3"
+    [ "$(grep -c '^larmor: ' err)" -eq 1 ] || fail "$*: one error expected"
+    [ ! -e x.npy ] || fail "$*: an output was left"
+}
+refused -n 1 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1 -q : -n 1 "$LARMOR" recon nothing.h5 -o x.npy --device cpu:1
+grep -q '^larmor: rank 1: nothing.h5: no such file' err || fail "a rank without its file"
+refused -n 1 "$LARMOR" recon nothing.h5 -o x.npy --device cpu:1 -q : -n 1 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1
+grep -q '^larmor: nothing.h5: no such file' err || fail "the first rank without its file"
+head -c 4000 scan.h5 >short.h5
+refused -n 2 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1 -q : -n 1 "$LARMOR" recon short.h5 -o x.npy --device cpu:1
+grep -q '^larmor: rank 2: short.h5: ' err || fail "a rank with a damaged file"
+refused -n 1 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1 -q : -n 1 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1 --iters 3
+grep -q '^larmor: rank 1 has another plan than rank 0' err || fail "a rank with other options"
+$run -n 1 "$LARMOR" recon scan.h5 -o x.npy --device cpu:1 -q : -n 1 "$LARMOR" recon same.h5 -o x.npy --device cpu:1 >out 2>err ||
+    fail "the same scan by another name: exit code $?"
+rm -f x.npy
+
+# A rank that dies ends all, soon; what was there stays, and nothing else is left.
+expect 0 phantom -o long.h5 --device cpu:1 --matrix 64 --coils 4 --readouts 60 --snr 30 --repetitions 60 -q
+echo before >x.npy
+cat >start.sh <<'END'
+echo $$ >pid.$OMPI_COMM_WORLD_RANK
+exec "$@"
+END
+code=0
+$run -n 2 sh start.sh "$LARMOR" recon long.h5 -o x.npy --force --device cpu:1 --iters 400 --tol 0 --lambda 1e-6 >out 2>err &
+job=$!
+timeout 60 sh -c 'until grep -q "^image 1 of" err; do sleep 0.05; done' || fail "no image"
+kill -s KILL "$(cat pid.1)"
+wait "$job" || code=$?
+[ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "a rank was killed: exit code $code"
+[ "$(cat x.npy)" = before ] || fail "a rank was killed: the output changed"
+grep -q 'rank 1 .*signal 9' err || fail "a rank was killed: who it was is to be said"
+sleep 1
+rm -f pid.0 pid.1 start.sh ./*.h5 one.* several.*
+only x.npy
