@@ -786,6 +786,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte),
     cmocka_unit_test(maps_of_many_channels_take_no_more_than_estimated),
     cmocka_unit_test(nonlinear_inversion_takes_no_more_than_estimated),
+    cmocka_unit_test(inversion_of_less_resolution_takes_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
     cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
