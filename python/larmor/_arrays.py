@@ -1,0 +1,317 @@
+"""Arrays of NumPy, CuPy, PyTorch and others as larmor's, and back, without a copy.
+
+larmor's dim[0] is the fastest dimension, in NumPy's order the last axis: shapes are reversed, memory is shared.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from larmor._library import (
+    ArgumentError,
+    ShapeError,
+    answer_ctrl_c,
+    check,
+    ffi,
+    hold,
+    let_go,
+    lib,
+    release_memory,
+    text,
+)
+
+Array = Any  # numpy.ndarray, cupy.ndarray, torch.Tensor or what else has their protocols
+
+_TO_LARMOR: dict[Any, int] = {
+    np.dtype(np.float32): lib.LARMOR_F32,
+    np.dtype(np.float64): lib.LARMOR_F64,
+    np.dtype(np.complex64): lib.LARMOR_C64,
+    np.dtype(np.complex128): lib.LARMOR_C128,
+    np.dtype(np.int64): lib.LARMOR_I64,
+}
+_TO_NUMPY = {number: kind for kind, number in _TO_LARMOR.items()}
+
+
+class Device:
+    """A processor or a GPU; serves one thread at a time.
+
+    spec: "cpu", "cpu:4" (4 threads), "cuda", "cuda:1", or "auto".
+    """
+
+    def __init__(self, spec: str = "auto") -> None:
+        out = ffi.new("larmor_device **")
+        check(lib.larmor_device_open(spec.encode(), out))
+        self.pointer = ffi.gc(out[0], lib.larmor_device_free)
+        self.spec = text(lib.larmor_device_spec(self.pointer))
+        self.is_gpu = not self.spec.startswith("cpu")
+        self._stream: int | None = None
+
+    def __repr__(self) -> str:
+        return f"larmor.Device({self.spec!r})"
+
+    @property
+    def reason(self) -> str:
+        """Which device it is and, if it was not asked for by name, why this one."""
+        return text(lib.larmor_device_reason(self.pointer))
+
+    def synchronize(self) -> None:
+        """Wait until all that was queued is done."""
+        check(lib.larmor_device_sync(self.pointer))
+
+    def use_stream(self, stream: int) -> None:
+        """Queue what follows on this cudaStream_t."""
+        stream = stream or 1  # the legacy default stream, which larmor knows as cudaStreamLegacy
+        if self.is_gpu and stream != self._stream:
+            check(lib.larmor_device_set_stream(self.pointer, ffi.cast("void *", stream)))
+            self._stream = stream
+
+
+class _Devices(threading.local):
+    """Handles serve one thread at a time, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, Device] = {}
+
+
+_devices = _Devices()
+
+
+def device(spec: str | Device | None = None) -> Device:
+    """This thread's handle of a device, opened once; None: all of the processor's cores."""
+    if isinstance(spec, Device):
+        return spec
+    found = _devices.opened.get(spec or "cpu")
+    if found is None:
+        answer_ctrl_c()
+        found = _devices.opened[spec or "cpu"] = Device(spec or "cpu")
+    return found
+
+
+def devices() -> list[dict[str, Any]]:
+    """The processor, every GPU, and each backend that is not available, with the reason."""
+    count = ffi.new("int *")
+    check(lib.larmor_device_list(ffi.NULL, 0, count))
+    infos = ffi.new("larmor_device_info[]", count[0])
+    check(lib.larmor_device_list(infos, count[0], count))
+    return [{"spec": text(i.spec), "name": text(i.name), "available": bool(i.available), "reason": text(i.reason),
+             "threads": int(i.threads), "memory": int(i.memory)} for i in infos]
+
+
+class Memory(NamedTuple):
+    """Where an array's numbers are."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: Any  # numpy.dtype
+    gpu: int | None  # None: host memory
+    stream: int | None
+    owner: Any
+
+
+def _is_torch(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == "torch"
+
+
+def _is_cupy(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == "cupy"
+
+
+def _torch_memory(x: Any) -> Memory:
+    import torch
+
+    x = x.detach()
+    if x.is_conj() or x.is_neg():
+        raise ArgumentError("a tensor whose conjugation is pending has no memory of its own; call resolve_conj() first")
+    if not x.is_contiguous():
+        raise ShapeError("a contiguous tensor is expected; call contiguous() first")
+    dtype = np.dtype(str(x.dtype).removeprefix("torch."))
+    if x.device.type == "cpu":
+        return Memory(x.data_ptr(), tuple(x.shape), dtype, None, None, x)
+    if x.device.type != "cuda":
+        raise ArgumentError(f"a tensor on {x.device}: larmor computes on the processor and on NVIDIA's GPUs")
+    stream = torch.cuda.current_stream(x.device).cuda_stream
+    return Memory(x.data_ptr(), tuple(x.shape), dtype, x.device.index or 0, stream, x)
+
+
+def _cuda_memory(x: Any) -> Memory:
+    interface = x.__cuda_array_interface__
+    strides = interface.get("strides")
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(interface["shape"])
+    steps = tuple(int(np.prod(shape[i + 1:], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
+    if strides is not None and tuple(strides) != steps:
+        raise ShapeError("a C-contiguous array is expected; call cupy.ascontiguousarray first")
+    gpu, stream = 0, interface.get("stream")
+    if _is_cupy(x):
+        import cupy
+
+        gpu, stream = x.device.id, cupy.cuda.get_current_stream().ptr
+    return Memory(interface["data"][0], shape, dtype, gpu, stream, x)
+
+
+def memory(x: Array) -> Memory:
+    """The memory of an array, which must be contiguous in C's order."""
+    if isinstance(x, np.ndarray):
+        if not x.flags.c_contiguous:
+            raise ShapeError("an array that is contiguous in C's order is expected; call numpy.ascontiguousarray first")
+        return Memory(x.ctypes.data, x.shape, x.dtype, None, None, x)
+    if _is_torch(x):
+        return _torch_memory(x)
+    if hasattr(x, "__cuda_array_interface__"):
+        return _cuda_memory(x)
+    raise ArgumentError(f"{type(x).__name__} is no array that larmor knows; numpy.asarray makes one")
+
+
+def as_input(x: Array, dtype: Any = None) -> Array:
+    """An array that larmor can read: of this dtype and contiguous; a copy only where it is not."""
+    if _is_torch(x):
+        x = x.detach().resolve_conj().resolve_neg()
+        if dtype is not None:
+            import torch
+
+            x = x.to(getattr(torch, np.dtype(dtype).name))
+        return x.contiguous()
+    if _is_cupy(x):
+        import cupy
+
+        return cupy.ascontiguousarray(x, dtype=dtype)
+    if hasattr(x, "__cuda_array_interface__"):
+        return x
+    if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
+        x = np.from_dlpack(x)
+    if dtype is None:
+        dtype = np.asarray(x).dtype
+        if dtype not in _TO_LARMOR:
+            dtype = np.result_type(dtype, np.float64)
+    return np.asarray(x, dtype=dtype, order="C")
+
+
+def empty(like: Array, shape: Sequence[int], dtype: Any) -> Array:
+    """A new array of the same library, on the same device."""
+    if _is_torch(like):
+        import torch
+
+        return torch.empty(tuple(shape), dtype=getattr(torch, np.dtype(dtype).name), device=like.device)
+    if _is_cupy(like):
+        import cupy
+
+        return cupy.empty(tuple(shape), dtype=dtype)
+    if hasattr(like, "__cuda_array_interface__") and not isinstance(like, np.ndarray):
+        raise ArgumentError(f"larmor cannot make a {type(like).__name__}; hand in the output, or use CuPy or PyTorch")
+    return np.empty(tuple(shape), dtype=dtype)
+
+
+def device_of(x: Array) -> Device:
+    """This thread's device for an array, queueing on the stream that is current for it."""
+    if isinstance(x, np.ndarray):
+        return device("cpu")
+    where = memory(x)
+    found = device("cpu" if where.gpu is None else f"cuda:{where.gpu}")
+    if where.stream is not None:
+        found.use_stream(where.stream)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def shape_of(shape: tuple[int, ...]) -> Any:
+    """A larmor_shape, its dimensions in the opposite order."""
+    if len(shape) > 8:
+        raise ShapeError(f"an array of {len(shape)} dimensions; larmor's have 8 at most")
+    return ffi.new("larmor_shape *", (len(shape), list(shape[::-1])))[0]
+
+
+def dims(shape: Any) -> tuple[int, ...]:
+    """The axes of a larmor_shape in NumPy's order."""
+    return tuple(shape.dim[shape.ndim - 1 - i] for i in range(shape.ndim))
+
+
+def dtype_number(dtype: Any) -> int:
+    """larmor's number of a NumPy type."""
+    try:
+        return _TO_LARMOR[np.dtype(dtype)]
+    except KeyError:
+        raise ArgumentError(f"numbers of type {np.dtype(dtype)}; larmor has float32, float64, complex64, complex128 "
+                            "and int64") from None
+
+
+def dtype_name(number: int) -> Any:
+    """The NumPy type of larmor's number."""
+    return _TO_NUMPY[number]
+
+
+def wrap(x: Array, on: Device, keep: bool = False, write: bool = False) -> Any:
+    """A larmor_array in the memory of an array.
+
+    The array lives as long as what is returned. keep: larmor may hold on to it for longer, and so it lives as long as
+    larmor needs it.
+    write: larmor writes to it, which arrays that are read-only refuse.
+    """
+    where = memory(x)
+    if write and isinstance(x, np.ndarray) and not x.flags.writeable:
+        raise ArgumentError("the output is read-only")
+    if (where.gpu is not None) != on.is_gpu:
+        raise ShapeError(f"the array is {'on a GPU' if where.gpu is not None else 'in host memory'}, but the device is "
+                         f"{on.spec}")
+    out = ffi.new("larmor_array **")
+    size = 1
+    for n in where.shape:
+        size *= n
+    data = ffi.cast("void *", where.address) if size else ffi.NULL
+    handle = hold(where.owner) if keep and size else ffi.NULL
+    release = release_memory if handle else ffi.NULL
+    status = lib.larmor_array_wrap(on.pointer, dtype_number(where.dtype), shape_of(where.shape), data, release, handle,
+                                   out)
+    if status and handle:
+        let_go(handle)
+    check(status)
+    return ffi.gc(out[0], lambda array, owner=where.owner: lib.larmor_array_free(array))
+
+
+class _Borrowed:
+    """Device memory of a larmor_array, for libraries that know the protocol."""
+
+    def __init__(self, pointer: Any, owner: Any) -> None:
+        self._owner = owner
+        dtype = dtype_name(lib.larmor_array_dtype(pointer))
+        self.__cuda_array_interface__ = {
+            "shape": dims(lib.larmor_array_shape(pointer)), "typestr": dtype.str, "version": 3, "strides": None,
+            "data": (int(ffi.cast("uintptr_t", lib.larmor_array_data(pointer))), False), "stream": None}
+
+
+def view(pointer: Any, owner: Any = None, like: Array = None) -> Array:
+    """An array in the memory of a larmor_array; owner is kept alive with it. On a GPU: of the library of `like`."""
+    on_gpu = not text(lib.larmor_device_spec(lib.larmor_array_device(pointer))).startswith("cpu")
+    if on_gpu:
+        borrowed = _Borrowed(pointer, owner)
+        if like is not None and _is_torch(like):
+            import torch
+
+            return torch.as_tensor(borrowed, device=like.device)
+        import cupy
+
+        return cupy.asarray(borrowed)
+    shape = dims(lib.larmor_array_shape(pointer))
+    dtype = dtype_name(lib.larmor_array_dtype(pointer))
+    size = lib.larmor_array_bytes(pointer)
+    if not size:
+        return np.empty(shape, dtype)
+    data = ffi.cast("char *", lib.larmor_array_data(pointer))
+    if owner is not None:
+        data = ffi.gc(data, lambda _, kept=owner: None)
+    return np.frombuffer(ffi.buffer(data, size), dtype).reshape(shape)
+
+
+def to_numpy(pointer: Any) -> Any:
+    """A larmor_array that the caller owns as a NumPy array: in its memory, or a copy from a GPU."""
+    owned = ffi.gc(pointer, lib.larmor_array_free)
+    if text(lib.larmor_device_spec(lib.larmor_array_device(pointer))).startswith("cpu"):
+        return view(owned, owned)
+    out = np.empty(dims(lib.larmor_array_shape(owned)), dtype_name(lib.larmor_array_dtype(owned)))
+    check(lib.larmor_array_read(owned, ffi.cast("void *", out.ctypes.data), out.nbytes))
+    return out

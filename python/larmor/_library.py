@@ -1,0 +1,208 @@
+"""liblarmor, loaded: where it is, its errors as exceptions, Ctrl-C, and what its callbacks share.
+
+cffi lets go of the interpreter's lock in every call, so that other threads of Python run meanwhile.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from larmor._abi import ffi as _ffi
+
+ffi: Any = _ffi
+
+
+def _path() -> str:
+    """$LARMOR_LIBRARY if that is an absolute path, else the library that was installed with this package."""
+    asked = os.environ.get("LARMOR_LIBRARY", "")
+    if asked:
+        if not os.path.isabs(asked):
+            raise ImportError(f"LARMOR_LIBRARY={asked} is not an absolute path; correct or unset it")
+        return asked
+    for folder in ("lib", "lib64"):
+        found = sorted(pathlib.Path(__file__).parent.joinpath(folder).glob("liblarmor.so*"))
+        if found:
+            return str(found[0])
+    raise ImportError("liblarmor is not installed beside larmor's Python files; install the package by pip, or set "
+                      "LARMOR_LIBRARY to the path of liblarmor.so")
+
+
+lib: Any = ffi.dlopen(_path())
+
+
+# ---- errors ----
+
+
+class Error(Exception):
+    """What larmor refuses or fails at; the text is larmor's own line: what was wrong, where, what to do."""
+
+
+class ArgumentError(Error, ValueError):
+    """A value makes no sense: fix the call."""
+
+
+class ShapeError(Error, ValueError):
+    """Shapes, types or devices do not fit together."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Host or device memory is not enough: use less."""
+
+
+class FileError(Error, OSError):
+    """The operating system refused: path, permission, disk."""
+
+
+class FormatError(Error, ValueError):
+    """A file's content is damaged or not what it should be."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Correct, but not possible with this build or device."""
+
+
+class BackendError(Error, RuntimeError):
+    """A device or its library failed."""
+
+
+class NumericError(Error, ArithmeticError):
+    """Divergence, non-finite values, tolerance out of reach."""
+
+
+class Stopped(Error):
+    """A monitor or a listener stopped the call."""
+
+
+_ERRORS: dict[int, type[Error]] = {
+    lib.LARMOR_ERR_ARG: ArgumentError,
+    lib.LARMOR_ERR_SHAPE: ShapeError,
+    lib.LARMOR_ERR_MEMORY: OutOfMemoryError,
+    lib.LARMOR_ERR_IO: FileError,
+    lib.LARMOR_ERR_FORMAT: FormatError,
+    lib.LARMOR_ERR_UNSUPPORTED: UnsupportedError,
+    lib.LARMOR_ERR_BACKEND: BackendError,
+    lib.LARMOR_ERR_NUMERIC: NumericError,
+    lib.LARMOR_STOPPED: Stopped,
+}
+
+
+class _OfThread(threading.local):
+    """What callbacks leave for the call in which they ran."""
+
+    raised: BaseException | None = None
+    asks: bool = False  # the hook below is in place
+
+
+_thread = _OfThread()
+
+
+def check(status: int) -> None:
+    """Raise what a call failed with: first of all the exception that one of its callbacks raised, which counts even
+    where the call made the best of it."""
+    raised = _thread.raised
+    if raised is not None:
+        _thread.raised = None
+        raise raised
+    if status:
+        raise _ERRORS.get(status, Error)(text(lib.larmor_last_error()))
+
+
+def text(characters: Any) -> str:
+    """A C string; of NULL the empty one."""
+    return str(ffi.string(characters).decode("utf-8", "replace")) if characters else ""
+
+
+def keep_exception(raised: BaseException) -> int:
+    """For callbacks: keep the exception for the call that is going on, and return the status that ends it."""
+    if _thread.raised is None:
+        _thread.raised = raised
+    line = "".join(traceback.format_exception_only(type(raised), raised)).strip().splitlines()
+    return int(lib.larmor_fail(lib.LARMOR_STOPPED, b"%s", ffi.new("char[]", (line[0] if line else "").encode())))
+
+
+# ---- Ctrl-C ----
+
+
+def _on_signal(kind: Any, raised: BaseException, trace: Any) -> int:
+    _thread.raised = raised
+    return 1
+
+
+# The interpreter runs handlers of signals between two of its own instructions: entering this function is enough. The
+# exception that the handler of Ctrl-C raises ends up in _on_signal.
+@ffi.callback("int(void *)", error=1, onerror=_on_signal)  # type: ignore[untyped-decorator]
+def _stop_asked(user: Any) -> int:
+    return 1 if _thread.raised is not None else 0
+
+
+def answer_ctrl_c() -> None:
+    """Let this thread's calls answer Ctrl-C. Python runs handlers of signals in its main thread alone."""
+    if not _thread.asks and threading.current_thread() is threading.main_thread():
+        lib.larmor_stop_when(_stop_asked, ffi.NULL)
+        _thread.asks = True
+
+
+# ---- callbacks ----
+
+_alive: dict[Any, Any] = {}  # what C code still points to
+
+
+def hold(thing: Any) -> Any:
+    """A void pointer that stands for a Python object until let_go is called with it."""
+    handle = ffi.new_handle(thing)
+    _alive[handle] = thing
+    return handle
+
+
+def let_go(handle: Any) -> None:
+    """The end of hold."""
+    _alive.pop(handle, None)
+
+
+def held(handle: Any) -> Any:
+    """The object that the pointer stands for."""
+    return ffi.from_handle(handle)
+
+
+@ffi.callback("void(void *)")  # type: ignore[untyped-decorator]
+def release_handle(handle: Any) -> None:
+    """As `destroy` of what C code owns."""
+    let_go(handle)
+
+
+@ffi.callback("void(void *, void *)")  # type: ignore[untyped-decorator]
+def release_memory(data: Any, handle: Any) -> None:
+    """As `release` of larmor_array_wrap."""
+    let_go(handle)
+
+
+def guarded(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """A C callback of this type that returns a status; its exceptions go to the caller of the C function."""
+
+    def make(function: Callable[..., Any]) -> Any:
+        def call(*arguments: Any) -> int:
+            try:
+                return int(function(*arguments) or 0)
+            except BaseException as raised:  # KeyboardInterrupt, too: nothing may pass through C
+                return keep_exception(raised)
+
+        return ffi.callback(name, call, error=int(lib.LARMOR_STOPPED))
+
+    return make
+
+
+def created(function: Any, kind: str, free: Any, *arguments: Any) -> Any:
+    """Call a constructor whose last argument gets the object; the object is freed when Python forgets it."""
+    answer_ctrl_c()
+    out = ffi.new(kind + " **")
+    check(function(*arguments, out))
+    return ffi.gc(out[0], free)
+
+
+version: str = text(lib.larmor_version())

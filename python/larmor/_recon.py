@@ -1,0 +1,271 @@
+"""A scan in, images out: larmor.recon. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays, _scan, _structs
+from larmor._arrays import Device
+from larmor._library import (
+    ArgumentError,
+    answer_ctrl_c,
+    check,
+    created,
+    ffi,
+    held,
+    keep_exception,
+    lib,
+    text,
+    version,
+)
+
+Listener = Callable[[dict[str, Any]], Any]
+
+
+@dataclass
+class ScanArrays:
+    """A scan in memory, of one image or, where kspace and the others are lists, of several in the order of time.
+
+    kspace       [coils, readouts, samples], complex.
+    traj         [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
+    matrix       [y, x] or [z, y, x] of the image.
+    fov_mm       in the same order; default: voxels of 1 mm.
+    density      [readouts, samples], for density="stored".
+    calibration  [coils, readouts, samples] with calibration_traj: the coil maps come from them.
+    times        [readouts, samples] in s, for b0.
+    noise        [coils, samples] of a noise scan.
+    """
+
+    kspace: Any
+    traj: Any
+    matrix: Sequence[int]
+    fov_mm: Sequence[float] | None = None
+    density: Any = None
+    calibration: Any = None
+    calibration_traj: Any = None
+    times: Any = None
+    noise: Any = None
+    trajectory: str | None = None
+
+
+@dataclass
+class Reconstruction:
+    """Images and how they came about."""
+
+    images: Any  # [images, (z,) y, x], complex
+    meta: list[dict[str, Any]]  # geometry and counters of each image
+    reports: list[dict[str, Any]]  # of the series of each image: weight, iterations, noise, grid, doubts, ...
+    maps: Any  # coil maps of the last series [(sets,) coils, image...], or None
+    log: list[str]
+    warnings: list[str]
+    provenance: dict[str, Any]  # version, options, device, seconds, source
+    _header: str | None = field(default=None, repr=False)
+
+    def write(self, path: Any, *, force: bool = False, magnitude: bool = False) -> None:
+        """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too."""
+        notes = {"LarmorVersion": version, "DataRole": "Image",
+                 "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
+                 "SeriesDescription": f"larmor {self.provenance['method']}"}
+        each = []
+        for report in self.reports:
+            each.append({"LarmorLambda": f"{report['lambda']:g}", "LarmorLambdaFrom": report["lambda_from"],
+                         "LarmorIterations": str(report["solver"]["iters"]),
+                         **({"LarmorWarning": " ".join(report["doubts"])} if report["doubts"] else {})})
+        _scan.write_images(path, list(self.images), self.meta, force=force, magnitude=magnitude, header=self._header,
+                           notes=notes, each=each)
+
+
+class _Listener:
+    """Gets the events of a run: keeps the log, shows progress, asks the caller's function."""
+
+    def __init__(self, progress: bool | Listener) -> None:
+        self.log: list[str] = []
+        self.warnings: list[str] = []
+        self.call = progress if callable(progress) else None
+        self.bar: Any = None
+        self.shown = ("", -1.0, 0.0)
+        if progress is True:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                self.call = self.print_line
+            else:
+                self.bar = tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}")
+
+    def print_line(self, event: dict[str, Any]) -> None:
+        """Without tqdm: a line that is written over, at most ten times a second."""
+        stage, fraction, when = self.shown
+        now = time.monotonic()
+        if (event["stage"], event["fraction"]) != (stage, fraction) and now - when > 0.1 and sys.stderr.isatty():
+            self.shown = (event["stage"], event["fraction"], now)
+            print(f"\r{100 * event['fraction']:3.0f} % {event['stage']:<40.40}", end="", file=sys.stderr, flush=True)
+
+    def event(self, event: Any) -> Any:
+        """Returns whether to stop."""
+        if event.kind == lib.LARMOR_EVENT_LOG:
+            self.log.append(text(event.text))
+        if event.kind == lib.LARMOR_EVENT_WARNING:
+            self.warnings.append(text(event.text))
+        if self.bar is not None:
+            self.bar.update(max(0.0, min(event.fraction, 1.0) - self.bar.n))
+            self.bar.set_postfix_str(text(event.stage), refresh=False)
+        return self.call(_structs.to_dict(event)) if self.call else None
+
+    def close(self) -> None:
+        """The end of the bar or of the line."""
+        if self.bar is not None:
+            self.bar.close()
+        elif self.shown[2]:
+            print(file=sys.stderr)
+
+
+@ffi.callback("int(void *, const larmor_event *)", error=1)  # type: ignore[untyped-decorator]
+def _on_event(user: Any, event: Any) -> int:
+    try:
+        return int(bool(held(user).event(event)))
+    except BaseException as raised:
+        keep_exception(raised)
+        return 1
+
+
+def _several(x: Any, count: int, name: str) -> list[Any]:
+    values = x if isinstance(x, (list, tuple)) else [x] * count
+    if len(values) != count:
+        raise ArgumentError(f"{name}: got {len(values)}, expected {count}, as many as kspace")
+    return list(values)
+
+
+def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
+    spaces = scan.kspace if isinstance(scan.kspace, (list, tuple)) else [scan.kspace]
+    members = {name: _several(getattr(scan, name), len(spaces), name)
+               for name in ("traj", "density", "calibration", "calibration_traj", "times")}
+    list_ = ffi.new("larmor_readouts[]", len(spaces))
+    for i, kspace in enumerate(spaces):
+        values = {name: of[i] for name, of in members.items()}
+        for name in ("traj", "calibration_traj"):
+            if values[name] is not None:
+                values[name] = _arrays.as_input(_scan.flipped(np.asarray(values[name])))
+        _structs.fill(list_ + i, {"kspace": _arrays.as_input(kspace), **values, "meta": {"repetition": i}}, on, keep)
+    arrays = ffi.new("larmor_scan_arrays *")
+    _structs.fill(arrays, {"matrix": list(scan.matrix), "fov_mm": scan.fov_mm, "noise": scan.noise,
+                           "trajectory": scan.trajectory}, on, keep)
+    arrays.image = list_
+    arrays.images = len(spaces)
+    keep.append(list_)
+    return created(lib.larmor_source_of_arrays, "larmor_source", lib.larmor_source_free, arrays)
+
+
+_NAMES = {"iterations": "iters", "lam": "lambda"}
+
+
+def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto", progress: bool | Listener = False,
+          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
+          checkpoint: Any = None, traj_units: str | None = None, **options: Any) -> Reconstruction:
+    """Reconstruct the images of a scan.
+
+    scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
+    method      "cg" (SENSE by conjugate gradients), "grid", or a penalty: "tv", "tgv", "wavelet", "llr".
+    device      default "auto": the first GPU that opens, else the processor.
+    progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
+                larmor_event, which stops the run by returning True.
+    frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21}.
+    maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
+    lam         weight of the penalty, relative as in `larmor recon --lambda`; default: from the data.
+    checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
+    options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
+                weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
+                axes are in NumPy's order; constants by their last word, as density="pipe".
+    """
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    asked = {"method": method, **options}
+    if isinstance(scan, (str, bytes, os.PathLike)):
+        scan = _scan.Scan(scan, traj_units=traj_units)
+    elif traj_units is not None:
+        raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
+    header, name = None, "arrays"
+    if isinstance(scan, _scan.Scan):
+        header, name = scan.xml, str(scan.path)
+        source = created(lib.larmor_source_of_raw, "larmor_source", lib.larmor_source_free, scan.pointer,
+                         os.fsencode(scan.path))
+    elif isinstance(scan, ScanArrays):
+        source = _source_of_arrays(scan, on, keep)
+    else:
+        raise ArgumentError(f"scan: got {type(scan).__name__}, expected a path, larmor.Scan or larmor.ScanArrays")
+    if frames is not None:
+        cut = ffi.new("larmor_frames_opts *")
+        _structs.fill(cut, frames)
+        source = created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
+
+    opts = ffi.new("larmor_recon_opts *")
+    opts.size = ffi.sizeof("larmor_recon_opts")
+    for taken in ("size", "listener", "user", "lambda_mode"):
+        if taken in options:
+            raise TypeError(f"{taken!r} is set by larmor.recon itself")
+    _structs.fill(opts, {_NAMES.get(k, k): v for k, v in asked.items()}, on, keep)
+    if maps is False:
+        opts.no_maps = 1
+    elif maps is not None:
+        _structs.fill(opts, {"maps": maps}, on, keep)
+    if lam is not None:
+        opts.lambda_mode = lib.LARMOR_LAMBDA_RELATIVE
+        _structs.fill(opts, {"lambda": lam})
+    if checkpoint is not None:
+        place = created(lib.larmor_checkpoint_file, "larmor_checkpoint", lib.larmor_checkpoint_free,
+                        os.fsencode(checkpoint))
+        keep.append(place)
+        opts.checkpoint = place
+    listener = _Listener(progress)
+    handle = ffi.new_handle(listener)
+    opts.listener = _on_event
+    opts.user = handle
+    began = time.perf_counter()
+    try:
+        run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
+        images, meta, reports = _run_all(run)
+        found = ffi.new("larmor_array **")
+        all_maps = None
+        if images and maps is None and not lib.larmor_recon_maps(run, found, ffi.NULL):
+            all_maps = _arrays.to_numpy(found[0])
+    finally:
+        listener.close()
+    provenance = {"larmor": version, "method": method, "source": name, "device": on.spec, "reason": on.reason,
+                  "seconds": time.perf_counter() - began,
+                  "options": {k: v for k, v in asked.items() if np.ndim(v) < 2 and k != "method"}, "lam": lam}
+    return Reconstruction(np.stack(images) if images else np.empty((0,)), meta, reports, all_maps, listener.log,
+                          listener.warnings, provenance, header)
+
+
+def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    images, meta, reports = [], [], []
+    for series in range(lib.larmor_recon_series(run)):
+        result = ffi.new("larmor_recon_result *")
+        try:
+            check(lib.larmor_recon_run(run, series, result))
+            report = _structs.to_dict(ffi.addressof(result[0], "report"))
+            report["doubts"] = _doubts(ffi.addressof(result[0], "report"))
+            if result.report.status and not result.count:
+                check(lib.larmor_fail(result.report.status, b"%s", ffi.new("char[]", report["message"].encode())))
+            for i in range(result.count):
+                images.append(_arrays.to_numpy(lib.larmor_array_ref(result.image[i].data)))
+                meta.append(_structs.to_dict(result.image[i].meta))
+                reports.append(report)
+        finally:
+            lib.larmor_recon_result_free(result)
+    return images, meta, reports
+
+
+def _doubts(report: Any) -> list[str]:
+    line = ffi.new("char[512]")
+    found: list[str] = []
+    while lib.larmor_recon_doubt(report, len(found), line, 512):
+        found.append(text(line))
+    return found

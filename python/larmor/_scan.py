@@ -1,0 +1,271 @@
+"""Scans, images and arrays in files, phantoms, trajectories and their weights. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays, _structs
+from larmor._arrays import Array, Device
+from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib, text
+
+Path = "str | os.PathLike[str]"
+
+
+def _path(path: Any) -> bytes:
+    return os.fsencode(path)
+
+
+def out_array(function: Any, *arguments: Any) -> Any:
+    """Call a function whose last argument gets an array: NumPy's."""
+    answer_ctrl_c()
+    out = ffi.new("larmor_array **")
+    check(function(*arguments, out))
+    return _arrays.to_numpy(out[0])
+
+
+def flipped(points: Any) -> Any:
+    """The columns of points in the opposite order."""
+    return np.ascontiguousarray(points[..., ::-1])
+
+
+# ---- files ----
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Of one image: kspace [coils, readouts, samples]; traj [readouts, samples, ndim] or None, columns (kz,) ky, kx in
+    cycles per field of view of the grid; density [readouts, samples] or None."""
+
+    kspace: Any
+    traj: Any
+    density: Any
+
+
+class Scan:
+    """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
+    join, conjugate, memory."""
+
+    def __init__(self, path: Any, **options: Any) -> None:
+        opts = ffi.new("larmor_raw_opts *")
+        keep: list[Any] = []
+        _structs.fill(opts, options, None, keep)
+        self.path = os.fspath(path)
+        self.pointer = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What is in the file."""
+        return _structs.to_dict(lib.larmor_raw_describe(self.pointer))
+
+    @property
+    def xml(self) -> str:
+        """The header."""
+        return text(lib.larmor_raw_xml(self.pointer))
+
+    @property
+    def encodings(self) -> list[dict[str, Any]]:
+        """Each <encoding> of the header."""
+        found = []
+        for i in range(self.info["encodings"]):
+            encoding = ffi.new("larmor_encoding *")
+            check(lib.larmor_raw_encoding(self.pointer, i, encoding))
+            found.append(_structs.to_dict(encoding))
+        return found
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The readouts of each image."""
+        found = []
+        for i in range(self.info["groups"]):
+            group = ffi.new("larmor_group *")
+            check(lib.larmor_raw_group(self.pointer, i, group))
+            found.append(_structs.to_dict(group))
+        return found
+
+    def samples(self, group: int = 0, calibration: bool = False) -> Samples:
+        """The samples of an image on the grid of its encoding, or those of the calibration of its slice."""
+        answer_ctrl_c()
+        info = ffi.new("larmor_group *")
+        check(lib.larmor_raw_group(self.pointer, group, info))
+        grid = ffi.new("larmor_grid *")
+        check(lib.larmor_raw_grid(self.pointer, info.encoding, ffi.NULL, grid))
+        out = ffi.new("larmor_samples *")
+        on = _arrays.device("cpu")
+        check(lib.larmor_raw_samples(self.pointer, group, grid, int(calibration), on.pointer, out))
+        try:
+            arrays = [_arrays.to_numpy(lib.larmor_array_ref(a)) if a else None
+                      for a in (out.kspace, out.traj, out.density)]
+        finally:
+            lib.larmor_samples_free(out)
+        if arrays[1] is not None:
+            arrays[1] = flipped(arrays[1])
+        return Samples(*arrays)
+
+    def noise(self) -> Any:
+        """The noise scans [coils, samples], or None."""
+        out = ffi.new("larmor_array **")
+        check(lib.larmor_raw_noise(self.pointer, _arrays.device("cpu").pointer, out))
+        return _arrays.to_numpy(out[0]) if out[0] else None
+
+
+def read(path: Any) -> Any:
+    """An image or any array from .h5, .nii, .nii.gz, .cfl or .npy, its axes in NumPy's order: [..., z, y, x].
+
+    .npy: files of larmor are in Fortran's order; `read` gives the transpose of what numpy.load gives.
+    """
+    return out_array(lib.larmor_image_read, _path(path), _arrays.device("cpu").pointer)
+
+
+def read_meta(path: Any) -> dict[str, Any]:
+    """The geometry of the first image of an .h5 or a .nii file."""
+    meta = ffi.new("larmor_image_meta *")
+    check(lib.larmor_image_read_meta(_path(path), meta))
+    return _structs.to_dict(meta)
+
+
+def _notes(notes: Mapping[str, str], keep: list[Any]) -> Any:
+    keys = [ffi.new("char[]", str(k).encode()) for k in notes]
+    values = [ffi.new("char[]", str(v).encode()) for v in notes.values()]
+    key_list, value_list = ffi.new("char *[]", keys), ffi.new("char *[]", values)
+    keep.extend([keys, values, key_list, value_list])
+    return {"keys": ffi.cast("char **", key_list), "values": ffi.cast("char **", value_list), "count": len(keys)}
+
+
+def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
+                 magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
+                 each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:
+    """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
+    keep: list[Any] = []
+    on = _arrays.device("cpu")
+    output = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+    list_ = ffi.new("larmor_image[]", len(images))
+    for i, (image, meta) in enumerate(zip(images, metas, strict=True)):
+        array = _arrays.wrap(_arrays.as_input(image), on)
+        keep.append(array)
+        list_[i].data = array
+        _structs.fill(ffi.addressof(list_[i], "meta"), meta)
+    opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude})
+    if header:
+        keep.append(ffi.new("char[]", header.encode()))
+        opts.header = keep[-1]
+    if notes:
+        opts.notes = _notes(notes, keep)
+    if each:
+        several = ffi.new("larmor_notes[]", [_notes(n, keep) for n in each])
+        keep.append(several)
+        opts.each = several
+    if window is not None:
+        opts.window = list(window)
+    check(lib.larmor_image_write(output, list_, len(images), opts))
+
+
+def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
+    """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz or .png.
+
+    force: replace a file. meta: geometry of the image, members of larmor_image_meta. An existing file stays as it is
+    until the new one is complete.
+    """
+    x = _arrays.as_input(x)
+    if lib.larmor_format_of(_path(path)).saves:
+        output = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+        check(lib.larmor_array_save(output, _arrays.wrap(x, _arrays.device("cpu"))))
+        return
+    place = dict(meta) if meta else {"fov_mm": tuple(float(n) for n in x.shape)}
+    write_images(path, [x], [place], force=force)
+
+
+# ---- phantoms ----
+
+
+def _phantom(name: str, ndim: int, state: Mapping[str, Any]) -> Any:
+    made = created(lib.larmor_phantom_create, "larmor_phantom", lib.larmor_phantom_free, name.encode(), ndim)
+    if state:
+        wanted = ffi.new("larmor_phantom_state *")
+        _structs.fill(wanted, state)
+        made = created(lib.larmor_phantom_change, "larmor_phantom", lib.larmor_phantom_free, made, wanted)
+    return made
+
+
+def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: Any = np.complex64, **state: Any) -> Any:
+    """An image of a phantom, [y, x] or [z, y, x]. state: members of larmor_phantom_state, e.g. degrees."""
+    made = _phantom(name, len(shape), state)
+    return out_array(lib.larmor_phantom_image, made, _arrays.device("cpu").pointer, _arrays.dtype_number(dtype),
+                     _arrays.shape_of(tuple(shape)))
+
+
+def phantom_kspace(traj: Any, name: str = "shepp-logan", *, coils: int = 0, noise: float = 0, seed: int = 0,
+                   dtype: Any = np.complex64, **state: Any) -> Any:
+    """Its exact k-space [coils, readouts, samples] at traj [readouts, samples, ndim]; coils 0: without that axis.
+
+    noise: the standard deviation of the real and of the imaginary part of noise that is added.
+    """
+    traj = np.asarray(traj)
+    on = _arrays.device("cpu")
+    made = _phantom(name, traj.shape[-1], state)
+    kspace = out_array(lib.larmor_phantom_kspace, made, _arrays.wrap(_arrays.as_input(flipped(traj)), on), coils,
+                       _arrays.dtype_number(dtype))
+    if noise:
+        check(lib.larmor_phantom_noise(_arrays.wrap(kspace, on, write=True), noise, seed))
+    return kspace
+
+
+def phantom_coils(shape: Sequence[int], coils: int, *, dtype: Any = np.complex64) -> Any:
+    """The coil maps [coils, y, x] of phantom_kspace."""
+    return out_array(lib.larmor_phantom_coils, _arrays.device("cpu").pointer, _arrays.dtype_number(dtype),
+                     _arrays.shape_of(tuple(shape)), coils)
+
+
+# ---- trajectories ----
+
+
+def trajectories() -> dict[str, str]:
+    """The names that `traj` knows, with a line each."""
+    found: dict[str, str] = {}
+    while (entry := lib.larmor_traj_entry(len(found))).name != ffi.NULL:
+        found[text(entry.name)] = text(entry.help)
+    return found
+
+
+def traj(name: str, matrix: Sequence[int], **options: Any) -> Any:
+    """A trajectory by name, [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
+
+    matrix: [y, x] or [z, y, x] of the image. options: the other members of larmor_traj_opts, e.g. readouts, samples,
+    undersampling.
+    """
+    opts = ffi.new("larmor_traj_opts *")
+    _structs.fill(opts, {"matrix": list(matrix), **options})
+    return flipped(out_array(lib.larmor_traj_create, _arrays.device("cpu").pointer, name.encode(), opts))
+
+
+def density(traj: Any, shape: Sequence[int], method: str = "auto", *, iterations: int = 0) -> Any:
+    """Weights [readouts, samples] for gridding images of this shape: "auto", "ramp", "pipe", "voronoi", "spiral"."""
+    points = _arrays.wrap(_arrays.as_input(flipped(traj)), _arrays.device("cpu"))
+    image = _arrays.shape_of(tuple(shape))
+    if method == "auto":
+        return out_array(lib.larmor_density_auto, points, image, ffi.new("char **"))
+    if method == "pipe":
+        return out_array(lib.larmor_density_pipe, points, image, iterations)
+    if method not in ("ramp", "voronoi", "spiral"):
+        raise ArgumentError(f"method: got {method!r}, expected auto, ramp, pipe, voronoi or spiral")
+    return out_array(getattr(lib, f"larmor_density_{method}"), points, image)
+
+
+def coil_maps(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, calibration: int = 0,
+              window: int = 0, device: str | Device | None = None) -> Any:
+    """Coil maps [coils, image...] from the centre of k-space [coils, readouts, samples], by Walsh's method."""
+    kspace = _arrays.as_input(kspace)
+    if kspace.ndim != 3:
+        raise ShapeError(f"kspace: got shape {kspace.shape}, expected [coils, readouts, samples]")
+    on = _arrays.device(device)
+    opts = ffi.new("larmor_coils_opts *", {"calibration": calibration, "window": window})
+    w = ffi.NULL if weights is None else _arrays.wrap(_arrays.as_input(weights), on)
+    out = ffi.new("larmor_array **")
+    answer_ctrl_c()
+    check(lib.larmor_coils_estimate(_arrays.wrap(kspace, on), _arrays.wrap(_arrays.as_input(flipped(traj)), on), w,
+                                    _arrays.shape_of(tuple(shape)), opts, out, ffi.NULL))
+    return _arrays.to_numpy(out[0])

@@ -1,0 +1,112 @@
+"""C structs from and to dictionaries, by what the headers say of their members. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays
+from larmor._arrays import Device
+from larmor._library import ArgumentError, ffi
+
+_ARRAY = ffi.typeof("larmor_array")
+BY_AXIS = {"matrix", "recon_matrix", "crop", "grid", "fov_mm", "recon_fov_mm", "oversample"}  # [x, y, z] in C
+
+
+def _constant(name: str) -> str:
+    """LARMOR_LAMBDA_FROM_DATA: "data"."""
+    return name.rpartition("_")[2].lower()
+
+
+def _value(kind: Any, value: Any, name: str) -> Any:
+    if kind.kind == "struct":
+        return to_dict(value)
+    if kind.kind == "enum":
+        return _constant(kind.elements[value]) if value in kind.elements else int(value)
+    if kind.kind == "array":
+        if kind.item.cname == "char":
+            return ffi.string(value).decode("utf-8", "replace")
+        values = [_value(kind.item, v, name) for v in value]
+        return tuple(values[::-1]) if name in BY_AXIS else tuple(values)
+    if kind.kind == "pointer":
+        if kind.cname == "char *":
+            return ffi.string(value).decode("utf-8", "replace") if value else None
+        return None
+    return float(value) if kind.cname in ("double", "float") else int(value)
+
+
+def to_dict(struct: Any) -> dict[str, Any]:
+    """The members of a struct; those along image axes in NumPy's order, constants by the last word of their name.
+    Pointers to anything but text are left out."""
+    kind = ffi.typeof(struct)
+    if kind.kind == "pointer":
+        kind = kind.item
+    return {name: _value(field.type, getattr(struct, name), name) for name, field in kind.fields
+            if field.type.kind != "pointer" or field.type.cname == "char *"}
+
+
+def _enumerated(kind: Any, name: str, value: Any) -> int:
+    known = {_constant(constant): number for constant, number in kind.relements.items()}
+    if isinstance(value, str) and value.lower() in known:
+        return int(known[value.lower()])
+    raise ArgumentError(f"{name}: got {value!r}, expected one of {', '.join(known)}")
+
+
+def _numbers(kind: Any, name: str, value: Any) -> Any:
+    """A scalar is the first number alone, which the library takes for all axes."""
+    values = [value] if np.ndim(value) == 0 else list(value)
+    if len(values) > kind.length:
+        raise ArgumentError(f"{name}: got {len(values)} numbers, expected at most {kind.length}")
+    return values[::-1] if name in BY_AXIS else values
+
+
+def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep: list[Any] | None = None) -> None:
+    """Set members by name. None leaves a member as it is.
+
+    Arrays become larmor_arrays of the device `on`. What the struct points to is appended to `keep`.
+    """
+    kind = ffi.typeof(struct).item
+    fields = dict(kind.fields)
+    keep = keep if keep is not None else []
+    for name, value in options.items():
+        if name not in fields:
+            raise TypeError(f"{name!r} is no member of {kind.cname}; it has {', '.join(fields)}")
+        if value is None:
+            continue
+        member = fields[name].type
+        if member.kind == "enum":
+            setattr(struct, name, _enumerated(member, name, value))
+        elif member.kind == "struct":
+            fill(ffi.addressof(struct, name), value, on, keep)
+        elif member.kind == "array" and member.item.cname == "char":
+            setattr(struct, name, str(value).encode())
+        elif member.kind == "array":
+            setattr(struct, name, _numbers(member, name, value))
+        elif member.kind == "pointer":
+            setattr(struct, name, _pointer(member, name, value, on, keep))
+        else:
+            setattr(struct, name, value)
+
+
+def _pointer(kind: Any, name: str, value: Any, on: Device | None, keep: list[Any]) -> Any:
+    target = kind.item
+    made: Any
+    if target.cname == "char":
+        made = ffi.new("char[]", str(value).encode())
+    elif target == _ARRAY:
+        if on is None:
+            raise TypeError(f"{name}: no device for an array")
+        made = _arrays.wrap(_arrays.as_input(value), on, keep=True)
+    elif target.kind == "struct" and isinstance(value, Mapping):
+        made = ffi.new(kind)
+        fill(made, value, on, keep)
+    elif target.kind == "primitive" and isinstance(value, (Sequence, np.ndarray)):
+        made = ffi.new(f"{target.cname}[]", list(value))
+    elif target.kind == "primitive":
+        made = ffi.new(f"{target.cname}[]", [value])
+    else:
+        made = value
+    keep.append(made)
+    return made

@@ -1,0 +1,473 @@
+"""Linear operators: larmor's own, those that are composed of others, and those written in Python.
+
+An operator maps arrays of in_shape to arrays of out_shape, both complex.
+
+    A @ x      A x, where x may have leading axes of a batch only if the operator has them
+    A.H @ y    the adjoint          A.N @ x    A^H A x, by the quicker way where there is one
+    A @ B      the product          A + B, 2j * A, -A
+
+Operators have `shape`, `matvec` and `rmatvec`, so that SciPy's solvers take them as they are, and PyLops by
+pylops.aslinearoperator. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays
+from larmor import nufft as _nufft
+from larmor._arrays import Array, Device
+from larmor._library import (
+    ArgumentError,
+    ShapeError,
+    answer_ctrl_c,
+    check,
+    created,
+    ffi,
+    guarded,
+    held,
+    hold,
+    let_go,
+    lib,
+    release_handle,
+    text,
+)
+
+__all__ = ["Function", "Operator", "casorati", "coils", "diag", "fft", "frames", "gradient", "mask", "nufft",
+           "off_resonance", "sense", "stack", "stack_of_stars", "subspace", "symmetrised_gradient", "toeplitz",
+           "wavelet", "weights"]
+
+_MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
+
+
+def _entry(name: str) -> Any:
+    """A function of the library as a member of larmor_op_impl: an operator's pointer is what it is given as self."""
+    return ffi.cast(_MAP, ffi.addressof(lib, name))
+
+
+def _free() -> Any:
+    return ffi.cast("void(*)(void *)", ffi.addressof(lib, "larmor_op_free"))
+
+
+class Operator:
+    """A linear operator; made by the functions of this module. Serves one thread at a time."""
+
+    def __init__(self, pointer: Any, device: Device) -> None:
+        self._op = pointer
+        self.device = device
+        self.in_shape = _arrays.dims(lib.larmor_op_in_shape(pointer))
+        self.out_shape = _arrays.dims(lib.larmor_op_out_shape(pointer))
+        self.dtype = _arrays.dtype_name(lib.larmor_op_dtype(pointer))
+        self.name = text(lib.larmor_op_name(pointer))
+
+    def __repr__(self) -> str:
+        return f"<larmor operator {self.name} {self.in_shape} -> {self.out_shape} {self.dtype} {self.device.spec}>"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix, as SciPy has it: numbers out, numbers in."""
+        return (math.prod(self.out_shape), math.prod(self.in_shape))
+
+    def _run(self, function: Any, x: Array, before: tuple[int, ...], after: tuple[int, ...], out: Array) -> Array:
+        answer_ctrl_c()
+        x = _arrays.as_input(x, self.dtype)
+        if self.device.is_gpu:
+            stream = _arrays.memory(x).stream
+            if stream is not None:
+                self.device.use_stream(stream)
+        if tuple(x.shape) != before:
+            raise ShapeError(f"{self.name}: got an array of shape {tuple(x.shape)}, expected {before}")
+        if out is None:
+            out = _arrays.empty(x, after, self.dtype)
+        elif tuple(out.shape) != after:
+            raise ShapeError(f"{self.name}: got an output of shape {tuple(out.shape)}, expected {after}")
+        check(function(self._op, _arrays.wrap(x, self.device), _arrays.wrap(out, self.device, write=True)))
+        return out
+
+    def forward(self, x: Array, out: Array = None) -> Array:
+        """A x."""
+        return self._run(lib.larmor_op_forward, x, self.in_shape, self.out_shape, out)
+
+    def adjoint(self, y: Array, out: Array = None) -> Array:
+        """A^H y."""
+        return self._run(lib.larmor_op_adjoint, y, self.out_shape, self.in_shape, out)
+
+    def normal(self, x: Array, out: Array = None) -> Array:
+        """A^H A x."""
+        return self._run(lib.larmor_op_normal, x, self.in_shape, self.in_shape, out)
+
+    __call__ = forward
+
+    def _other(self, name: str, forward: str, adjoint: str, before: Any, after: Any) -> Operator:
+        label = ffi.new("char[]", name.encode())
+        impl = ffi.new("larmor_op_impl *", {"name": label, "forward": _entry(forward), "adjoint": _entry(adjoint),
+                                            "destroy": _free()})
+        mine = lib.larmor_op_ref(self._op)
+        try:
+            made = created(lib.larmor_op_create, "larmor_op", lib.larmor_op_free, self.device.pointer, impl,
+                           ffi.cast("void *", mine), lib.larmor_op_dtype(mine), _arrays.shape_of(before),
+                           _arrays.shape_of(after))
+        except BaseException:
+            lib.larmor_op_free(mine)
+            raise
+        return Operator(made, self.device)
+
+    @property
+    def H(self) -> Operator:
+        """The adjoint as an operator."""
+        return self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape, self.in_shape)
+
+    @property
+    def N(self) -> Operator:
+        """The normal map A^H A as an operator."""
+        return self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Operator):
+            return Operator(created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op),
+                            self.device)
+        return self.forward(other)
+
+    def with_normal(self, normal: Operator) -> Operator:
+        """This operator with another way to its normal map, for example that of `toeplitz`."""
+        return Operator(created(lib.larmor_op_with_normal, "larmor_op", lib.larmor_op_free, self._op, normal._op),
+                        self.device)
+
+    def __add__(self, other: Operator) -> Operator:
+        return _sum([(1, self), (1, other)])
+
+    def __sub__(self, other: Operator) -> Operator:
+        return _sum([(1, self), (-1, other)])
+
+    def __neg__(self) -> Operator:
+        return _sum([(-1, self)])
+
+    def __mul__(self, factor: complex) -> Operator:
+        return _sum([(factor, self)])
+
+    __rmul__ = __mul__
+
+    def adjoint_error(self, seed: int = 1) -> float:
+        """|<A x, y> - <x, A^H y>| relative to the norms, for random x and y: rounding if the adjoint is right."""
+        answer_ctrl_c()
+        error = ffi.new("double *")
+        check(lib.larmor_op_adjoint_error(self._op, seed, error))
+        return float(error[0])
+
+    # What SciPy asks of an operator.
+
+    def matvec(self, x: Any) -> Any:
+        """A x of vectors."""
+        return self.forward(np.reshape(x, self.in_shape)).reshape(-1)
+
+    def rmatvec(self, y: Any) -> Any:
+        """A^H y of vectors."""
+        return self.adjoint(np.reshape(y, self.out_shape)).reshape(-1)
+
+
+def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
+    first = terms[0][1]
+    if any((t.in_shape, t.out_shape, t.dtype, t.device.spec) !=
+           (first.in_shape, first.out_shape, first.dtype, first.device.spec) for _, t in terms):
+        raise ShapeError("a sum of operators: their shapes, types and devices differ")
+
+    def add(name: str, x: Any, y: Any, conjugate: bool) -> None:
+        check(lib.larmor_zero(y))
+        out = ffi.new("larmor_array **")
+        check(lib.larmor_array_create(first.device.pointer, lib.larmor_array_dtype(y), lib.larmor_array_shape(y), out))
+        part = ffi.gc(out[0], lib.larmor_array_free)
+        for factor, op in terms:
+            check(getattr(lib, name)(op._op, x, part))
+            factor = complex(factor).conjugate() if conjugate else complex(factor)
+            check(lib.larmor_axpby_complex([factor.real, factor.imag], part, [1.0, 0.0], y))
+
+    return _own("sum", lambda x, y: add("larmor_op_forward", x, y, False),
+                lambda y, x: add("larmor_op_adjoint", y, x, True), None, first.in_shape, first.out_shape, first.dtype,
+                first.device)
+
+
+# ---- operators written in Python ----
+
+
+class _Own:
+    def __init__(self, forward: Any, adjoint: Any, normal: Any, name: Any) -> None:
+        self.forward, self.adjoint, self.normal, self.name = forward, adjoint, normal, name
+
+
+_guard = guarded(_MAP)
+
+
+@_guard
+def _own_forward(me: Any, x: Any, y: Any) -> None:
+    held(me).forward(x, y)
+
+
+@_guard
+def _own_adjoint(me: Any, y: Any, x: Any) -> None:
+    held(me).adjoint(y, x)
+
+
+@_guard
+def _own_normal(me: Any, x: Any, z: Any) -> None:
+    held(me).normal(x, z)
+
+
+def _own(name: str, forward: Any, adjoint: Any, normal: Any, in_shape: Sequence[int], out_shape: Sequence[int],
+         dtype: Any, on: Device) -> Operator:
+    label = ffi.new("char[]", name.encode())
+    impl = ffi.new("larmor_op_impl *", {"name": label, "forward": _own_forward, "adjoint": _own_adjoint,
+                                        "normal": _own_normal if normal else ffi.NULL, "destroy": release_handle})
+    me = hold(_Own(forward, adjoint, normal, label))
+    try:
+        made = created(lib.larmor_op_create, "larmor_op", lib.larmor_op_free, on.pointer, impl, me,
+                       _arrays.dtype_number(dtype), _arrays.shape_of(tuple(in_shape)),
+                       _arrays.shape_of(tuple(out_shape)))
+    except BaseException:
+        let_go(me)
+        raise
+    return Operator(made, on)
+
+
+def as_map(function: Callable[[Array], Array]) -> Callable[[Any, Any], None]:
+    """From a function of arrays that returns one to a function of two larmor_arrays."""
+
+    def call(x: Any, y: Any) -> None:
+        source, target = _arrays.view(x), _arrays.view(y)
+        if isinstance(source, np.ndarray):
+            source.flags.writeable = False
+        target[...] = function(source)
+
+    return call
+
+
+def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array], in_shape: Sequence[int],
+             out_shape: Sequence[int], *, normal: Callable[[Array], Array] | None = None, name: str = "function",
+             dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """An operator of your own, which larmor's solvers take like any other.
+
+    forward and adjoint get an array of in_shape or out_shape that they may read during the call alone, and return an
+    array of the other shape: NumPy's, on a GPU CuPy's. An exception in them ends the solver and reaches its caller.
+    """
+    return _own(name, as_map(forward), as_map(adjoint), as_map(normal) if normal else None, in_shape, out_shape, dtype,
+                _arrays.device(device))
+
+
+# ---- larmor's own ----
+
+
+def _bits(axes: Sequence[int] | int | None, ndim: int) -> int:
+    """larmor's bits of NumPy's axes; None: all."""
+    if axes is None:
+        return (1 << ndim) - 1
+    if isinstance(axes, int):
+        axes = (axes,)
+    bits = 0
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise ArgumentError(f"axes: got {axis} for an array of {ndim} dimensions")
+        bits |= 1 << (ndim - 1 - axis % ndim)
+    return bits
+
+
+def _where(x: Array, given: str | Device | None) -> Device:
+    return _arrays.device_of(x) if given is None else _arrays.device(given)
+
+
+def _complex(x: Array) -> Array:
+    x = _arrays.as_input(x)
+    return x if "complex" in str(x.dtype) else _arrays.as_input(x, np.complex64)
+
+
+def _traj(points: Array) -> Array:
+    points = _arrays.as_input(points)
+    return _nufft.reversed_points(points, points.shape[-1], None)
+
+
+def _kept(x: Array, on: Device) -> Any:
+    """An array that the operator may keep."""
+    return _arrays.wrap(x, on, keep=True)
+
+
+def _op(function: Any, on: Device, *arguments: Any) -> Operator:
+    return Operator(created(function, "larmor_op", lib.larmor_op_free, *arguments), on)
+
+
+def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+          device: str | Device | None = None, **more: Any) -> Operator:
+    """The NUFFT of type 2, [batch, modes...] to [batch, points...]; points [..., ndim] in cycles per field of view.
+
+    batch: 0 for arrays without that axis. The other options are those of larmor.nufft.Plan.
+    """
+    traj = _traj(points)
+    on = _where(traj, device)
+    return _op(lib.larmor_op_nufft, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
+               _arrays.wrap(traj, on))
+
+
+def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+                   device: str | Device | None = None, **more: Any) -> Operator:
+    """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the planes."""
+    traj = _traj(points)
+    on = _where(traj, device)
+    return _op(lib.larmor_op_stack_of_stars, on, on.pointer,
+               _nufft.options(2, modes, batch=batch, dtype=dtype, **more), _arrays.wrap(traj, on))
+
+
+def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0, dtype: Any = np.complex64,
+             device: str | Device | None = None, **more: Any) -> Operator:
+    """The normal map F^H W F of `nufft` as one convolution."""
+    traj = _traj(points)
+    on = _where(traj, device)
+    w = ffi.NULL if weights is None else _arrays.wrap(_arrays.as_input(weights), on)
+    return _op(lib.larmor_op_toeplitz, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
+               _arrays.wrap(traj, on), w)
+
+
+def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
+    """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not copied."""
+    maps = _complex(maps)
+    on = _where(maps, device)
+    return _op(lib.larmor_op_coils, on, _kept(maps, on))
+
+
+def sense(maps: Array, points: Array, *, weights: Array = None, tol: float = 0, toeplitz: bool | None = None,
+          iterations: int = 0, block: int = 0, effort: str = "estimate",
+          device: str | Device | None = None) -> Operator:
+    """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
+
+    maps     [coils, image...] or [sets, coils, image...], complex; kept, not copied.
+    points   [readouts, samples, ndim], cycles per field of view.
+    weights  [readouts, samples], real, at least 0.
+    toeplitz of the normal map; None: where it is expected to be quicker for so many iterations.
+    """
+    maps = _complex(maps)
+    on = _where(maps, device)
+    traj = _arrays.wrap(_traj(points), on)
+    opts = ffi.new("larmor_sense_opts *")
+    opts.traj = traj
+    w = None
+    if weights is not None:
+        w = _arrays.wrap(_arrays.as_input(weights), on)
+        opts.weights = w
+    opts.nufft_tol = tol
+    opts.block = block
+    opts.toeplitz = 0 if toeplitz is None else 1 if toeplitz else -1
+    opts.iters = iterations
+    opts.effort = _nufft.choice(_nufft._EFFORTS, effort, "effort")
+    return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
+
+
+def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False, centred: bool = False,
+        dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """The discrete Fourier transform along some axes, unscaled unless unitary."""
+    on = _arrays.device(device)
+    opts = ffi.new("larmor_fft_opts *", {"unitary": unitary, "centred": centred})
+    return _op(lib.larmor_op_fft, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)),
+               _bits(axes, len(shape)), opts)
+
+
+def diag(d: Array, *, device: str | Device | None = None) -> Operator:
+    """y = d x, element by element; d is complex, kept, not copied."""
+    d = _complex(d)
+    on = _where(d, device)
+    return _op(lib.larmor_op_diag, on, _kept(d, on))
+
+
+def _real(x: Array) -> Array:
+    x = _arrays.as_input(x)
+    return x if "float" in str(x.dtype) else _arrays.as_input(x, np.float64)
+
+
+def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """y = m x, element by element; m is real and at least 0."""
+    values = _real(values)
+    on = _where(values, device)
+    return _op(lib.larmor_op_mask, on, _arrays.wrap(values, on), _arrays.dtype_number(dtype))
+
+
+def weights(values: Array, *, batch: int = 0, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Operator:
+    """y_c = w x_c for every channel c of [batch, samples...]; w is real, at least 0, [samples...]."""
+    values = _real(values)
+    on = _where(values, device)
+    return _op(lib.larmor_op_weights, on, _arrays.wrap(values, on), _arrays.dtype_number(dtype), batch)
+
+
+def _spacing(spacing: Sequence[float] | None) -> Any:
+    return ffi.NULL if spacing is None else ffi.new("double[]", list(spacing[::-1]))
+
+
+def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, spacing: Sequence[float] | None = None,
+             dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """Forward differences: [shape...] to [axes, shape...], the last axis first."""
+    on = _arrays.device(device)
+    return _op(lib.larmor_op_gradient, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)),
+               _bits(axes, len(shape)), _spacing(spacing))
+
+
+def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *,
+                         spacing: Sequence[float] | None = None, dtype: Any = np.complex64,
+                         device: str | Device | None = None) -> Operator:
+    """The symmetrised gradient of a vector field [d, shape...] to [d (d + 1) / 2, shape...]."""
+    on = _arrays.device(device)
+    return _op(lib.larmor_op_symmetrised_gradient, on, on.pointer, _arrays.dtype_number(dtype),
+               _arrays.shape_of(tuple(shape)), _bits(axes, len(shape)), _spacing(spacing))
+
+
+def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, order: int = 0, levels: int = 0,
+            dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """The orthonormal wavelet transform with Daubechies' filters of this order; axes: up to three, by default the
+    last ones that are longer than 1."""
+    on = _arrays.device(device)
+    opts = ffi.new("larmor_wavelet_opts *", {"order": order, "levels": levels})
+    if axes is not None:
+        opts.axes = _bits(axes, len(shape))
+    return _op(lib.larmor_op_wavelet, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), opts)
+
+
+def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: Any = np.complex64,
+             device: str | Device | None = None) -> Operator:
+    """A series [frames, image...] cut into blocks: to [blocks, frames, voxels of a block]."""
+    on = _arrays.device(device)
+    opts = ffi.new("larmor_casorati_opts *", {"block": list(block[::-1])})
+    return _op(lib.larmor_op_casorati, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)),
+               opts)
+
+
+def subspace(basis: Array, image: Sequence[int], *, dtype: Any = np.complex64,
+             device: str | Device | None = None) -> Operator:
+    """Frames in the span of a few functions of time: [coefficients, image...] to [frames, image...]; the basis is
+    [coefficients, frames]."""
+    basis = _complex(basis)
+    on = _where(basis, device)
+    return _op(lib.larmor_op_subspace, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(image)),
+               _kept(basis, on))
+
+
+def _pointers(ops: Sequence[Operator]) -> Any:
+    if not ops:
+        raise ArgumentError("no operators")
+    return ffi.new("larmor_op *[]", [op._op for op in ops])
+
+
+def frames(ops: Sequence[Operator]) -> Operator:
+    """An operator of its own for each frame: [frames, image...] to [frames, samples...]."""
+    return _op(lib.larmor_op_frames, ops[0].device, _pointers(ops), len(ops))
+
+
+def stack(ops: Sequence[Operator]) -> Operator:
+    """Operators one below the other: A x = [A_0 x, A_1 x, ...] along axis 0."""
+    return _op(lib.larmor_op_stack, ops[0].device, _pointers(ops), len(ops))
+
+
+def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0, error: float = 0) -> Operator:
+    """A Fourier transform with the phase exp(2 pi i f t) of a field map [image...] in Hz and of the samples' times in
+    s, by time segmentation."""
+    on = transform.device
+    opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
+    return _op(lib.larmor_op_off_resonance, on, transform._op, _arrays.wrap(_real(field), on),
+               _arrays.wrap(_real(times), on), opts)

@@ -1,0 +1,259 @@
+"""The non-uniform fast Fourier transform of types 1, 2 and 3, in 1 to 3 dimensions.
+
+Points are arrays [..., ndim]; column d goes with axis d of the modes. With points k in cycles per field of view (units
+"cycles", the default), modes N and r = i - N // 2 the index of a mode,
+
+    type 2   y[j] = sum_r x[r] exp(-2 pi i k[j] . r / N)        type 1   x[r] = sum_j y[j] exp(+2 pi i k[j] . r / N)
+    type 3   f[k] = sum_j c[j] exp(+2 pi i s[k] . x[j])
+
+With units "radians" points are those of FINUFFT: 2 pi k / N, and targets 2 pi s. A batch is leading axes, which all
+transforms share. Arrays of NumPy, CuPy and PyTorch are read and written where they are.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays
+from larmor._arrays import Array, Device
+from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, ffi, lib
+
+__all__ = ["Plan", "least_tol", "type1", "type2", "type3"]
+
+_EFFORTS = {"estimate": lib.LARMOR_PLAN_ESTIMATE, "measure": lib.LARMOR_PLAN_MEASURE,
+            "exhaustive": lib.LARMOR_PLAN_EXHAUSTIVE}
+_PRECOMPUTE = {"auto": lib.LARMOR_PRECOMPUTE_AUTO, "none": lib.LARMOR_PRECOMPUTE_NONE,
+               "partial": lib.LARMOR_PRECOMPUTE_PARTIAL, "full": lib.LARMOR_PRECOMPUTE_FULL}
+_ORDERS = {"centred": lib.LARMOR_MODES_CENTRED, "fft": lib.LARMOR_MODES_FFT}
+
+
+def choice(table: dict[str, int], name: str, what: str) -> int:
+    """The number of a name in a table."""
+    try:
+        return table[name]
+    except KeyError:
+        raise ArgumentError(f"{what}: got {name!r}, expected one of {', '.join(table)}") from None
+
+
+def options(kind: int, modes: Sequence[int], *, batch: int = 0, tol: float = 0, sign: int = 0,
+            dtype: Any = np.complex64, mode_order: str = "centred", upsample: float = 0, width: int = 0,
+            threads: int = 0, max_batch: int = 0, precompute: str = "auto", precompute_memory: int = 0,
+            effort: str = "estimate", both_directions: bool = False) -> Any:
+    """A larmor_nufft_opts. Zeros are defaults, as in C."""
+    opts = ffi.new("larmor_nufft_opts *")
+    opts.size = ffi.sizeof("larmor_nufft_opts")
+    opts.type = kind
+    opts.ndim = len(modes)
+    if not 1 <= len(modes) <= 3:
+        raise ArgumentError(f"modes: got {len(modes)} dimensions, expected 1 to 3")
+    for axis, size in enumerate(modes[::-1]):
+        opts.modes[axis] = size
+    opts.batch = batch
+    opts.tol = tol
+    opts.sign = sign
+    opts.dtype = _arrays.dtype_number(dtype)
+    opts.mode_order = choice(_ORDERS, mode_order, "mode_order")
+    opts.upsample = upsample
+    opts.width = width
+    opts.threads = threads
+    opts.max_batch = max_batch
+    opts.precompute = choice(_PRECOMPUTE, precompute, "precompute")
+    opts.precompute_memory = precompute_memory
+    opts.effort = choice(_EFFORTS, effort, "effort")
+    opts.both_directions = both_directions
+    return opts
+
+
+def reversed_points(points: Array, ndim: int, scale: Sequence[float] | None) -> Array:
+    """Points with their columns in the order of larmor's dimensions, times a scale for each column of the original."""
+    if points.ndim < 1 or points.shape[-1] != ndim:
+        raise ShapeError(f"points: got shape {tuple(points.shape)}, expected [..., {ndim}], a column for each axis")
+    if scale is not None:
+        factor = _arrays.empty(points, (ndim,), "float64" if "64" in str(points.dtype) else "float32")
+        for axis in range(ndim):
+            factor[axis] = scale[axis]
+        points = points * factor
+    if ndim == 1:
+        return _arrays.as_input(points)
+    if type(points).__module__.partition(".")[0] == "torch":
+        return _arrays.as_input(points.flip(-1))
+    return _arrays.as_input(points[..., ::-1])
+
+
+def _as_points(points: Array) -> Array:
+    points = _arrays.as_input(points)
+    if "float" not in str(points.dtype):
+        points = _arrays.as_input(points, np.float64)
+    return points
+
+
+class Plan:
+    """A transform that is used often: made once, given points, executed.
+
+    kind     1, 2 or 3, what execute does.
+    modes    shape of the modes, an int in 1D; of type 3 the number of dimensions.
+    batch    transforms over the same points.
+    tol      relative l2 error asked for; default 1e-5.
+    sign     of the exponent in execute: -1 or +1; default -1 for type 2, +1 for types 1 and 3.
+    units    "cycles" (per field of view) or "radians" (FINUFFT's).
+    dtype    complex64 or complex128 of the values.
+    device   "cpu", "cpu:4", "cuda", "cuda:1" or a larmor.Device; default the processor.
+    The others are those of larmor_nufft_opts (docs/nufft.md): mode_order "centred" or "fft", effort "estimate",
+    "measure" or "exhaustive", upsample, width, threads, max_batch, precompute, precompute_memory, both_directions.
+
+    A plan serves one thread at a time.
+    """
+
+    def __init__(self, kind: int, modes: int | Sequence[int], *, batch: int = 1, tol: float = 1e-5,
+                 sign: int | None = None, units: str = "cycles", dtype: Any = np.complex64,
+                 device: str | Device | None = None, **more: Any) -> None:
+        answer_ctrl_c()
+        if kind == 3:
+            self.ndim = int(modes)  # type: ignore[arg-type]
+            self.modes: tuple[int, ...] = ()
+            shape: tuple[int, ...] = (0,) * self.ndim
+        else:
+            self.modes = (int(modes),) if np.ndim(modes) == 0 else tuple(int(n) for n in modes)  # type: ignore
+            self.ndim = len(self.modes)
+            shape = self.modes
+        if units not in ("cycles", "radians"):
+            raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
+        self.kind = kind
+        self.batch = int(batch)
+        self.dtype = np.dtype(dtype)
+        self.units = units
+        self.device = _arrays.device(device)
+        opts = options(kind, shape, batch=batch, tol=tol, sign=sign or 0, dtype=dtype, **more)
+        out = ffi.new("larmor_nufft **")
+        check(lib.larmor_nufft_create(self.device.pointer, opts, out))
+        self._plan = ffi.gc(out[0], lib.larmor_nufft_free)
+        self._values: tuple[int, ...] | None = None  # shape of the points
+        self._targets: tuple[int, ...] = ()
+
+    def set_points(self, points: Array, targets: Array = None) -> Plan:
+        """Sort points [..., ndim], and for type 3 targets [..., ndim]; the arrays may change afterwards."""
+        answer_ctrl_c()
+        points = _as_points(points)
+        scale = None
+        if self.units == "radians" and self.kind != 3:
+            scale = [n / (2 * math.pi) for n in self.modes]
+        ordered = reversed_points(points, self.ndim, scale)
+        self._follow(ordered)
+        wrapped = _arrays.wrap(ordered, self.device)
+        if self.kind == 3:
+            if targets is None:
+                raise ArgumentError("targets: none; a plan of type 3 needs them")
+            targets = _as_points(targets)
+            back = [1 / (2 * math.pi)] * self.ndim if self.units == "radians" else None
+            there = reversed_points(targets, self.ndim, back)
+            check(lib.larmor_nufft_set_points(self._plan, wrapped, _arrays.wrap(there, self.device)))
+            self._targets = tuple(targets.shape[:-1])
+        else:
+            if targets is not None:
+                raise ArgumentError("targets: given; only plans of type 3 take them")
+            check(lib.larmor_nufft_set_points(self._plan, wrapped, ffi.NULL))
+            self._targets = self.modes
+        self._values = tuple(points.shape[:-1])
+        return self
+
+    def execute(self, x: Array, out: Array = None) -> Array:
+        """Type 1: values [batch..., points...] to modes [batch..., modes...]; type 2: back; type 3: to targets."""
+        return self._run(lib.larmor_nufft_execute, self.kind != 2, x, out)
+
+    def adjoint(self, x: Array, out: Array = None) -> Array:
+        """The exact conjugate transpose of execute."""
+        return self._run(lib.larmor_nufft_execute_adjoint, self.kind == 2, x, out)
+
+    def _follow(self, x: Array) -> None:
+        """Queue on the stream that is current for x."""
+        if self.device.is_gpu:
+            stream = _arrays.memory(x).stream
+            if stream is not None:
+                self.device.use_stream(stream)
+
+    def _run(self, function: Any, from_values: bool, x: Array, out: Array) -> Array:
+        if self._values is None:
+            raise ArgumentError("the plan has no points; call set_points first")
+        answer_ctrl_c()
+        x = _arrays.as_input(x, self.dtype)
+        self._follow(x)
+        before, after = (self._values, self._targets) if from_values else (self._targets, self._values)
+        shape = tuple(x.shape)
+        lead = shape[:len(shape) - len(before)]
+        if lead + before != shape or math.prod(lead) != self.batch:
+            raise ShapeError(f"input: got shape {shape}, expected {before} with leading axes of {self.batch} in all")
+        if out is None:
+            out = _arrays.empty(x, lead + after, self.dtype)
+        elif tuple(out.shape) != lead + after or _arrays.memory(out).dtype != self.dtype:
+            raise ShapeError(f"out: got {out.dtype} of shape {tuple(out.shape)}, expected {self.dtype} of "
+                             f"{lead + after}")
+        check(function(self._plan, _arrays.wrap(x, self.device), _arrays.wrap(out, self.device, write=True)))
+        return out
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What was chosen: grid, width, upsampling, the error that is expected, where the choice comes from."""
+        i = lib.larmor_nufft_describe(self._plan)
+        sources = {lib.LARMOR_PLAN_BY_MODEL: "model", lib.LARMOR_PLAN_BY_MEASUREMENT: "measurement",
+                   lib.LARMOR_PLAN_BY_WISDOM: "wisdom"}
+        return {"grid": tuple(i.grid[d] for d in range(self.ndim - 1, -1, -1)), "width": int(i.width),
+                "upsample": float(i.upsample), "error": float(i.error), "threads": int(i.threads),
+                "per_pass": int(i.per_pass), "source": sources[i.source], "seconds": float(i.seconds)}
+
+
+def _batch(x: Array, rest: int) -> int:
+    return math.prod(tuple(x.shape)[:x.ndim - rest])
+
+
+def _device(x: Array, given: str | Device | None) -> Device:
+    return _arrays.device_of(x) if given is None else _arrays.device(given)
+
+
+def _values(x: Array) -> tuple[Array, Any]:
+    """The values as complex numbers of the precision they have."""
+    x = _arrays.as_input(x)
+    single = str(x.dtype).endswith(("complex64", "float32"))
+    dtype = np.dtype(np.complex64 if single else np.complex128)
+    return _arrays.as_input(x, dtype), dtype
+
+
+def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Array = None,
+          device: str | Device | None = None, **more: Any) -> Array:
+    """Values at points [..., ndim] to modes. `values` is [batch..., points...]; the others are those of Plan."""
+    values, dtype = _values(values)
+    where = _device(values, device)
+    batch = _batch(values, len(points.shape) - 1)
+    return Plan(1, modes, batch=batch, dtype=dtype, device=where, **more).set_points(points).execute(values, out)
+
+
+def type2(points: Array, modes: Array, *, out: Array = None, device: str | Device | None = None, **more: Any) -> Array:
+    """Modes [batch..., modes...] to values at points [..., ndim]. The others are those of Plan."""
+    modes, dtype = _values(modes)
+    where = _device(modes, device)
+    ndim = points.shape[-1]
+    shape = tuple(modes.shape)[max(modes.ndim - ndim, 0):]
+    plan = Plan(2, shape, batch=_batch(modes, ndim), dtype=dtype, device=where, **more)
+    return plan.set_points(points).execute(modes, out)
+
+
+def type3(points: Array, values: Array, targets: Array, *, out: Array = None, device: str | Device | None = None,
+          **more: Any) -> Array:
+    """Values at points [..., ndim] to targets [..., ndim]. The others are those of Plan."""
+    values, dtype = _values(values)
+    where = _device(values, device)
+    batch = _batch(values, len(points.shape) - 1)
+    plan = Plan(3, points.shape[-1], batch=batch, dtype=dtype, device=where, **more)
+    return plan.set_points(points, targets).execute(values, out)
+
+
+def least_tol(kind: int, modes: int | Sequence[int], *, device: str | Device | None = None, **more: Any) -> float:
+    """The least tol that a plan with otherwise these options takes."""
+    shape = (int(modes),) if np.ndim(modes) == 0 else tuple(modes)  # type: ignore
+    tol = ffi.new("double *")
+    check(lib.larmor_nufft_least_tol(_arrays.device(device).pointer, options(kind, shape, **more), tol))
+    return float(tol[0])

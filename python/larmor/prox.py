@@ -1,0 +1,115 @@
+"""Proximal maps z = argmin g(z) + |z - x|^2 / (2 t), larmor's and your own, for the solvers of larmor.solve.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays
+from larmor._arrays import Array, Device
+from larmor._library import (
+    answer_ctrl_c,
+    check,
+    created,
+    ffi,
+    guarded,
+    held,
+    hold,
+    let_go,
+    lib,
+    release_handle,
+)
+
+__all__ = ["Function", "Prox", "group_l1", "l1", "stack"]
+
+
+class Prox:
+    """The proximal map of a function g of complex arrays; made by the functions of this module."""
+
+    def __init__(self, pointer: Any, device: Device) -> None:
+        self._prox = pointer
+        self.device = device
+        self.shape = _arrays.dims(lib.larmor_prox_shape(pointer))
+        self.dtype = _arrays.dtype_name(lib.larmor_prox_dtype(pointer))
+
+    def __call__(self, t: float, x: Array) -> Array:
+        """argmin over z of g(z) + |z - x|^2 / (2 t)."""
+        answer_ctrl_c()
+        x = _arrays.as_input(x, self.dtype)
+        out = _arrays.empty(x, x.shape, self.dtype)
+        check(lib.larmor_prox_apply(self._prox, t, _arrays.wrap(x, self.device),
+                                    _arrays.wrap(out, self.device, write=True)))
+        return out
+
+    def value(self, x: Array) -> float:
+        """g(x)."""
+        answer_ctrl_c()
+        value = ffi.new("double *")
+        check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device), value))
+        return float(value[0])
+
+
+def _made(on: Device, function: Any, *arguments: Any) -> Prox:
+    return Prox(created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on)
+
+
+def l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+       device: str | Device | None = None) -> Prox:
+    """g = weight sum |x|."""
+    on = _arrays.device(device)
+    return _made(on, lib.larmor_prox_l1, on.pointer, weight, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+             device: str | Device | None = None) -> Prox:
+    """g = weight sum of the norms along axis 0: of a gradient, isotropic total variation."""
+    on = _arrays.device(device)
+    return _made(on, lib.larmor_prox_group_l1, on.pointer, weight, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def stack(parts: Sequence[Prox]) -> Prox:
+    """The sum of functions of ranges of axis 0, in their order."""
+    pointers = ffi.new("larmor_prox *[]", [p._prox for p in parts])
+    return _made(parts[0].device, lib.larmor_prox_stack, pointers, len(parts))
+
+
+class _Own:
+    def __init__(self, apply: Any, value: Any, name: Any) -> None:
+        self.apply, self.value, self.name = apply, value, name
+
+
+@guarded("larmor_status(*)(void *, double, const larmor_array *, larmor_array *)")
+def _own_apply(me: Any, t: float, x: Any, z: Any) -> None:
+    _arrays.view(z)[...] = held(me).apply(t, _arrays.view(x))
+
+
+@guarded("larmor_status(*)(void *, const larmor_array *, double *)")
+def _own_value(me: Any, x: Any, g: Any) -> None:
+    g[0] = float(held(me).value(_arrays.view(x)))
+
+
+def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], float], shape: Sequence[int], *,
+             name: str = "function", dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+    """A proximal map of your own: apply(t, x) returns z, value(x) returns g(x).
+
+    The arrays, NumPy's or on a GPU CuPy's, may be read during the call alone. An exception ends the solver and reaches
+    its caller.
+    """
+    on = _arrays.device(device)
+    label = ffi.new("char[]", name.encode())
+    impl = ffi.new("larmor_prox_impl *", {"name": label, "apply": _own_apply, "value": _own_value,
+                                          "destroy": release_handle})
+    me = hold(_Own(apply, value, label))
+    try:
+        return _made(on, lib.larmor_prox_create, on.pointer, impl, me, _arrays.dtype_number(dtype),
+                     _arrays.shape_of(tuple(shape)))
+    except BaseException:
+        let_go(me)
+        raise

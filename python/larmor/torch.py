@@ -1,0 +1,169 @@
+"""NUFFTs and operators in PyTorch, with gradients with respect to image, k-space, coil maps and trajectory.
+
+Tensors of the processor and of NVIDIA's GPUs are read and written where they are, on PyTorch's current stream. With
+y = A x of type 2, g the gradient of y and r_d the index of a mode along axis d, from its centre,
+
+    gradient of x   A^H g            gradient of k_jd   Re sum over the batch of conj(g_j) (A (-2 pi i r_d / N_d x))_j
+
+so that the trajectory takes one batched type 2 of all axes. Gradients are made of the same functions, and can be
+differentiated again. Each call sorts the points anew, and its backward uses that again; for a trajectory that stays,
+`apply` with larmor.linop.nufft sorts them once. Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from larmor import _arrays
+from larmor import nufft as _nufft
+from larmor.linop import Operator
+
+__all__ = ["Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint", "sense"]
+
+Tensor = Any  # torch.Tensor
+def _plan(points: Tensor, modes: tuple[int, ...], batch: int, dtype: Any, tol: float) -> _nufft.Plan:
+    """A plan of type 2 for these points."""
+    kind = np.dtype(str(dtype).removeprefix("torch."))
+    device = "cpu" if points.device.type == "cpu" else str(points.device)
+    plan = _nufft.Plan(2, modes, batch=batch, dtype=kind, tol=tol, device=device, both_directions=True)
+    return plan.set_points(points.detach())
+
+
+def _batch(x: Tensor, dims: int) -> int:
+    return math.prod(x.shape[:x.ndim - dims])
+
+
+def _slopes(x: Tensor, modes: tuple[int, ...]) -> Tensor:
+    """-2 pi i r_d / N_d x for each axis d, which come first."""
+    terms = []
+    for d, n in enumerate(modes):
+        ramp = (torch.arange(n, device=x.device, dtype=x.real.dtype) - n // 2) * (-2 * math.pi / n)
+        shape = [1] * len(modes)
+        shape[d] = n
+        terms.append(x * torch.complex(torch.zeros_like(ramp), ramp).reshape(shape))
+    return torch.stack(terms)
+
+
+def _points_gradient(points: Tensor, x: Tensor, y: Tensor, modes: tuple[int, ...], tol: float) -> Tensor:
+    """Re of conj(y) times the derivatives of type 2 of x along each axis, summed over the batch."""
+    slopes = nufft(_slopes(x, modes), points, tol=tol)
+    terms = (slopes * y.conj()).real  # [axes, batch..., points...]
+    terms = terms.reshape(len(modes), -1, *points.shape[:-1]).sum(1)
+    return terms.movedim(0, -1).to(points.dtype)
+
+
+class _Nufft(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, points: Tensor, tol: float, plan: _nufft.Plan | None) -> Tensor:
+        modes = tuple(x.shape[x.ndim - points.shape[-1]:])
+        ctx.save_for_backward(x, points)
+        ctx.modes, ctx.tol = modes, tol
+        ctx.plan = plan or _plan(points, modes, _batch(x, len(modes)), x.dtype, tol)
+        return ctx.plan.execute(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, points = ctx.saved_tensors
+        gx = None
+        if ctx.needs_input_grad[0]:
+            gx = _NufftAdjoint.apply(g, points, ctx.modes, ctx.tol, ctx.plan)  # type: ignore[no-untyped-call]
+        gk = _points_gradient(points, x, g, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
+        return gx, gk, None, None
+
+
+class _NufftAdjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, points: Tensor, modes: tuple[int, ...], tol: float,
+                plan: _nufft.Plan | None) -> Tensor:
+        ctx.save_for_backward(y, points)
+        ctx.modes, ctx.tol = modes, tol
+        ctx.plan = plan or _plan(points, modes, _batch(y, points.ndim - 1), y.dtype, tol)
+        return ctx.plan.adjoint(y)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        y, points = ctx.saved_tensors
+        gy = None
+        if ctx.needs_input_grad[0]:
+            gy = _Nufft.apply(g, points, ctx.tol, ctx.plan)  # type: ignore[no-untyped-call]
+        gk = _points_gradient(points, g, y, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
+        return gy, gk, None, None, None
+
+
+def nufft(x: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
+    """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
+    field of view, column d for axis d. Complex64 or complex128."""
+    return _Nufft.apply(x, points, tol, None)  # type: ignore[no-untyped-call]
+
+
+def nufft_adjoint(y: Tensor, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5) -> Tensor:
+    """The conjugate transpose of `nufft`, type 1: values [batch..., points...] to [batch..., modes...]."""
+    return _NufftAdjoint.apply(y, points, tuple(modes), tol, None)  # type: ignore[no-untyped-call]
+
+
+def sense(x: Tensor, maps: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
+    """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...]."""
+    ndim = points.shape[-1]
+    return nufft(maps * x.unsqueeze(-ndim - 1), points, tol=tol)
+
+
+class _Apply(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, A: Operator, adjoint: bool) -> Tensor:
+        ctx.A, ctx.adjoint = A, adjoint
+        return A.adjoint(x) if adjoint else A.forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _Apply.apply(g, ctx.A, not ctx.adjoint), None, None  # type: ignore[no-untyped-call]
+
+
+def apply(A: Operator, x: Tensor) -> Tensor:
+    """A x for any operator of larmor.linop, on the tensor's device; its gradient is that of A^H."""
+    return _Apply.apply(_arrays.as_input(x, A.dtype) if not x.requires_grad else x, A, False)  # type: ignore
+
+
+class Nufft(torch.nn.Module):
+    """`nufft` as a layer; with learn=True the trajectory is a parameter."""
+
+    def __init__(self, points: Tensor, *, tol: float = 1e-5, learn: bool = False) -> None:
+        super().__init__()
+        self.tol = tol
+        if learn:
+            self.points = torch.nn.Parameter(points.clone())
+        else:
+            self.register_buffer("points", points)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[batch..., modes...] to [batch..., points...]."""
+        return nufft(x, self.points, tol=self.tol)
+
+
+class NufftAdjoint(Nufft):
+    """`nufft_adjoint` as a layer."""
+
+    def __init__(self, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5, learn: bool = False) -> None:
+        super().__init__(points, tol=tol, learn=learn)
+        self.modes = tuple(modes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[batch..., points...] to [batch..., modes...]."""
+        return nufft_adjoint(x, self.points, self.modes, tol=self.tol)
+
+
+class Linear(torch.nn.Module):
+    """An operator of larmor.linop as a layer."""
+
+    def __init__(self, A: Operator) -> None:
+        super().__init__()
+        self.A = A
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A x."""
+        return apply(self.A, x)

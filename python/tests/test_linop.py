@@ -1,0 +1,202 @@
+"""Operators, solvers and proximal maps: larmor's, and those of Python in larmor's solvers.
+SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import relative
+
+import larmor
+from larmor import linop, prox, solve
+from larmor._library import _alive
+
+C128 = np.complex128
+
+
+@pytest.fixture
+def problem(rng, numbers):
+    """SENSE of 4 coils, an image and its data."""
+    traj = rng.uniform(-8, 8, (30, 32, 2))
+    A = linop.sense(numbers(4, 16, 16), traj, tol=1e-10)
+    x = numbers(16, 16)
+    return A, x, A @ x
+
+
+def operators(rng, numbers):
+    traj = rng.uniform(-4, 4, (20, 10, 2))
+    coils = linop.coils(numbers(3, 8, 8))
+    transform = linop.nufft(traj, (8, 8), batch=3, dtype=C128, tol=1e-9)
+    grad = linop.gradient((8, 6), dtype=C128)
+    return {
+        "coils": coils, "nufft": transform, "chain": transform @ coils, "gradient": grad,
+        "symmetrised": linop.symmetrised_gradient((8, 6), dtype=C128) @ grad,
+        "fft": linop.fft((5, 8, 6), (-1, 0), unitary=True, centred=True, dtype=C128),
+        "wavelet": linop.wavelet((16, 18), dtype=C128), "diag": linop.diag(numbers(4, 5)),
+        "mask": linop.mask(np.arange(12.0).reshape(3, 4), dtype=C128),
+        "weights": linop.weights(np.arange(6.0), batch=2, dtype=C128),
+        "casorati": linop.casorati((4, 9, 8), (4, 4), dtype=C128),
+        "subspace": linop.subspace(numbers(2, 5), (4, 4), dtype=C128),
+        "frames": linop.frames([linop.diag(numbers(4)), linop.diag(numbers(4))]),
+        "stack": linop.stack([coils, 2j * coils]), "toeplitz": linop.toeplitz(traj, (8, 8), dtype=C128),
+        "sum": coils + 3j * coils - coils, "adjoint": coils.H, "normal": transform.N,
+        "off_resonance": linop.off_resonance(linop.nufft(traj, (8, 8), dtype=C128, tol=1e-9),
+                                             rng.uniform(-50, 50, (8, 8)), rng.uniform(0, 0.01, (20, 10))),
+        "function": linop.Function(lambda x: x[::-1] * 2j, lambda y: y[::-1] * -2j, (7,), (7,), dtype=C128),
+    }
+
+
+def test_every_operator_has_an_exact_adjoint_and_normal_map(rng, numbers):
+    for name, A in operators(rng, numbers).items():
+        assert A.adjoint_error() < 1e-13, name
+        x = numbers(*A.in_shape)
+        assert relative(A.N @ x, A.H @ (A @ x)) < 1e-7, name
+
+
+def test_the_axes_are_numpys(numbers):
+    x = numbers(5, 8, 6)
+    assert relative(linop.fft((5, 8, 6), (0, 2), dtype=C128) @ x, np.fft.fftn(x, axes=(0, 2))) < 1e-13
+    d = linop.gradient((8, 6), 0, dtype=C128) @ x[0]
+    assert d.shape == (1, 8, 6)
+    assert relative(d[0, :-1], np.diff(x[0], axis=0)) < 1e-14
+    both = linop.gradient((8, 6), dtype=C128) @ x[0]
+    assert relative(both[0, :, :-1], np.diff(x[0], axis=1)) < 1e-14
+    assert relative(both[1], d[0]) < 1e-14
+    m = numbers(4, 8, 6)
+    assert relative(linop.coils(m) @ x[0], m * x[0]) < 1e-14
+
+
+def test_arithmetic_is_that_of_matrices(numbers):
+    a, b, x = numbers(6), numbers(6), numbers(6)
+    A, B = linop.diag(a), linop.diag(b)
+    for op, value in ((A @ B, a * b), (A + B, a + b), (A - 2j * B, a - 2j * b), (-A, -a),
+                      ((3j * A).H, (3j * a).conj())):
+        assert relative(op @ x, value * x) < 1e-14
+
+
+def test_cg_solves_and_its_report_says_how(problem):
+    A, x, b = problem
+    found, report = solve.cg(A, b, iterations=200, tol=1e-10)
+    assert relative(found, x) < 1e-8
+    assert report.end == "tolerance"
+    assert 0 < report.iterations < 200
+    assert relative(solve.lsmr(A, b, iterations=200, tol=1e-10)[0], x) < 1e-7
+
+
+def test_a_start_is_taken_and_not_written_to(problem):
+    A, x, b = problem
+    start = x.copy()
+    found, report = solve.cg(A, b, start, tol=1e-6)
+    assert report.iterations <= 1
+    assert np.array_equal(start, x)
+    assert relative(found, x) < 1e-8
+
+
+def test_scipy_takes_an_operator_as_it_is(problem):
+    sparse = pytest.importorskip("scipy.sparse.linalg")
+    A, x, b = problem
+    found = sparse.lsqr(A, b.ravel(), iter_lim=200, atol=1e-12, btol=1e-12)[0]
+    assert relative(found.reshape(x.shape), x) < 1e-6
+
+
+def test_an_operator_of_python_gives_larmors_solution(problem):
+    A, _, b = problem
+    own = linop.Function(A.forward, A.adjoint, A.in_shape, A.out_shape, dtype=C128)
+    ours, theirs = solve.cg(A, b, iterations=30, tol=1e-9)[0], solve.cg(own, b, iterations=30, tol=1e-9)[0]
+    assert relative(theirs, ours) < 1e-6
+
+
+@pytest.mark.parametrize("solver", [solve.admm, solve.pdhg])
+def test_a_proximal_map_of_python_gives_larmors_solution(solver, problem):
+    A, _, b = problem
+    K = linop.gradient((16, 16), dtype=C128)
+    g = prox.group_l1(K.out_shape, 50.0, dtype=C128)
+
+    def shrink(t, x):
+        norm = np.sqrt((abs(x) ** 2).sum(0))
+        return x * np.maximum(0, 1 - 50.0 * t / np.maximum(norm, 1e-300))
+
+    own = prox.Function(shrink, lambda x: 50.0 * np.sqrt((abs(x) ** 2).sum(0)).sum(), K.out_shape, dtype=C128)
+    assert relative(solver(A, b, own, K)[0], solver(A, b, g, K)[0]) < 1e-10
+
+
+def test_penalties_by_name_are_all_there(problem):
+    A, x, b = problem
+    for name in solve.regularisers():
+        if name != "llr":
+            assert relative(solve.regularised(A, b, name, lam=0)[0], x) < 0.1, name
+
+
+def test_an_exception_in_python_ends_the_solver_and_arrives(numbers):
+    def fail(x):
+        raise KeyError("mine")
+
+    A = linop.Function(fail, fail, (4,), (4,))
+    with pytest.raises(KeyError, match="mine"):
+        solve.cg(A, np.ones(4))
+    with pytest.raises(ValueError, match="broadcast"):
+        solve.cg(linop.Function(lambda x: np.zeros(3), lambda y: np.zeros(3), (4,), (4,)), np.ones(4))
+    with pytest.raises(ZeroDivisionError):
+        solve.cg(linop.diag(numbers(4)), np.ones(4), monitor=lambda p: 1 / 0)
+    assert relative(linop.diag(np.full(4, 2)) @ np.ones(4), np.full(4, 2)) < 1e-6  # nothing is left of it
+
+
+def test_a_monitor_sees_the_iterates_and_stops(problem):
+    A, _, b = problem
+    seen = []
+
+    def monitor(p):
+        seen.append((p.iteration, p.x.copy()))
+        return p.iteration == 3
+
+    x, report = solve.cg(A, b, monitor=monitor)
+    assert [i for i, _ in seen] == [1, 2, 3]
+    assert report.end == "stopped"
+    assert np.array_equal(x, seen[-1][1])
+
+
+def test_shapes_that_do_not_fit_are_refused(numbers):
+    A = linop.coils(numbers(3, 8, 8))
+    for call in (lambda: A @ numbers(8, 9), lambda: A @ A, lambda: A + A.H,
+                 lambda: A.forward(numbers(8, 8), np.empty(3))):
+        with pytest.raises(larmor.ShapeError):
+            call()
+
+
+def test_arrays_that_operators_keep_live_as_long_as_they_do(numbers):
+    maps, x = numbers(3, 8, 8), numbers(8, 8)
+    expected = maps * x
+    A = linop.coils(maps)
+    del maps
+    gc.collect()
+    other = np.zeros((3, 8, 8), C128)  # what would be put where the maps were
+    assert relative(A @ x, expected) < 1e-14
+    del other, A
+    gc.collect()
+    assert not _alive
+
+
+LONG_CALL = """
+import os, signal, threading, time
+import numpy as np
+from larmor import linop, solve
+signal.signal(signal.SIGINT, signal.default_int_handler)
+A = linop.diag(np.ones((256, 256), np.complex64))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    CALL
+except KeyboardInterrupt:
+    print("interrupted", (A @ np.ones((256, 256)))[0, 0].real)
+"""
+
+
+@pytest.mark.parametrize("call", ["solve.largest_eigenvalue(A, 10**9)",
+                                  "solve.cg(A, np.ones((256, 256)), monitor=lambda p: time.sleep(1000))"])
+def test_ctrl_c_ends_a_long_call_and_larmor_goes_on(call):
+    done = subprocess.run([sys.executable, "-c", LONG_CALL.replace("CALL", call)], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert done.stdout.split() == ["interrupted", "1.0"]

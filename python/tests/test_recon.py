@@ -1,0 +1,149 @@
+"""A scan in, images out: from arrays, from files, and back to files. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import relative
+
+import larmor
+
+SHAPE = (40, 48)
+
+
+@pytest.fixture(scope="module")
+def scan():
+    """k-space of a phantom that is not square, on spokes."""
+    traj = larmor.traj("radial", SHAPE, readouts=70)
+    return larmor.ScanArrays(larmor.phantom_kspace(traj, coils=4), traj, SHAPE)
+
+
+def magnitude_error(image, truth):
+    return relative(abs(image), abs(truth))
+
+
+def test_images_trajectories_and_maps_have_the_same_axes(scan):
+    truth = larmor.phantom(SHAPE)
+    assert truth.shape == SHAPE
+    limits = abs(scan.traj).max(axis=(0, 1))
+    assert np.allclose(limits, [20, 24], rtol=0.02)  # ky, kx
+    done = larmor.recon(scan, maps=larmor.phantom_coils(SHAPE, 4), lam=1e-6, iterations=30)
+    assert done.images.shape == (1, *SHAPE)
+    assert magnitude_error(done.images[0], truth) < 0.3
+    direct = larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj)
+    again, _ = larmor.solve.cg(direct, scan.kspace * np.prod(SHAPE), iterations=30)
+    assert magnitude_error(again, truth) < 0.3
+
+
+@pytest.mark.parametrize("method", ["cg", "grid", "tv"])
+def test_methods_give_the_object_and_say_how(scan, method):
+    said = []
+    done = larmor.recon(scan, method=method, progress=lambda e: said.append(e["stage"]), device="cpu:1")
+    assert magnitude_error(done.images[0], larmor.phantom(SHAPE)) < 0.45
+    assert done.maps.shape == (4, *SHAPE)
+    assert done.reports[0]["status"] == "ok"
+    assert done.provenance["method"] == method
+    assert done.provenance["device"] == "cpu:1"
+    assert done.log
+    assert "coil maps" in said
+
+
+def test_lists_are_a_series(scan):
+    series = larmor.ScanArrays([scan.kspace, 2 * scan.kspace], [scan.traj, scan.traj], SHAPE)
+    done = larmor.recon(series, method="grid")
+    assert done.images.shape == (2, *SHAPE)
+    assert [m["repetition"] for m in done.meta] == [0, 1]
+    assert relative(done.images[1], 2 * done.images[0]) < 1e-3
+
+
+def test_a_listener_stops_with_the_iterate_and_its_exceptions_arrive(scan):
+    done = larmor.recon(scan, lam=1e-3, tol=-1, progress=lambda e: e["kind"] == "step" and e["step"] >= 2)
+    assert done.reports[0]["interrupted"]
+    assert done.reports[0]["solver"]["iters"] < 5
+    with pytest.raises(ZeroDivisionError):
+        larmor.recon(scan, progress=lambda e: 1 / 0)
+
+
+@pytest.mark.parametrize("options, kind, says", [
+    ({"method": "magic"}, larmor.ArgumentError, "magic"),
+    ({"wishes": 3}, TypeError, "wishes"),
+    ({"density": "thick"}, larmor.ArgumentError, "pipe"),
+    ({"matrix": (1, 2, 3, 4)}, larmor.ArgumentError, "matrix"),
+    ({"maps": np.zeros((4, 3, 3), np.complex64)}, larmor.Error, "maps"),
+    ({"lam": -1.0}, larmor.ArgumentError, "lambda"),
+    ({"listener": 1}, TypeError, "listener"),
+])
+def test_options_that_make_no_sense_are_refused(scan, options, kind, says):
+    with pytest.raises(kind, match=says):
+        larmor.recon(scan, **options)
+
+
+def test_a_scan_and_its_images_go_through_files(tmp_path, scan):
+    """The program makes the scan; Python reads it, reconstructs it, and writes what it reads again."""
+    program = os.environ.get("LARMOR_PROGRAM")
+    if not program:
+        pytest.skip("LARMOR_PROGRAM names no program")
+    path = tmp_path / "scan.h5"
+    subprocess.run([program, "phantom", "--matrix", "32", "--coils", "3", "--traj", "radial", "-o", str(path)],
+                   check=True, capture_output=True)
+    raw = larmor.Scan(path)
+    assert raw.encodings[0]["matrix"] == (1, 32, 32)
+    samples = raw.samples()
+    assert samples.kspace.shape[0] == 3
+    assert samples.traj.shape == (*samples.kspace.shape[1:], 2)
+    done = larmor.recon(path, lam=1e-3, iterations=5)
+    assert relative(done.images, larmor.recon(raw, lam=1e-3, iterations=5).images) < 1e-6
+    for suffix in (".h5", ".nii"):
+        out = tmp_path / f"image{suffix}"
+        done.write(out)
+        assert magnitude_error(larmor.read(out), done.images[0]) < 1e-6
+    with pytest.raises(larmor.FileError, match="exists"):
+        done.write(tmp_path / "image.nii")
+    assert "LarmorVersion" in subprocess.run([program, "info", str(tmp_path / "image.h5")], check=True,
+                                             capture_output=True, text=True).stdout
+
+
+def test_arrays_come_back_from_files_with_their_axes(tmp_path, numbers):
+    x = numbers(3, 4, 5).astype(np.complex64)
+    for name in ("x.npy", "x.cfl"):
+        larmor.write(tmp_path / name, x)
+        assert np.array_equal(larmor.read(tmp_path / name), x)
+        with pytest.raises(larmor.FileError):
+            larmor.write(tmp_path / name, x)
+        larmor.write(tmp_path / name, 2 * x, force=True)
+    assert np.array_equal(np.load(tmp_path / "x.npy").T, 2 * x)
+
+
+def test_files_that_are_damaged_or_missing_are_named(tmp_path):
+    wrong = tmp_path / "wrong.h5"
+    wrong.write_bytes(b"no scan")
+    with pytest.raises(larmor.FormatError, match=r"wrong\.h5"):
+        larmor.recon(wrong)
+    with pytest.raises(OSError, match=r"none\.h5"):
+        larmor.recon(tmp_path / "none.h5")
+    with pytest.raises(larmor.ArgumentError, match=r"jpeg"):
+        larmor.write(tmp_path / "x.jpeg", np.zeros((3, 3)))
+
+
+def test_names_and_devices_are_listed():
+    assert "radial" in larmor.trajectories()
+    assert larmor.devices()[0]["available"]
+    assert larmor.device("cpu:1").spec == "cpu:1"
+
+
+def test_density_weights_and_maps_have_the_shapes_of_their_data(scan):
+    for method in ("auto", "ramp", "pipe", "voronoi"):
+        assert larmor.density(scan.traj, SHAPE, method).shape == scan.traj.shape[:2]
+    assert larmor.coil_maps(scan.kspace, scan.traj, SHAPE).shape == (4, *SHAPE)
+
+
+def test_the_package_needs_numpy_alone():
+    """Without torch, CuPy, SciPy and tqdm it imports."""
+    code = ("import sys\nfor name in ('torch', 'cupy', 'scipy', 'tqdm'): sys.modules[name] = None\n"
+            "import larmor; print(larmor.phantom((8, 8)).shape)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(8, 8)"

@@ -1,0 +1,100 @@
+"""Gradients of larmor.torch against finite differences, in double precision. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import larmor.torch as lt  # noqa: E402
+from larmor import linop, nufft  # noqa: E402
+
+MODES = {1: (6,), 2: (4, 5), 3: (3, 4, 3)}
+TOL = 1e-12
+
+
+@pytest.fixture
+def draw():
+    generator = torch.Generator().manual_seed(3)
+
+    def complex_(*shape):
+        return torch.randn(*shape, dtype=torch.complex128, generator=generator, requires_grad=True)
+
+    def points(count, modes):
+        k = torch.rand(count, len(modes), dtype=torch.float64, generator=generator) - 0.5
+        return (k * torch.tensor(modes)).requires_grad_()
+
+    return complex_, points
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_gradients_of_image_and_trajectory_are_those_of_finite_differences(ndim, draw):
+    complex_, points = draw
+    x, k = complex_(2, *MODES[ndim]), points(7, MODES[ndim])
+    assert torch.autograd.gradcheck(lambda x, k: lt.nufft(x, k, tol=TOL), (x, k))
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_gradients_of_k_space_and_trajectory_are_those_of_finite_differences(ndim, draw):
+    complex_, points = draw
+    y, k = complex_(2, 7), points(7, MODES[ndim])
+    assert torch.autograd.gradcheck(lambda y, k: lt.nufft_adjoint(y, k, MODES[ndim], tol=TOL), (y, k))
+
+
+def test_gradients_of_coil_maps_too(draw):
+    complex_, points = draw
+    x, maps, k = complex_(*MODES[2]), complex_(3, *MODES[2]), points(6, MODES[2])
+    assert torch.autograd.gradcheck(lambda x, m, k: lt.sense(x, m, k, tol=TOL), (x, maps, k))
+
+
+def test_gradients_can_be_differentiated_again(draw):
+    complex_, points = draw
+    x, k = complex_(4, 3), points(5, (4, 3))
+    assert torch.autograd.gradgradcheck(lambda x, k: lt.nufft(x, k, tol=TOL), (x, k))
+    y = complex_(5)
+    assert torch.autograd.gradgradcheck(lambda y, k: lt.nufft_adjoint(y, k, (4, 3), tol=TOL), (y, k))
+
+
+def test_every_operator_has_its_gradient(draw):
+    complex_, _ = draw
+    A = linop.gradient((4, 5), dtype=np.complex128)
+    assert torch.autograd.gradcheck(lambda x: lt.apply(A, x), (complex_(4, 5),))
+    assert torch.autograd.gradgradcheck(lambda x: lt.apply(A, x), (complex_(4, 5),))
+
+
+def test_tensors_are_read_and_written_where_they_are(draw):
+    complex_, points = draw
+    x, k = complex_(*MODES[2]).detach(), points(9, MODES[2]).detach()
+    out = torch.empty(9, dtype=torch.complex128)
+    plan = nufft.Plan(2, MODES[2], dtype=np.complex128, tol=1e-10).set_points(k)
+    assert plan.execute(x, out) is out
+    assert np.array_equal(out.numpy(), plan.execute(x.numpy()))
+    assert torch.equal(plan.execute(x.conj()), plan.execute(x.conj().resolve_conj()))
+
+
+def test_a_trajectory_that_is_changed_in_place_is_noticed(draw):
+    complex_, points = draw
+    x, k = complex_(*MODES[2]).detach(), points(9, MODES[2]).detach()
+    before = lt.nufft(x, k)
+    k.mul_(0.5)
+    after = lt.nufft(x, k)
+    assert not torch.allclose(before, after)
+    assert torch.equal(after, lt.nufft(x, k.clone()))
+
+
+def test_a_trajectory_can_be_learned(draw):
+    """From a displaced trajectory, steps along the gradient lead back to the data."""
+    complex_, points = draw
+    x, k = complex_(8, 8).detach(), points(20, (8, 8)).detach()
+    target = lt.nufft(x, k, tol=1e-9)
+    layer = lt.Nufft(k + 0.05, tol=1e-9, learn=True)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=3e-3)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = (layer(x) - target).abs().square().sum()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.02 * losses[0]

@@ -1,0 +1,193 @@
+/* FINUFFT's interface against the sums that its documentation defines, and its error codes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "finufft/finufft.h"
+
+#include <complex.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct plan plan;
+void finufft_default_opts(finufft_opts *o);
+int finufft_makeplan(int type, int dim, const int64_t *n_modes, int iflag, int n_transf, double tol, plan **out,
+                     const finufft_opts *opts);
+int finufft_setpts(plan *p, int64_t nj, const double *x, const double *y, const double *z, int64_t nk,
+                   const double *s, const double *t, const double *u);
+int finufft_execute(plan *p, double complex *c, double complex *f);
+int finufft_execute_adjoint(plan *p, double complex *c, double complex *f);
+int finufft_destroy(plan *p);
+int finufft2d1(int64_t nj, const double *x, const double *y, const double complex *c, int iflag, double eps,
+               int64_t ms, int64_t mt, double complex *f, const finufft_opts *o);
+int finufft2d3many(int ntrans, int64_t nj, const double *x, const double *y, const double complex *c, int iflag,
+                   double eps, int64_t nk, const double *s, const double *t, double complex *f,
+                   const finufft_opts *o);
+int finufftf1d2(int64_t nj, const float *x, float complex *c, int iflag, float eps, int64_t ms,
+                const float complex *f, const finufft_opts *o);
+
+enum { M = 40, NX = 7, NY = 6, N = NX * NY };
+
+static double uniform(void)
+{
+    return 2.0 * rand() / RAND_MAX - 1;
+}
+
+static void fill(double *x, int count, double scale)
+{
+    for (int i = 0; i < count; i++) x[i] = scale * uniform();
+}
+
+static finufft_opts quiet(void)
+{
+    finufft_opts o;
+    finufft_default_opts(&o);
+    o.showwarn = 0;
+    return o;
+}
+
+static double error(const double complex *a, const double complex *b, int count)
+{
+    double difference = 0, size = 0;
+    for (int i = 0; i < count; i++) {
+        difference += pow(cabs(a[i] - b[i]), 2);
+        size += pow(cabs(b[i]), 2);
+    }
+    return sqrt(difference / size);
+}
+
+static void type_1_sums_over_points_x_fastest(void **state)
+{
+    (void)state;
+    double x[M], y[M], parts[2 * M];
+    double complex c[M], f[N], sum[N];
+    const finufft_opts o = quiet();
+    fill(x, M, 9); /* any real number is legal */
+    fill(y, M, 9);
+    fill(parts, 2 * M, 1);
+    for (int j = 0; j < M; j++) c[j] = CMPLX(parts[2 * j], parts[2 * j + 1]);
+    for (int b = 0; b < NY; b++)
+        for (int a = 0; a < NX; a++) {
+            sum[b * NX + a] = 0;
+            for (int j = 0; j < M; j++)
+                sum[b * NX + a] += c[j] * cexp(I * ((a - NX / 2) * x[j] + (b - NY / 2) * y[j]));
+        }
+    assert_int_equal(finufft2d1(M, x, y, c, 1, 1e-11, NX, NY, f, &o), 0);
+    assert_true(error(f, sum, N) < 1e-10);
+}
+
+static void type_3_sums_for_each_vector(void **state)
+{
+    (void)state;
+    double x[M], y[M], s[N], t[N], parts[4 * M];
+    double complex c[2 * M], f[2 * N], sum[2 * N];
+    const finufft_opts o = quiet();
+    fill(x, M, 3);
+    fill(y, M, 3);
+    fill(s, N, 5);
+    fill(t, N, 5);
+    fill(parts, 4 * M, 1);
+    for (int j = 0; j < 2 * M; j++) c[j] = CMPLX(parts[2 * j], parts[2 * j + 1]);
+    for (int v = 0; v < 2; v++)
+        for (int k = 0; k < N; k++) {
+            sum[v * N + k] = 0;
+            for (int j = 0; j < M; j++) sum[v * N + k] += c[v * M + j] * cexp(-I * (s[k] * x[j] + t[k] * y[j]));
+        }
+    assert_int_equal(finufft2d3many(2, M, x, y, c, -1, 1e-10, N, s, t, f, &o), 0);
+    assert_true(error(f, sum, 2 * N) < 1e-9);
+}
+
+static void a_plan_in_fft_order_has_an_exact_adjoint(void **state)
+{
+    (void)state;
+    double x[M], parts[2 * (M + N)];
+    double complex c[M], f[N], Ac[N], Af[M];
+    finufft_opts o = quiet();
+    plan *p = NULL;
+    const int64_t modes[3] = {N, 1, 1};
+    double complex left = 0, right = 0;
+    o.modeord = 1;
+    fill(x, M, 3);
+    fill(parts, 2 * (M + N), 1);
+    for (int i = 0; i < M; i++) c[i] = CMPLX(parts[2 * i], parts[2 * i + 1]);
+    for (int i = 0; i < N; i++) f[i] = CMPLX(parts[2 * (M + i)], parts[2 * (M + i) + 1]);
+    assert_int_equal(finufft_makeplan(1, 1, modes, 1, 1, 1e-9, &p, &o), 0);
+    assert_int_equal(finufft_setpts(p, M, x, NULL, NULL, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(finufft_execute(p, c, Ac), 0);
+    assert_int_equal(finufft_execute_adjoint(p, Af, f), 0);
+    for (int i = 0; i < N; i++) left += conj(f[i]) * Ac[i];
+    for (int i = 0; i < M; i++) right += conj(Af[i]) * c[i];
+    assert_true(cabs(left - right) < 1e-12 * cabs(left) + 1e-12);
+    double complex mode_1 = 0;
+    for (int j = 0; j < M; j++) mode_1 += c[j] * cexp(I * x[j]);
+    assert_true(cabs(Ac[1] - mode_1) < 1e-7); /* mode 1 is the second */
+    assert_int_equal(finufft_destroy(p), 0);
+}
+
+static void tolerances_out_of_reach_are_refused_or_raised_as_the_options_say(void **state)
+{
+    (void)state;
+    float x[2] = {0.5F, -1};
+    float complex c[2], f[3] = {1, 2, 3};
+    finufft_opts o = quiet();
+    assert_int_equal(finufftf1d2(2, x, c, 1, 1e-9F, 3, f, &o), FINUFFT_ERR_EPS_TOO_SMALL);
+    o.allow_eps_too_small = 1;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(finufftf1d2(2, x, c, 1, i ? 2.0F : 1e-9F, 3, f, &o), 0);
+        const float complex sum = cexpf(-I * 0.5F) + 2 + 3 * cexpf(I * 0.5F);
+        assert_true(cabsf(c[0] - sum) < (i ? 6 : 1e-4F));
+    }
+}
+
+static void sums_over_nothing_are_zero(void **state)
+{
+    (void)state;
+    float x[2] = {0.5F, -1};
+    float complex c[2] = {7, 7};
+    float complex f[1] = {0};
+    const finufft_opts o = quiet();
+    assert_int_equal(finufftf1d2(2, x, c, 1, 1e-3F, 0, f, &o), 0);
+    assert_true(c[0] == 0 && c[1] == 0);
+    double complex g[N];
+    memset(g, 1, sizeof g);
+    assert_int_equal(finufft2d1(0, NULL, NULL, NULL, 1, 1e-3, NX, NY, g, &o), 0);
+    for (int i = 0; i < N; i++) assert_true(g[i] == 0);
+}
+
+static void what_makes_no_sense_has_finuffts_code(void **state)
+{
+    (void)state;
+    const int64_t modes[3] = {N, 1, 1};
+    finufft_opts o = quiet();
+    plan *p = NULL;
+    double x[1] = {NAN};
+    assert_int_equal(finufft_makeplan(4, 1, modes, 1, 1, 1e-6, &p, &o), FINUFFT_ERR_TYPE_NOTVALID);
+    assert_int_equal(finufft_makeplan(1, 4, modes, 1, 1, 1e-6, &p, &o), FINUFFT_ERR_DIM_NOTVALID);
+    assert_int_equal(finufft_makeplan(1, 1, modes, 1, 0, 1e-6, &p, &o), FINUFFT_ERR_NTRANS_NOTVALID);
+    assert_null(p);
+    o.upsampfac = 1;
+    assert_int_equal(finufft_makeplan(1, 1, modes, 1, 1, 1e-6, &p, &o), FINUFFT_ERR_UPSAMPFAC_TOO_SMALL);
+    o = quiet();
+    assert_int_equal(finufft_makeplan(1, 1, modes, 1, 1, 1e-6, &p, &o), 0);
+    assert_int_equal(finufft_execute(p, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT);
+    assert_int_equal(finufft_setpts(p, -1, x, NULL, NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_NUM_NU_PTS_INVALID);
+    assert_int_equal(finufft_setpts(p, 1, x, NULL, NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT);
+    assert_int_equal(finufft_destroy(p), 0);
+    assert_int_equal(finufft_destroy(NULL), FINUFFT_ERR_PLAN_NOTVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(type_1_sums_over_points_x_fastest),
+        cmocka_unit_test(type_3_sums_for_each_vector),
+        cmocka_unit_test(a_plan_in_fft_order_has_an_exact_adjoint),
+        cmocka_unit_test(tolerances_out_of_reach_are_refused_or_raised_as_the_options_say),
+        cmocka_unit_test(sums_over_nothing_are_zero),
+        cmocka_unit_test(what_makes_no_sense_has_finuffts_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
