@@ -12,8 +12,11 @@
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
 static const double is_folded = 0.2;
 
-/* Calibration regions below this side give no better maps by ESPIRiT. */
-static const int64_t least_side = 10;
+/* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */
+static const int64_t least_side = 10, least_side_of_lines = 8;
+
+/* Above these, of larmor_calibration_aliasing, nonlinear inversion was better than maps from the centre of k-space. */
+static const double aliases = 0.03, aliases_3d = 0.3;
 
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
@@ -37,8 +40,9 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
     return LARMOR_OK;
 }
 
-/* Fails where a look at the maps would not fit into memory beside the samples. */
-static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid)
+/* Fails where a method would not fit into memory beside the samples. */
+static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid,
+                                 const char *method)
 {
     const larmor_raw_info *info = &r->job.info;
     const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
@@ -48,7 +52,7 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
-    LMR_TRY(lmr_maps_method_of("espirit")->bytes(&r->job, &p, &bytes));
+    LMR_TRY(lmr_maps_method_of(method)->bytes(&r->job, &p, &bytes));
     LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
     const int64_t limit = r->opts.memory ? r->opts.memory : available;
     if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;
@@ -56,7 +60,7 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                     (long long)(limit / 1000000), r->opts.memory ? "allowed" : "free");
 }
 
-static larmor_status look_at_first(larmor_recon *r, lmr_maps_sight *sight)
+static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sight *sight)
 {
     lmr_job *job = &r->job;
     const int index = r->list.group[0];
@@ -67,17 +71,17 @@ static larmor_status look_at_first(larmor_recon *r, lmr_maps_sight *sight)
     LMR_TRY(lmr_enter(&r->events, "coil maps"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
-    LMR_TRY(expect_room(r, &group, &job->grid[index]));
+    LMR_TRY(expect_room(r, &group, &job->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &unused));
-    const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, sight);
+    const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, at_region, sight);
     larmor_samples_free(&samples);
     return st;
 }
 
 /* What is wrong with the data is said where their image is made. */
-static larmor_status look(larmor_recon *r, lmr_maps_sight *sight)
+static larmor_status look(larmor_recon *r, int at_region, lmr_maps_sight *sight)
 {
-    const larmor_status st = look_at_first(r, sight);
+    const larmor_status st = look_at_first(r, at_region, sight);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
     *sight = (lmr_maps_sight){.side = 0};
@@ -114,19 +118,51 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
     return LARMOR_OK;
 }
 
-/* By what was measured over simulated scans (docs/maps.md): ESPIRiT in 2D where lines are missing or the object folds, and
- * for readouts that are neither spokes nor lines; else Walsh's method, which is as good and quicker. */
+/* 1 if images of the centre of k-space alias, so that maps from it would: spokes alias all over the image and little
+ * at each place, which maps hardly see. */
+static int centre_aliases(const larmor_recon *r, const lmr_maps_sight *sight)
+{
+    const int solid = r->job.grid[r->list.group[0]].ndim > 2;
+    if (sight->straight || (sight->cartesian && sight->side >= least_side_of_lines)) return 0;
+    return sight->aliasing > (solid ? aliases_3d : aliases);
+}
+
+/* Maps from all of the data, if there is memory for that. */
+static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight)
+{
+    lmr_job *job = &r->job;
+    const int index = r->list.group[0];
+    larmor_group group;
+    LMR_TRY(lmr_source_group(job->source, index, &group));
+    if (expect_room(r, &group, &job->grid[index], "nlinv")) {
+        lmr_log(&r->events, "coil maps: not by nonlinear inversion: %s", larmor_last_error());
+        return LARMOR_OK;
+    }
+    job->maps_method = lmr_maps_method_of("nlinv");
+    lmr_log(
+        &r->events,
+        "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its point "
+        "spread function is %.2g times the peak's energy",
+        sight->aliasing);
+    return LARMOR_OK;
+}
+
+/* By what was measured over simulated scans (docs/maps.md): nonlinear inversion where images of the centre alias; ESPIRiT
+ * in 2D where lines are missing or the object folds, and for readouts that are neither spokes nor lines; else Walsh's
+ * method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     lmr_maps_sight sight;
     int spokes;
     job->maps_method = lmr_maps_method_of("walsh");
-    if (!r->list.groups || job->grid[r->list.group[0]].ndim > 2) return LARMOR_OK;
+    if (!r->list.groups) return LARMOR_OK;
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;
-    LMR_TRY(look(r, &sight));
-    if (sight.side < least_side) return LARMOR_OK;
+    const int solid = job->grid[r->list.group[0]].ndim > 2;
+    LMR_TRY(look(r, !solid, &sight));
+    if (centre_aliases(r, &sight)) return take_inversion(r, &sight);
+    if (solid || sight.side < (sight.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
     const int two = folds(&sight) && can_take_two(r);
     const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight && sight.folded <= is_folded;
     if (!wanted) return LARMOR_OK;
@@ -146,7 +182,7 @@ static larmor_status choose_sets(larmor_recon *r)
                         o->map_sets, r->job.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
     if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
-    LMR_TRY(look(r, &sight));
+    LMR_TRY(look(r, 1, &sight));
     return take_folded(r, &sight);
 }
 

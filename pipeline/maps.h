@@ -36,15 +36,18 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
 
 /* What the data say of the maps to find from them. */
 typedef struct lmr_maps_sight {
-    int64_t side;  /* of the calibration region along its shortest axis; 0: there is none */
-    int cartesian; /* 1: its samples lie on a grid */
-    int straight;  /* 1: readouts are spokes, or lines through the centre */
-    int gaps;      /* 1: of a grid, the image's own lines lack some between them */
-    double folded; /* the part of the object where two sets of maps have a signal, as low resolution shows it */
+    int64_t side;    /* of the calibration region along its shortest axis; 0: there is none */
+    int cartesian;   /* 1: its samples lie on a grid */
+    int straight;    /* 1: readouts are spokes, or lines through the centre */
+    int gaps;        /* 1: of a grid, the image's own lines lack some between them */
+    double aliasing; /* larmor_calibration_aliasing */
+    double folded;   /* the part of the object where two sets of maps have a signal, as low resolution shows it */
 } lmr_maps_sight;
 
-/* A look at a group's data before its maps are made: from what these will be made. */
+/* A look at a group's data before its maps are made: from what these will be made.
+ *
+ * at_region  0: side, cartesian and folded are not looked for, and stay 0. */
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, lmr_maps_sight *sight);
+                            const larmor_samples *samples, int at_region, lmr_maps_sight *sight);
 
 #endif

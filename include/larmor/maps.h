@@ -41,6 +41,19 @@ LARMOR_API larmor_status larmor_calibration_region(const larmor_array *kspace, c
                                                    larmor_shape image, const larmor_region_opts *opts,
                                                    larmor_array **region, larmor_region_report *report);
 
+/* How much images of the centre of k-space alias, by its trajectory alone: of the point spread function of the samples
+ * within 16/FOV (10/FOV in 3D), with density weights and Hann's window, the energy beside the peak over that of the
+ * peak, each distance weighted by how often a field of view holds it. It is below 0.03 where the centre is sampled
+ * densely, and near R - 1 where it is undersampled R times.
+ *
+ * traj      [nd, samples, readouts].
+ * image     shape of the image.
+ * encoded   the field of view that holds the object, as part of the image's, for each axis; NULL: 1.
+ * aliasing  infinite without samples there.
+ * Errors    LARMOR_ERR_SHAPE, LARMOR_ERR_ARG, LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_calibration_aliasing(const larmor_array *traj, larmor_shape image,
+                                                     const double *encoded, double *aliasing);
+
 /* ---- ESPIRiT ---- */
 
 /* What happens to maps where their eigenvalue says that there is no signal. */

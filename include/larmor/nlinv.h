@@ -26,6 +26,8 @@ typedef struct larmor_nlinv_opts { /* zero means default */
     double reduction;              /* the weight of each step is that of the last by this; default 1.5 */
     double smoothness, order;      /* of the maps; default 0.15 and 16 */
     int64_t sets;                  /* of maps; default 1, without that dimension */
+    int64_t side;                  /* an image of more voxels along an axis is solved for with so many, of the samples
+                                      that it can have; its maps are then interpolated; default: as many as there are */
     int inner;                     /* conjugate gradient steps in each step, at most; default 100 */
     double inner_tol;              /* where they end; default 0.1 */
     const larmor_array *weights;   /* real >= 0, [samples, readouts]: of the samples' squares; NULL: 1 */
@@ -47,8 +49,8 @@ typedef struct larmor_nlinv_report {
  * traj     [nd, samples, readouts], nd 2 or 3, cycles per field of view; Cartesian ones lie on whole numbers.
  * image    shape of the image, [nx, ny(, nz)], which is to hold the object.
  * opts     may be NULL.
- * x        [image...] or, with sets, [image..., sets], of kspace's dtype, in the unit of larmor_op_sense; may be NULL.
- *          It is that of the maps that are returned.
+ * x        [image...] or, with sets, [image..., sets], of kspace's dtype, in the unit of larmor_op_sense; may be NULL,
+ *          and is to be NULL where `side` is less than the image has. It is that of the maps that are returned.
  * maps     [image..., coils] or [image..., coils, sets]; sum_c |s_c|^2 = 1 everywhere, over all
  *          sets, so that those with little signal are small there.
  * report   may be NULL.

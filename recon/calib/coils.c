@@ -4,6 +4,7 @@
 #include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/calib/centre.h"
+#include "recon/calib/interpolate.h"
 #include "recon/calib/walsh.h"
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
@@ -80,55 +81,6 @@ done:
     return st;
 }
 
-/* One coil: *x <- [to...] of *x [from...], by way of *spare; all c128 and large enough for [to...]. */
-static larmor_status resize(const calibration *c, const double _Complex *from, larmor_shape image, void **x,
-                            void **spare)
-{
-    const lmr_recon_kernels *kernels;
-    int64_t dim[3] = {c->n[0], c->n[1], c->n[2]};
-    const void *in = from;
-    LMR_TRY(lmr_recon_kernels_of(c->centre.dev, LARMOR_C128, &kernels));
-    for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
-        int64_t rows[3] = {1, dim[axis], 1};
-        for (int d = 0; d < 3; d++)
-            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
-        LMR_TRY(kernels->resize(c->centre.dev->ctx, rows, image.dim[axis], in, *spare));
-        dim[axis] = image.dim[axis];
-        void *const out = *spare;
-        *spare = *x;
-        *x = out;
-        in = out;
-    }
-    return LARMOR_OK;
-}
-
-/* maps [image..., coils] <- low, c128 [n..., coils], interpolated and normalised to sum_c |s_c|^2 = 1. */
-static larmor_status interpolate(const larmor_array *low, const calibration *c, larmor_shape image, int64_t coils,
-                                 larmor_array *maps)
-{
-    larmor_device *dev = c->centre.dev;
-    const int64_t voxels = larmor_shape_count(image), pixels = c->n[0] * c->n[1] * c->n[2];
-    const lmr_backend *be = dev->be;
-    larmor_array *work = NULL, *energy = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(voxels, 2), &work));
-    void *x = work->data, *spare = (double _Complex *)work->data + voxels;
-    for (int64_t i = 0; i < coils; i++) {
-        LMR_OR(done, lmr_go_on());
-        void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
-        LMR_OR(done, resize(c, (const double _Complex *)low->data + i * pixels, image, &x, &spare));
-        LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, x, maps->dtype, to));
-    }
-    LMR_OR(done, larmor_array_create(dev, maps->dtype, image, &energy));
-    LMR_OR(done, lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
-    LMR_OR(done, c->centre.kernels->power(dev->ctx, voxels, -1, 0, energy->data));
-    LMR_OR(done, larmor_mul(energy, 0, maps));
-done:
-    larmor_array_free(energy);
-    larmor_array_free(work);
-    return st;
-}
-
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_coils_opts *o)
 {
     if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
@@ -195,7 +147,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_OR(done, grid_images(kspace, coils, &c, &images));
     LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));
     LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, coils), &out));
-    LMR_OR(done, interpolate(low, &c, image, coils, out));
+    LMR_OR(done, lmr_maps_interpolate(low, c.n, out));
     judged.doubt = doubt_of(&judged);
     if (report) *report = judged;
     *maps = out;
@@ -230,7 +182,7 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     } else {
         LMR_TRY(lmr_bytes_add_nufft(dev, &fine, p->samples, &gridding));
     }
-    const double interpolation = 2 * lmr_bytes_of(LARMOR_C128, p->image) + lmr_bytes_of(p->dtype, p->image);
+    const double interpolation = lmr_maps_interpolate_bytes(p->dtype, p->image);
     const double maps = fmax(lmr_walsh_bytes(dev, n, p->coils), low_maps * (double)p->coils + interpolation);
     const double chosen = (8 + 8.0 * p->image.ndim + 8) * (double)p->samples; /* indices, points, weights */
     return lmr_bytes_store(chosen + fmax((double)weights, images + fmax(gridding, maps)), bytes);

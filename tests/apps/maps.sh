@@ -3,7 +3,8 @@
 . "$(dirname "$0")/support.sh"
 expect 0 phantom -o lines.h5 --traj cartesian --matrix 48 --coils 6 --acceleration 3 --calibration-lines 24 --snr 30 --noise-scan 60 -q
 expect 0 phantom -o spokes.h5 --traj golden --matrix 48 --coils 6 --snr 30 -q
-expect 0 phantom -o arms.h5 --traj spiral --matrix 48 --coils 6 --snr 30 -q
+expect 0 phantom -o arms.h5 --traj spiral --density 2 --matrix 48 --coils 6 --snr 30 -q
+expect 0 phantom -o few.h5 --traj spiral --undersampling 2 --matrix 48 --coils 6 --snr 30 -q
 
 # What maps writes is what recon uses, for each method, format and number of sets.
 for how in walsh "espirit" "espirit --crop soft" "espirit --map-sets 2" "walsh --normalise sum" "espirit --normalise body"; do
@@ -50,6 +51,8 @@ expect 0 recon spokes.h5 -o image.npy --force
 grep -q '(Walsh)' err || fail "auto: $(cat err)"
 expect 0 recon arms.h5 -o image.npy --force
 grep -q '^coil maps: by ESPIRiT, as readouts are neither spokes nor lines$' err || fail "auto: $(cat err)"
+expect 0 recon few.h5 -o image.npy --force
+grep -q '^coil maps: by nonlinear inversion, as the centre of k-space is undersampled: ' err || fail "auto: $(cat err)"
 
 # An object that is half as large again as the field of view folds along the phase encoding.
 expect 0 phantom -o folded.h5 --traj cartesian --matrix 48 --coils 8 --object-size 1.6 --snr 30 -q

@@ -1,6 +1,7 @@
 #!/bin/sh
 # BART ecalib and larmor maps on the same calibration data, in 2D and 3D: how far the maps' directions are apart, and how
-# good BART's own reconstruction of undersampled lines is with either. Needs bart 0.8.
+# good BART's own reconstruction of undersampled lines is with either. In 2D also how far both are from the eigenvectors of
+# BART's own matrices (ecalib -1). Needs bart 0.8, and numpy.
 # Usage: tests/bench/ecalib_compare.sh LARMOR [FOLDER]   (FOLDER keeps the files). SPDX-License-Identifier: Apache-2.0
 set -eu
 . "$(dirname "$0")/folder.sh"
@@ -48,8 +49,49 @@ projection() {
     bart nrmse b projected | tail -1
 }
 
-echo "| | rows of the windows' matrix | BART ecalib s | larmor maps s | projection error in the object | in BART's mask |"
-echo "|---|---|---|---|---|---|"
+# eigenvectors N COILS: in BART's mask, how far larmor's and BART's maps are from the dominant eigenvectors of the
+# matrices that ecalib -1 writes, interpolated by zeros around their transform, as ecalib does.
+eigenvectors() {
+    python3 - "$1" "$2" <<'PYTHON'
+import sys
+import numpy as np
+n, coils = map(int, sys.argv[1:])
+
+
+def read(name):
+    sizes = [int(i) for i in open(name + ".hdr").read().split("\n")[1].split()]
+    return np.fromfile(name + ".cfl", np.complex64).reshape(sizes, order="F").squeeze()
+
+
+packed, bart, larmor = read("matrices"), read("bart_maps"), read("larmor_maps")
+side = packed.shape[0]
+k = np.fft.fftshift(np.fft.fft2(np.fft.ifftshift(packed, axes=(0, 1)), axes=(0, 1)), axes=(0, 1))
+wide = np.zeros((n, n, k.shape[2]), complex)
+low = n // 2 - side // 2
+wide[low : low + side, low : low + side] = k
+wide = np.fft.fftshift(np.fft.ifft2(np.fft.ifftshift(wide, axes=(0, 1)), axes=(0, 1)), axes=(0, 1))
+matrix = np.zeros((n, n, coils, coils), complex)
+at = 0
+for i in range(coils):
+    for j in range(i + 1):
+        matrix[..., i, j] = wide[..., at].conj()
+        matrix[..., j, i] = wide[..., at]
+        at += 1
+exact = np.linalg.eigh(matrix)[1][..., -1]
+inside = np.linalg.norm(bart, axis=-1) > 0.5
+
+
+def apart(a):
+    along = abs((exact.conj() * a).sum(-1)) ** 2 / np.maximum((abs(a) ** 2).sum(-1), 1e-20)
+    return np.sqrt(np.maximum(1 - along[inside], 0).mean())
+
+
+print("%.4f | %.4f" % (apart(larmor), apart(bart)))
+PYTHON
+}
+
+echo "| | rows of the windows' matrix | BART ecalib s | larmor maps s | projection error in the object | in BART's mask | larmor to the eigenvectors | BART to them |"
+echo "|---|---|---|---|---|---|---|---|"
 for case in "2 128 8 0" "2 128 8 20" "2 96 8 50" "3 40 4 0" "3 40 8 20"; do
     # shellcheck disable=SC2086 # words are meant
     set -- $case
@@ -68,7 +110,12 @@ for case in "2 128 8 0" "2 128 8 20" "2 96 8 50" "3 40 4 0" "3 40 8 20"; do
     bart scale 1 image object_image
     bart threshold -B 0.05 object_image object
     bart fmac inside object both
-    echo "| ${1}D, ${2} voxels a side, ${3} coils, noise ${4} | $(($3 * ($1 > 2 ? 216 : 36))) | $bart_time | $larmor_time | $(projection both larmor_maps bart_maps) | $(projection inside larmor_maps bart_maps) |"
+    exact=" | "
+    if [ "$1" = 2 ]; then
+        OMP_NUM_THREADS=1 bart ecalib -1 -r 24 kspace matrices >/dev/null
+        exact=$(eigenvectors "$2" "$3")
+    fi
+    echo "| ${1}D, ${2} voxels a side, ${3} coils, noise ${4} | $(($3 * ($1 > 2 ? 216 : 36))) | $bart_time | $larmor_time | $(projection both larmor_maps bart_maps) | $(projection inside larmor_maps bart_maps) | $exact |"
 done
 
 # Every R-th line and 24 lines in the middle; the same reconstruction by BART with either maps, and larmor's own. Errors are

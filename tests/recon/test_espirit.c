@@ -55,6 +55,43 @@ static void free_found(found *f)
 
 static const int64_t square[3] = {24, 24, 1}, cube[3] = {10, 10, 10};
 
+/* ---- aliasing ---- */
+
+static double aliasing_of(const char *name, larmor_traj_opts opts, const double *encoded)
+{
+    larmor_array *traj;
+    double aliasing;
+    opts.matrix[0] = opts.matrix[1] = 64;
+    assert_ok(larmor_traj_create(dev, name, &opts, &traj));
+    assert_ok(larmor_calibration_aliasing(traj, LARMOR_SHAPE(64, 64), encoded, &aliasing));
+    larmor_array_free(traj);
+    return aliasing;
+}
+
+static void every_rth_line_aliases_r_minus_1_times(void **state)
+{
+    (void)state;
+    for (int64_t R = 1; R <= 4; R++) {
+        const double aliasing = aliasing_of("cartesian", (larmor_traj_opts){.acceleration = {R, 1}}, NULL);
+        assert_at_most(fabs(aliasing - (double)(R - 1)), 0.12);
+    }
+}
+
+static void a_dense_centre_does_not_alias(void **state)
+{
+    (void)state;
+    assert_at_most(aliasing_of("golden", (larmor_traj_opts){.undersampling = 2}, NULL), 0.03);
+    assert_at_most(aliasing_of("spiral", (larmor_traj_opts){.density = 2}, NULL), 0.03);
+    assert_at_most(0.5, aliasing_of("spiral", (larmor_traj_opts){.undersampling = 2}, NULL));
+}
+
+static void what_aliases_beyond_the_object_does_not_count(void **state)
+{
+    (void)state;
+    const double half[3] = {1, 0.5, 1};
+    assert_at_most(aliasing_of("cartesian", (larmor_traj_opts){.acceleration = {2, 1}}, half), 0.03);
+}
+
 /* ---- maps ---- */
 
 static void maps_are_the_coils_up_to_a_factor_in_2d_and_3d(void **state)
@@ -403,6 +440,9 @@ static void each_normalisation_keeps_its_own_sum(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_rth_line_aliases_r_minus_1_times),
+    cmocka_unit_test(a_dense_centre_does_not_alias),
+    cmocka_unit_test(what_aliases_beyond_the_object_does_not_count),
     cmocka_unit_test(maps_are_the_coils_up_to_a_factor_in_2d_and_3d),
     cmocka_unit_test(the_grid_of_the_samples_may_be_finer_than_that_of_the_image),
     cmocka_unit_test(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them),

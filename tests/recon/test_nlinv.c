@@ -204,6 +204,40 @@ static void maps_are_those_of_the_coils_where_the_object_is(void **state)
     free_scene(&s);
 }
 
+/* Of maps of unit norm: sqrt(1 - mean |a^H b|^2) over the object. */
+static double directions_apart(const scene *s, const cplx *a, const cplx *b)
+{
+    double apart = 0;
+    int inside = 0;
+    for (int v = 0; v < VOXELS; v++) {
+        cplx along = 0;
+        if (cabs(s->object[v]) == 0) continue;
+        for (int c = 0; c < COILS; c++) along += conj(a[v + VOXELS * c]) * b[v + VOXELS * c];
+        apart += 1 - pow(cabs(along), 2);
+        inside++;
+    }
+    return sqrt(fmax(0, apart) / inside);
+}
+
+static void maps_of_less_resolution_are_nearly_those_of_all(void **state)
+{
+    (void)state;
+    scene s = scene_of(LARMOR_C64, SPOKES);
+    const larmor_nlinv_opts low = {.side = 16};
+    larmor_array *x, *maps, *few;
+    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
+    assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, NULL, &few, NULL));
+    cplx *a = values_of(maps), *b = values_of(few);
+    assert_at_most(directions_apart(&s, a, b), 0.05);
+    larmor_array_free(few);
+    assert_refused(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, &x, &few, NULL), LARMOR_ERR_ARG,
+                   "nlinv: side 16, expected at least as many as the image has");
+    free(b);
+    free(a);
+    larmor_array_free(maps);
+    free_scene(&s);
+}
+
 static void the_unit_of_the_samples_does_not_matter(void **state)
 {
     (void)state;
@@ -328,6 +362,7 @@ int main(void)
         cmocka_unit_test(the_adjoint_belongs_to_the_derivative),
         cmocka_unit_test(image_and_maps_explain_undersampled_data),
         cmocka_unit_test(maps_are_those_of_the_coils_where_the_object_is),
+        cmocka_unit_test(maps_of_less_resolution_are_nearly_those_of_all),
         cmocka_unit_test(the_unit_of_the_samples_does_not_matter),
         cmocka_unit_test(two_sets_explain_what_folds_and_one_does_not),
         cmocka_unit_test(a_monitor_stops_it),

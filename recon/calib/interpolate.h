@@ -1,0 +1,14 @@
+/* Maps of low resolution on the image's grid. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CALIB_INTERPOLATE_H
+#define LMR_CALIB_INTERPOLATE_H
+
+#include "core/array.h"
+
+/* maps [image..., coils] <- low, c128 [n..., coils] over the same field of view, by cubic convolution, divided so that
+ * sum_c |s_c|^2 = 1. Dimensions of `low` may be joined; n has 1 in dimensions that the image lacks. */
+larmor_status lmr_maps_interpolate(const larmor_array *low, const int64_t n[3], larmor_array *maps);
+
+/* Bytes of device memory that it takes. */
+double lmr_maps_interpolate_bytes(larmor_dtype dtype, larmor_shape image);
+
+#endif

@@ -1,0 +1,112 @@
+/* pipeline/choose_maps.c: whatever the trajectory, the maps that `auto` chooses give images near those of the true maps.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { MATRIX = 64, RING = 8 };
+
+typedef struct scene {
+    const char *trajectory, *phantom;
+    larmor_traj_opts traj;
+    double sigma; /* of the noise */
+    const char *said;
+    double most; /* of the error, in units of that with the true maps */
+} scene;
+
+static scan scan_of_scene(const scene *c)
+{
+    const larmor_shape image = LARMOR_SHAPE(MATRIX, MATRIX);
+    larmor_traj_opts opts = c->traj;
+    scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = c->trajectory, .images = 1}};
+    opts.matrix[0] = opts.matrix[1] = MATRIX;
+    assert_ok(larmor_phantom_create(c->phantom, 2, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, image, &s.truth));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, RING, &s.maps));
+    assert_ok(larmor_traj_create(dev, c->trajectory, &opts, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, c->sigma, 1));
+    return s;
+}
+
+/* How far the magnitude of the image is from the phantom's, both with the coils' root sum of squares. */
+static double error_with(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_array *shaded;
+    larmor_recon_result result = result_of(s, opts);
+    larmor_array *x = result.image[0].data;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
+    assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
+    if (opts->maps) assert_ok(larmor_mul(shaded, 0, x));
+    assert_ok(larmor_mul(s->truth, 0, shaded));
+    assert_ok(larmor_abs(shaded, shaded));
+    assert_ok(larmor_abs(x, x));
+    const double error = difference(x, shaded);
+    larmor_recon_result_free(&result);
+    larmor_array_free(shaded);
+    return error;
+}
+
+static void expect_nearly_the_true_maps(const scene *c)
+{
+    notes n = {.text = ""};
+    scan s = scan_of_scene(c);
+    const larmor_recon_opts given = OPTS(.maps = s.maps), opts = OPTS(.listener = take_note, .user = &n);
+    const double best = error_with(&s, &given), own = error_with(&s, &opts);
+    print_message("%s, %s: %.4f with the true maps, %.4f with these\n", c->trajectory, c->phantom, best, own);
+    assert_at_most(own, c->most * best);
+    assert_noted(n, c->said);
+    free_scan(&s);
+}
+
+static const char by_inversion[] = "L:coil maps: by nonlinear inversion, as the centre of k-space is undersampled";
+
+static void arms_of_a_spiral_that_miss_every_second_turn_are_inverted(void **state)
+{
+    (void)state;
+    const scene c = {"spiral", "shepp-logan", {.undersampling = 2}, 2e-4, by_inversion, 1.15};
+    expect_nearly_the_true_maps(&c);
+}
+
+static void arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_enough(void **state)
+{
+    (void)state;
+    const scene c = {"spiral", "texture", {.undersampling = 3, .density = 1.5}, 2e-4, by_inversion, 1.15};
+    expect_nearly_the_true_maps(&c);
+}
+
+static void every_second_line_without_calibration_lines_is_inverted(void **state)
+{
+    (void)state;
+    const scene c = {"cartesian", "shepp-logan", {.acceleration = {2, 1}}, 2e-4, by_inversion, 1.4};
+    expect_nearly_the_true_maps(&c);
+}
+
+static void a_few_calibration_lines_are_enough_for_espirit(void **state)
+{
+    (void)state;
+    const scene c = {"cartesian",
+                     "shepp-logan",
+                     {.acceleration = {3, 1}, .calibration = {8, 0}},
+                     2e-4,
+                     "L:coil maps: by ESPIRiT, as lines are missing",
+                     1.25};
+    expect_nearly_the_true_maps(&c);
+}
+
+static void spokes_are_left_to_walsh(void **state)
+{
+    (void)state;
+    const scene c = {"golden", "texture", {.undersampling = 4}, 2e-4, "(Walsh)", 1.1};
+    expect_nearly_the_true_maps(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arms_of_a_spiral_that_miss_every_second_turn_are_inverted),
+        cmocka_unit_test(arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_enough),
+        cmocka_unit_test(every_second_line_without_calibration_lines_is_inverted),
+        cmocka_unit_test(a_few_calibration_lines_are_enough_for_espirit),
+        cmocka_unit_test(spokes_are_left_to_walsh),
+    };
+    RUN_TESTS(tests);
+}
