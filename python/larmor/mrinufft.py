@@ -63,8 +63,8 @@ class _Plans:
 
 
 class MRILarmor(FourierOperatorCPU, _ToggleGradPlanMixin):  # type: ignore[misc]
-    """MRI's Fourier operator on larmor. Arguments as of mri-nufft's other backends; eps is the tolerance, and the others
-    are those of larmor.nufft.Plan."""
+    """MRI's Fourier operator on larmor. Arguments as of mri-nufft's other backends; eps is the tolerance, and the
+    others are those of larmor.nufft.Plan."""
 
     backend = "larmor"
     available = True

@@ -9,8 +9,9 @@ from conftest import relative
 
 pytest.importorskip("mrinufft")
 
-import larmor.mrinufft  # noqa: E402, F401
-from mrinufft import get_operator  # noqa: E402
+from mrinufft import get_operator
+
+import larmor.mrinufft
 
 
 def test_importing_registers_a_backend_that_is_the_unitary_like_sum(rng, numbers, dense):
