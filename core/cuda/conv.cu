@@ -1,4 +1,5 @@
-/* Convolution with a spectrum, or with a matrix of them, on the GPU. Two dimensions go through cuFFT for many arrays
+/* Convolution with a spectrum, or with a matrix of them, on the GPU. Arrays that are not mixed go through
+ * core/cuda/lines.cu where their sides allow it. The others go through cuFFT: one and two dimensions for many arrays
  * at once; of three, one array after the other, whose planes of zeros are not transformed. Floors by bytes: corner
  * reads the array and writes the grid, filter reads and writes the grid and reads the spectrum, crop reads and writes
  * the array.
@@ -21,6 +22,11 @@ template <typename T> const lmr_fft *fft()
     return sizeof(T) == 4 ? &lmr_cuda_fft_f32 : &lmr_cuda_fft_f64;
 }
 
+template <typename T> const lmr_conv *by_lines()
+{
+    return sizeof(T) == 4 ? &lmr_cuda_lines_f32 : &lmr_cuda_lines_f64;
+}
+
 struct sizes {
     int64_t dim[3], keep[3];
     int64_t batch; /* of the plan: from one array that is mixed to the next */
@@ -29,6 +35,7 @@ struct sizes {
 
 template <typename T> struct conv {
     lmr_cuda *c = nullptr;
+    void *lines = nullptr; /* if not NULL all that there is, by by_lines */
     sizes s;
     lmr_conv_shape shape;
     int64_t batch, at_once, cells, kept;
@@ -40,6 +47,7 @@ template <typename T> struct conv {
     ~conv()
     {
         for (void *plan : {planes, last, columns}) fft<T>()->destroy(c, plan);
+        by_lines<T>()->destroy(c, lines);
     }
 };
 
@@ -174,6 +182,7 @@ template <typename T> larmor_status exec(void *ctx, void *plan, int which, const
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
+    if (v->lines) return by_lines<T>()->exec(ctx, v->lines, which, x_, y_);
     const T *spectrum = v->spectrum.get() + which * v->parts * v->cells;
     auto *x = static_cast<const cx<T> *>(x_);
     auto *y = static_cast<cx<T> *>(y_);
@@ -197,6 +206,7 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
 {
     LMR_CUDA_ENTER(c, ctx);
     auto *v = static_cast<conv<T> *>(plan);
+    if (v->lines) return by_lines<T>()->set(ctx, v->lines, plane, scale, part, cells);
     part_kernel<T><<<blocks(v->cells), THREADS, 0, c->stream>>>(
         v->cells, (T)scale, part, static_cast<const cx<T> *>(cells), v->spectrum.get() + plane * v->cells);
     CUDA_TRY(cudaGetLastError());
@@ -249,6 +259,11 @@ template <typename T> larmor_status plan(void *ctx, const lmr_conv_shape *shape,
     std::unique_ptr<conv<T>> v(new (std::nothrow) conv<T>);
     if (!v) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     v->c = c;
+    if (by_lines<T>()->bytes(ctx, shape) >= 0) {
+        LMR_TRY(by_lines<T>()->plan(ctx, shape, &v->lines));
+        *out = v.release();
+        return LARMOR_OK;
+    }
     measure(v.get(), shape);
     const int64_t mixed = shape->mixed, rest = v->batch % v->at_once;
     if (shape->ndim > 2) {
@@ -271,9 +286,11 @@ template <typename T> void destroy(void *ctx, void *plan)
 }
 
 /* cuFFT works beside the grids: for a whole pass, for the last one, or for planes and columns of an array. */
-template <typename T> double bytes(void *, const lmr_conv_shape *shape)
+template <typename T> double bytes(void *ctx, const lmr_conv_shape *shape)
 {
     if (check(shape)) return 0x1p60;
+    const double of_lines = by_lines<T>()->bytes(ctx, shape);
+    if (of_lines >= 0) return of_lines;
     conv<T> v;
     measure(&v, shape);
     const double mixed = shape->mixed, spectra = (double)v.parts * shape->spectra;

@@ -13,6 +13,7 @@ END
 expect 0 --help
 printed '^  nufft '
 printed '^  planner '
+printed '^  normal '
 expect 0 planner --help
 printed '^usage: larmor-bench planner \[options\]$'
 
@@ -146,6 +147,23 @@ rm a.jsonl before.jsonl
 # shellcheck disable=SC2086
 expect 2 planner $small --tol 1e-8
 said 'larmor-bench: planner: no case fits the options'
+
+# The normal map both ways: what they differ by is within the tolerance.
+for size in "--modes 24 --coils 3" "--modes 12,10,8 --coils 2 --precision double --tol 1e-9"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 0 normal --device cpu --threads 1 --repeats 1 $size --json n.json
+    printed '^normal [23]D .*: Toeplitz [0-9.]* ms, NUFFTs [0-9.]* ms, difference .*; a step of conjugate gradients '
+    python3 - n.json "$size" <<'END' || fail "$last: both maps were expected to agree"
+import json, sys
+line = json.loads(open(sys.argv[1]).readlines()[-1])
+limit = 1e-9 if "double" in sys.argv[2] else 1e-5
+sys.exit(not (0 < line["difference"] < limit and line["toeplitz_seconds"] > 0 and line["nufft_seconds"] > 0))
+END
+done
+# shellcheck disable=SC2086
+expect 0 normal --device cpu --threads 1 --repeats 1 --modes 24 --coils 3 --json n.json
+said 'n.json: had this case already'
+rm n.json
 
 expect 2 fft
 said "larmor-bench: unknown command \"fft\", did you mean nufft; 'larmor-bench --help' lists them."

@@ -1,0 +1,197 @@
+/* Transforms of lines of numbers in shared memory, for convolutions: forward in place by decimation in frequency, which
+ * leaves frequencies in the order of their digits, and back by decimation in time, which begins with that order
+ * (Gentleman and Sande 1966; Govindaraju et al. 2008). The spectrum is kept in the same order, so that nothing is ever put
+ * in order. Zeros behind a line are not read, and what is not wanted of it is not written. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CUDA_LINES_CUH
+#define LMR_CUDA_LINES_CUH
+
+#include "core/cuda/dft.cuh"
+
+enum { LMR_LINES_STAGES = 12 };
+
+/* Quotients of numbers below 2^32 / divisor by a product. */
+struct lmr_cuda_divisor {
+    unsigned magic; /* 2^32 / divisor, rounded up; 0: the divisor is 1 */
+    __device__ unsigned quotient(unsigned x) const
+    {
+        return magic ? __umulhi(x, magic) : x;
+    }
+};
+
+inline lmr_cuda_divisor lmr_cuda_divide_by(int divisor)
+{
+    return {divisor == 1 ? 0 : (unsigned)((UINT64_C(0xffffffff) + (unsigned)divisor) / (unsigned)divisor)};
+}
+
+/* A stage of the forward transform: sub-transforms of `whole` numbers become radix of `step` each. */
+struct lmr_cuda_stage {
+    int radix, whole, step;
+    int each; /* butterflies of a line */
+    lmr_cuda_divisor by_step, by_each;
+};
+
+/* A length, and its stages. In shared memory rows have `gap` unused places behind each part that the first stage makes. */
+struct lmr_cuda_line {
+    int n, keep; /* numbers of a line, and those of them that are read and written */
+    int stages, gap;
+    lmr_cuda_divisor by_part;
+    lmr_cuda_stage stage[LMR_LINES_STAGES];
+};
+
+/* Cell of the spectrum's line that has the frequency of position `at` of the transformed line, and where it is kept:
+ * position q radix + p of the last stage at p n / radix + q, so that neighbours are read by neighbours. */
+__host__ __device__ inline int lmr_cuda_line_frequency(const lmr_cuda_line &line, int at)
+{
+    int frequency = 0, factor = 1;
+    for (int s = 0; s < line.stages; s++) {
+        frequency += at / line.stage[s].step * factor;
+        at %= line.stage[s].step;
+        factor *= line.stage[s].radix;
+    }
+    return frequency;
+}
+
+__host__ __device__ inline int lmr_cuda_line_kept_at(const lmr_cuda_line &line, int at)
+{
+    const int radix = line.stage[line.stages - 1].radix;
+    return at % radix * (line.n / radix) + at / radix;
+}
+
+namespace line_detail
+{
+
+/* v_p times w^p, p = 0 .. R - 1: few products one after the other, so that their errors stay at rounding. */
+template <int R, typename T> __device__ inline void twiddle(cx<T> (&v)[R], cx<T> w)
+{
+    using namespace dft_detail;
+    cx<T> power[R];
+    power[1] = w;
+    each<R>([&](auto p) {
+        if constexpr (p() > 1) power[p] = times(power[p / 2], power[p - p / 2]);
+        if constexpr (p() > 0) v[p] = times(v[p], power[p]);
+    });
+}
+
+/* Where a butterfly's numbers are, p of it `step` apart. */
+template <typename T, typename S> struct places {
+    T *first;
+    S step;
+    __device__ T &operator[](int p) const
+    {
+        return first[p * step];
+    }
+};
+
+/* FIRST: no number is before it in the line. LAST: nothing is left to transform, so that there are no twiddles. HALF: a
+ * first stage of lines the second half of which is zeros that are not there, or is not wanted. */
+enum part { FIRST, HALF, MIDDLE, LAST };
+
+/* The sub-transform that a butterfly is part of, and the butterfly's number in it. */
+struct butterfly {
+    int block, j;
+};
+
+template <part PART> __device__ inline butterfly find(const lmr_cuda_stage &s, int of)
+{
+    if constexpr (PART == FIRST || PART == HALF) return {0, of};
+    if constexpr (PART == LAST) return {of, 0};
+    const int block = (int)s.by_step.quotient((unsigned)of);
+    return {block, of - block * s.step};
+}
+
+/* One stage of the lines of a block. SIGN -1: forward; +1: the same stage back. from and to say where a butterfly's
+ * numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if it is a first stage. */
+template <int R, int SIGN, part PART, typename T, typename Lines, typename From, typename To> __device__ inline void
+stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from, To to)
+{
+    const int n = s.each * R;
+    for (int work = threadIdx.x; work < lines.count * s.each; work += blockDim.x) {
+        int of, line;
+        lines.split(work, s, &of, &line);
+        if (line >= lines.width) continue;
+        const butterfly b = find<PART>(s, of);
+        const int first = b.block * s.whole + b.j;
+        const auto source = from(s, first, line);
+        cx<T> v[R], w = {1, 0};
+        dft_detail::each<R>([&](auto p) {
+            constexpr bool there = SIGN > 0 || PART != HALF || 2 * p() < R;
+            if constexpr (!there)
+                v[p] = {0, 0};
+            else if constexpr (SIGN < 0 && PART == FIRST)
+                v[p] = first + p * s.step < limit ? source[p] : cx<T>{0, 0};
+            else
+                v[p] = source[p];
+        });
+        if constexpr (PART != LAST) {
+            w = roots[PART == MIDDLE ? b.j * (n / s.whole) : b.j];
+            w.im *= SIGN;
+            if constexpr (SIGN > 0) twiddle(v, w);
+        }
+        dft<R, SIGN>(v);
+        if constexpr (PART != LAST && SIGN < 0) twiddle(v, w);
+        const auto target = to(s, first, line);
+        dft_detail::each<R>([&](auto p) {
+            constexpr bool wanted = SIGN < 0 || PART != HALF || 2 * p() < R;
+            if constexpr (SIGN > 0 && PART == FIRST) {
+                if (first + p * s.step < limit) target[p] = v[p];
+            } else if constexpr (wanted) {
+                target[p] = v[p];
+            }
+        });
+    }
+}
+
+/* The last stage forward, the product with the spectrum, and that stage back. */
+template <int R, typename T, typename Lines, typename Places>
+__device__ inline void turning_stage(const Lines &lines, const lmr_cuda_stage &s, Places places, const T *spectrum)
+{
+    for (int work = threadIdx.x; work < lines.count * s.each; work += blockDim.x) {
+        int of, line;
+        lines.split(work, s, &of, &line);
+        if (line >= lines.width) continue;
+        const auto at = places(s, of * R, line);
+        const T *const weight = spectrum + (int64_t)line * (s.each * R) + of;
+        cx<T> v[R];
+        dft_detail::each<R>([&](auto p) { v[p] = at[p]; });
+        dft<R, -1>(v);
+        dft_detail::each<R>([&](auto p) {
+            const T x = weight[p * s.each];
+            v[p] = {x * v[p].re, x * v[p].im};
+        });
+        dft<R, 1>(v);
+        dft_detail::each<R>([&](auto p) { at[p] = v[p]; });
+    }
+}
+
+/* f(radix), as a constant. */
+template <typename F> __device__ inline void with_radix(int radix, F &&f)
+{
+    switch (radix) {
+    case 2:
+        return f(dft_detail::constant<2>());
+    case 3:
+        return f(dft_detail::constant<3>());
+    case 4:
+        return f(dft_detail::constant<4>());
+    case 5:
+        return f(dft_detail::constant<5>());
+    case 6:
+        return f(dft_detail::constant<6>());
+    case 7:
+        return f(dft_detail::constant<7>());
+    case 8:
+        return f(dft_detail::constant<8>());
+    case 9:
+        return f(dft_detail::constant<9>());
+    case 10:
+        return f(dft_detail::constant<10>());
+    case 12:
+        return f(dft_detail::constant<12>());
+    case 16:
+        return f(dft_detail::constant<16>());
+    }
+}
+
+} // namespace line_detail
+
+#endif
