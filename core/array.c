@@ -213,7 +213,8 @@ static larmor_status expect_range(const larmor_array *x, int64_t first, int64_t 
     if (last < 0 || first < 0 || count < 0 || first > x->shape.dim[last] - count)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "slice: %lld indices from %lld on of the last dimension of %s",
                         (long long)count, (long long)first, lmr_describe(x).s);
-    const int64_t n = larmor_shape_count(x->shape), step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
+    const int64_t n = larmor_shape_count(x->shape);
+    const int64_t step = x->shape.dim[last] ? n / x->shape.dim[last] : 0;
     *shape = x->shape;
     shape->dim[last] = count;
     *offset = (size_t)(first * step) * larmor_dtype_size(x->dtype);
@@ -367,10 +368,25 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
         *out = share(x);
         return LARMOR_OK;
     }
+    if (x->dev->be == target->be) {
+        LMR_TRY(larmor_array_create(target, x->dtype, x->shape, out));
+        const larmor_status passed = lmr_pass(x, *out);
+        if (!passed) return passed;
+        larmor_array_free(*out);
+        *out = NULL;
+        return passed;
+    }
     LMR_TRY(read_all(x, &host));
     const larmor_status st = write_all(target, x->dtype, x->shape, host, out);
     free(host);
     return st;
+}
+
+larmor_status lmr_pass(const larmor_array *x, larmor_array *y)
+{
+    if (x->dtype != y->dtype || !larmor_shape_equal(x->shape, y->shape) || x->dev->be != y->dev->be)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s does not go to %s", lmr_describe(x).s, lmr_describe(y).s);
+    return y->dev->be->pass(y->dev->ctx, y->data, x->dev->ctx, x->data, larmor_array_bytes(x));
 }
 
 larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, larmor_array **out)

@@ -51,6 +51,9 @@ static inline const lmr_la *lmr_la_of(const larmor_array *x)
 typedef struct lmr_text {
     char s[192];
 } lmr_text;
+/* y <- x, alike, on two devices of one backend, in the order of both queues. */
+larmor_status lmr_pass(const larmor_array *x, larmor_array *y);
+
 lmr_text lmr_describe(const larmor_array *x);
 lmr_text lmr_describe_as(const larmor_device *dev, larmor_dtype dtype, larmor_shape shape);
 

@@ -118,7 +118,8 @@ static larmor_status cannot(const larmor_output *out, const char *what, int erro
 /* The folder's descriptor and the names of all parts, from out->path. */
 static larmor_status locate(larmor_output *out, const char *suffix, const char *second)
 {
-    const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
+    const char *slash = strrchr(out->path, '/');
+    const char *name = slash ? slash + 1 : out->path;
     const int length = slash ? (int)(slash - out->path) : 0;
     char *folder = NULL;
     if (asprintf(&folder, "%.*s", slash && length ? length : 1, slash ? out->path : ".") < 0) return LMR_NO_MEMORY();

@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 11
+#define LMR_BACKEND_ABI 12
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -112,6 +112,9 @@ typedef struct lmr_backend {
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
     /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
+    /* from the memory of one context's device to that of another's, in the order of both queues: it begins after what is
+     * queued on either, and what is queued later on either finds it done */
+    larmor_status (*pass)(void *ctx, void *dst, void *from, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
     /* y <- x, n numbers from one type to another, to nearest; what becomes complex gets the imaginary part 0; never
      * from complex to real, nor to whole numbers */

@@ -8,13 +8,18 @@
 
 #include "core/status.h"
 
-enum { MAX_THREADS = 4096, MAX_GPUS = 1024 };
+enum { MAX_THREADS = 4096, MAX_GPUS = 1024, MAX_MEMBERS = 64 };
 
 /* What a name asks for. */
 typedef struct request {
-    enum { NOTHING, AUTO, CPU, CUDA } kind;
+    enum { NOTHING, CPU, CUDA } kind;
     int number; /* CPU: threads, 0 for all cores; CUDA: the GPU, -1 for the first that opens */
 } request;
+
+typedef struct requests {
+    int count;
+    request each[MAX_MEMBERS];
+} requests;
 
 /* spec is `name` or `name:number` with a number in first .. last: 1, and *number, which is kept without one. */
 static int parse_name(const char *spec, const char *name, long first, long last, int *number)
@@ -35,7 +40,6 @@ static int parse_name(const char *spec, const char *name, long first, long last,
 static request parse(const char *spec)
 {
     request cpu = {CPU, 0}, cuda = {CUDA, -1};
-    if (!spec || !strcmp(spec, "auto")) return (request){AUTO, 0};
     if (parse_name(spec, "cpu", 1, MAX_THREADS, &cpu.number)) return cpu;
     if (parse_name(spec, "cuda", 0, MAX_GPUS - 1, &cuda.number)) return cuda;
     return (request){NOTHING, 0};
@@ -94,33 +98,166 @@ static larmor_status open_best(larmor_device **out)
         (*out)->chosen = 1;
         return LARMOR_OK;
     }
-    char why[sizeof(*out)->reason - 80];
+    char why[sizeof(*out)->reason - 160];
     snprintf(why, sizeof why, "%s", larmor_last_error());
     LMR_TRY(open_on(&lmr_cpu_backend, 0, 0, out));
     snprintf((*out)->reason, sizeof(*out)->reason, "auto: %s, because cuda unavailable: %s", (*out)->spec, why);
     return LARMOR_OK;
 }
 
+/* ---- groups ---- */
+
+/* The names between commas. After the first a number alone is of the kind before it: "cuda:0,1". 1 if each is the name of a
+ * processor or of a GPU. */
+static int parse_list(const char *spec, requests *list)
+{
+    char text[1024];
+    const char *kind = "";
+    if (strlen(spec) >= sizeof text) return 0;
+    memcpy(text, spec, strlen(spec) + 1);
+    list->count = 0;
+    for (char *name = text, *next; name; name = next) {
+        char whole[sizeof text + 8];
+        next = strchr(name, ',');
+        if (next) *next++ = 0;
+        snprintf(whole, sizeof whole, "%s%s", name[0] >= '0' && name[0] <= '9' ? kind : "", name);
+        const request r = parse(whole);
+        if (list->count == MAX_MEMBERS || (r.kind != CPU && r.kind != CUDA)) return 0;
+        kind = r.kind == CPU ? "cpu:" : "cuda:";
+        list->each[list->count++] = r;
+    }
+    return 1;
+}
+
+static int has_both(const requests *list)
+{
+    for (int i = 1; i < list->count; i++)
+        if (list->each[i].kind != list->each[0].kind) return 1;
+    return 0;
+}
+
+static larmor_status refuse_both(const char *spec)
+{
+    return LMR_FAIL(
+        LARMOR_ERR_ARG,
+        "device \"%s\": a processor and GPUs do not share a reconstruction: images would depend on which of them "
+        "took which series, and all would wait for the processor; name devices of one kind",
+        spec);
+}
+
+/* "cuda:0,1" of cuda:0 and cuda:1 */
+static void name_group(larmor_device *group, const char *asked)
+{
+    size_t used = 0;
+    for (int i = 0; i < group->members && used < sizeof group->spec; i++) {
+        const char *own = group->member[i]->spec;
+        used += (size_t)snprintf(group->spec + used, sizeof group->spec - used, "%s%s", i ? "," : "",
+                                 i ? strchr(own, ':') + 1 : own);
+    }
+    say_which(group, asked);
+}
+
+/* Processors without a number of threads share all cores. */
+static larmor_status open_member(const larmor_device *group, const request *r, int members, larmor_device **out)
+{
+    if (r->kind == CUDA) return open_gpu(r->number, out);
+    const int share = lmr_device_threads(group) / members;
+    const int threads = r->number ? r->number : share;
+    return open_on(&lmr_cpu_backend, 0, threads > 0 ? threads : 1, out);
+}
+
+/* The group is a device by itself, too: the first of its members, with a queue of its own; of processors with the threads of
+ * all. */
+static larmor_status open_group(const char *spec, const requests *list, larmor_device **out)
+{
+    int threads = 0, all = 0;
+    for (int i = 0; i < list->count; i++) {
+        threads += list->each[i].number;
+        all |= !list->each[i].number;
+    }
+    if (list->each[0].kind == CPU)
+        LMR_TRY(open_on(&lmr_cpu_backend, 0, all ? 0 : threads, out));
+    else
+        LMR_TRY(open_gpu(list->each[0].number, out));
+    larmor_device *group = *out;
+    larmor_status st = LARMOR_OK;
+    group->member = calloc((size_t)list->count, sizeof(larmor_device *));
+    if (!group->member) st = LMR_NO_MEMORY();
+    for (int i = 0; i < list->count && !st; i++) {
+        st = open_member(group, &list->each[i], list->count, &group->member[i]);
+        if (!st) group->members++;
+    }
+    if (!st) {
+        name_group(group, spec);
+        return LARMOR_OK;
+    }
+    *out = NULL;
+    larmor_device_free(group);
+    return st;
+}
+
+static larmor_status list_gpus(requests *list)
+{
+    const lmr_backend *be;
+    int count;
+    LMR_TRY(find_gpus(&be, &count));
+    list->count = count < MAX_MEMBERS ? count : MAX_MEMBERS;
+    for (int i = 0; i < list->count; i++) list->each[i] = (request){CUDA, i};
+    return LARMOR_OK;
+}
+
+static larmor_status open_named(const char *spec, larmor_device **out)
+{
+    requests list;
+    larmor_status st = LARMOR_OK;
+    char prefix[64];
+    if (!strcmp(spec, "cpu+cuda") || !strcmp(spec, "cuda+cpu")) return refuse_both(spec);
+    if (!strcmp(spec, "cuda:all"))
+        st = list_gpus(&list);
+    else if (!parse_list(spec, &list))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "device \"%s\": expected auto, cpu or cpu:THREADS (1 to %d), cuda or cuda:NUMBER (from 0), "
+                        "cuda:all, or several with commas between them",
+                        spec, MAX_THREADS);
+    if (!st && has_both(&list)) return refuse_both(spec);
+    const int is_gpu = st || list.each[0].kind == CUDA;
+    if (!st && list.count > 1) {
+        st = open_group(spec, &list, out);
+    } else if (!st) {
+        st = is_gpu ? open_gpu(list.each[0].number, out) : open_on(&lmr_cpu_backend, 0, list.each[0].number, out);
+        if (!st) say_which(*out, spec);
+    }
+    snprintf(prefix, sizeof prefix, "device %s: cuda unavailable", spec);
+    return st && is_gpu ? lmr_fail_in(st, prefix) : st;
+}
+
 larmor_status larmor_device_open(const char *spec, larmor_device **out)
 {
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_device_open: out is NULL");
     *out = NULL;
-    const request asked = parse(spec);
-    if (asked.kind == AUTO) return open_best(out);
-    if (asked.kind == NOTHING)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "device \"%s\": expected auto, cpu or cpu:THREADS (1 to %d), cuda or cuda:NUMBER (from 0)",
-                        spec, MAX_THREADS);
-    if (asked.kind == CPU) {
-        LMR_TRY(open_on(&lmr_cpu_backend, 0, asked.number, out));
-    } else {
-        const larmor_status st = open_gpu(asked.number, out);
-        char prefix[64];
-        snprintf(prefix, sizeof prefix, "device %s: cuda unavailable", spec);
-        if (st) return lmr_fail_in(st, prefix);
+    return !spec || !strcmp(spec, "auto") ? open_best(out) : open_named(spec, out);
+}
+
+int larmor_device_members(const larmor_device *dev)
+{
+    return dev ? dev->members : 0;
+}
+
+larmor_device *larmor_device_member(const larmor_device *dev, int i)
+{
+    return dev && i >= 0 && i < dev->members ? dev->member[i] : NULL;
+}
+
+int lmr_device_sharers(const larmor_device *dev)
+{
+    int most = 1;
+    for (int i = 0; i < dev->members; i++) {
+        int alike = 0;
+        for (int j = 0; j < dev->members; j++)
+            alike += dev->member[i]->be == &lmr_cpu_backend || !strcmp(dev->member[i]->spec, dev->member[j]->spec);
+        if (alike > most) most = alike;
     }
-    say_which(*out, spec);
-    return LARMOR_OK;
+    return most;
 }
 
 larmor_device *lmr_device_ref(larmor_device *dev)
@@ -133,6 +270,8 @@ void larmor_device_free(larmor_device *dev)
 {
     if (!dev || !lmr_refs_drop(&dev->refs)) return;
     if (dev->learnt) dev->forget(dev->learnt);
+    for (int i = 0; i < dev->members; i++) larmor_device_free(dev->member[i]);
+    free(dev->member);
     dev->be->close(dev->ctx);
     free(dev);
 }

@@ -9,12 +9,14 @@
 struct larmor_device {
     const lmr_backend *be;
     void *ctx;
-    char spec[32];
+    char spec[96];
     char reason[1024];
     int chosen;    /* 1: a GPU that "auto" chose */
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
     void (*forget)(void *learnt);
+    larmor_device **member; /* [members] of a group, in the order in which they were named */
+    int members;            /* 0: a single device */
     lmr_refs refs;
 };
 
@@ -30,6 +32,9 @@ static inline const void *lmr_kernels_of(const larmor_device *on, const char *la
     if (on->be->table) return on->be->table(layer, abi, precision);
     return precision == LMR_F64 ? cpu_f64 : cpu_f32;
 }
+
+/* How many members share one processor or one GPU, and so its memory: 1 for a single device. */
+int lmr_device_sharers(const larmor_device *dev);
 
 /* Threads of a processor device, 1 elsewhere. */
 int lmr_device_threads(const larmor_device *dev);

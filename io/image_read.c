@@ -101,7 +101,8 @@ static larmor_status check_pieces(const input *in, const lmr_reader_array *a, co
                                   int64_t count)
 {
     const int64_t size = in->source.size, element = (int64_t)larmor_dtype_size((larmor_dtype)a->stored);
-    const int64_t behind = a->checksums ? LMR_CHECKSUM_BYTES : 0, all = a->bytes / (int64_t)sizeof(float[2]);
+    const int64_t behind = a->checksums ? LMR_CHECKSUM_BYTES : 0;
+    const int64_t all = a->bytes / (int64_t)sizeof(float[2]);
     int64_t next = 0;
     for (int64_t i = 0; i < count; i++) {
         const lmr_reader_piece *p = &piece[i];

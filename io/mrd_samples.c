@@ -63,7 +63,8 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
 static double cartesian_x(const lmr_mrd_head *h, int64_t s, int64_t matrix)
 {
     const int64_t n = h->samples;
-    const double step = n > matrix ? (double)matrix / (double)n : 1, edge = (double)matrix / 2 + .5;
+    const double step = n > matrix ? (double)matrix / (double)n : 1;
+    const double edge = (double)matrix / 2 + .5;
     int64_t center = h->center_sample;
     if ((double)center * step > edge || (double)(n - 1 - center) * step > edge) center = n / 2; /* not filled in */
     const int64_t place = h->flags & LARMOR_ACQ_REVERSE ? n - 1 - s : s;
@@ -314,8 +315,8 @@ static larmor_status find_times(const larmor_raw *raw, const selection *s, const
     return st;
 }
 
-larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_grid *grid, larmor_device *dev,
-                               larmor_array **times)
+larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     LMR_NEED(times);
     *times = NULL;
@@ -323,8 +324,10 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_gr
     LMR_NEED(grid);
     LMR_NEED(dev);
     LMR_TRY(check_request(raw, group, grid));
+    if (readout && count < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
     selection s;
-    larmor_status st = select_readouts(raw, group, 0, &s);
+    larmor_status st = readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s);
     if (!st) st = find_times(raw, &s, grid, dev, times);
     free(s.readout);
     return st;

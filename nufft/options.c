@@ -183,7 +183,8 @@ static larmor_nufft_opts with_defaults(larmor_nufft_opts o)
 
 larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nufft_opts *opts)
 {
-    const size_t size = given->size ? given->size : sizeof *opts, known = size < sizeof *opts ? size : sizeof *opts;
+    const size_t size = given->size ? given->size : sizeof *opts;
+    const size_t known = size < sizeof *opts ? size : sizeof *opts;
     *opts = (larmor_nufft_opts){.type = 0};
     if (size < offsetof(larmor_nufft_opts, type) || size > LARGEST)
         return LMR_FAIL(LARMOR_ERR_ARG, "nufft: size: got %zu, expected sizeof(larmor_nufft_opts), %zu here, or 0",

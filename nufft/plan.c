@@ -321,8 +321,10 @@ larmor_status lmr_nufft_plan_execute(const lmr_nufft_plan *plan, int adjoint, co
                                      larmor_array *out)
 {
     const larmor_nufft_opts *o = &plan->opts;
-    const int type = adjoint ? 3 - o->type : o->type, sign = adjoint ? -o->sign : o->sign;
-    const larmor_array *values = type == 1 ? in : out, *modes = type == 1 ? out : in;
+    const int type = adjoint ? 3 - o->type : o->type;
+    const int sign = adjoint ? -o->sign : o->sign;
+    const larmor_array *values = type == 1 ? in : out;
+    const larmor_array *modes = type == 1 ? out : in;
     LMR_TRY(lmr_nufft_expect(plan->on, o, "values", values, plan->points));
     LMR_TRY(lmr_nufft_expect(plan->on, o, "modes", modes, plan->mode_count));
     const size_t size = larmor_dtype_size(o->dtype);

@@ -47,9 +47,10 @@ int lmr_precompute_needs_64_bits(const lmr_precompute_size *s)
  * of a pass with the batch as the fastest dimension. */
 static int64_t full_bytes(const lmr_precompute_size *s)
 {
-    const int64_t index = lmr_precompute_needs_64_bits(s) ? sizeof(int64_t) : sizeof(int32_t),
-                  real = (int64_t)s->real;
-    const int64_t rows = plus(plus(s->points, s->cells), 4), work = s->per_pass > 1 ? s->cells : 0;
+    const int64_t index = lmr_precompute_needs_64_bits(s) ? sizeof(int64_t) : sizeof(int32_t);
+    const int64_t real = (int64_t)s->real;
+    const int64_t rows = plus(plus(s->points, s->cells), 4);
+    const int64_t work = s->per_pass > 1 ? s->cells : 0;
     return plus(plus(times(times(entries_of(s), 2), real + index), times(rows, index)),
                 times(times(plus(s->points, work), s->per_pass), 2 * real));
 }

@@ -106,6 +106,7 @@ typedef struct kernels {
     larmor_array *edges;               /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
     larmor_array *grid;                /* [cells], in double */
     larmor_array *cells;               /* the same in the operator's type */
+    larmor_array *base; /* [points], in double: what several kernels multiply by weights of their own */
     larmor_array *weights, *factor[2]; /* [points], in double, where there are several kernels */
     void *fft;
 } kernels;
@@ -113,7 +114,8 @@ typedef struct kernels {
 /* What is needed for the values alone. */
 static void free_points(kernels *k)
 {
-    larmor_array **const of[] = {&k->values, &k->points, &k->room, &k->weights, &k->factor[0], &k->factor[1]};
+    larmor_array **const of[] = {&k->values,  &k->points,    &k->room,     &k->base,
+                                 &k->weights, &k->factor[0], &k->factor[1]};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         larmor_array_free(*of[i]);
         *of[i] = NULL;
@@ -219,15 +221,14 @@ static larmor_status take_product(kernels *k, const larmor_array *factors, int r
     return vec->axpby(ctx, m, 1, product, 0, k->values->data);
 }
 
-static larmor_status make_room_for_products(kernels *k, const larmor_array *weights)
+/* factor, and weights if there are any. */
+static larmor_status make_room_for_products(kernels *k, int weighted)
 {
     larmor_device *dev = k->values->dev;
     const larmor_dtype dtype = k->values->dtype;
     const larmor_shape shape = k->values->shape;
     for (int i = 0; i < 2; i++) LMR_TRY(larmor_array_create(dev, dtype, shape, &k->factor[i]));
-    if (!weights) return LARMOR_OK;
-    LMR_TRY(larmor_array_create(dev, dtype, shape, &k->weights));
-    return to_double(weights, 0, k->weights);
+    return weighted ? larmor_array_create(dev, dtype, shape, &k->weights) : LARMOR_OK;
 }
 
 /* ---- the operator ---- */
@@ -330,28 +331,35 @@ static larmor_status set_one(const design *d, lmr_toeplitz *t, const lmr_conv_sh
     return set_plane(d, t, k, 0, 0);
 }
 
+static larmor_status make_base(kernels *k, const larmor_array *weights)
+{
+    LMR_TRY(larmor_array_create(k->values->dev, k->values->dtype, k->values->shape, &k->base));
+    return take_weights(weights, k->base);
+}
+
 static larmor_status set_several(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
                                  const recipe *r)
 {
-    LMR_TRY(larmor_array_create(t->dev, k->values->dtype, k->values->shape, &k->weights));
-    LMR_TRY(take_weights(r->weights, k->weights));
+    LMR_TRY(make_base(k, r->weights));
     LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
     for (int i = 0; i < shape->spectra; i++) {
-        LMR_TRY(r->several->weigh(r->several->user, i, k->weights, k->values));
+        LMR_TRY(r->several->weigh(r->several->user, i, k->base, k->values));
         LMR_TRY(transform_values(d, t->dev, k, 0));
         LMR_TRY(set_plane(d, t, k, i, 0));
     }
     return LARMOR_OK;
 }
 
-/* Two real products go through one transform, as its real and its imaginary part. */
+/* Two real products go through one transform, as its real and its imaginary part. first: the plane at which the
+ * matrices begin. */
 static larmor_status set_real(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
-                              const larmor_array *factors)
+                              const larmor_array *factors, int first)
 {
-    int waiting = -1, left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
+    int waiting = -1;
+    int left = shape->is_complex ? shape->mixed : lmr_conv_planes(shape);
     for (int column = 0; column < shape->mixed; column++)
         for (int row = shape->is_complex ? column : 0; row <= column; row++) {
-            const int plane = lmr_conv_plane(shape, row, column, 0);
+            const int plane = first + lmr_conv_plane(shape, row, column, 0);
             LMR_TRY(take_product(k, factors, row, column, waiting >= 0));
             left--;
             if (waiting < 0 && left) {
@@ -366,19 +374,35 @@ static larmor_status set_real(const design *d, lmr_toeplitz *t, const lmr_conv_s
     return LARMOR_OK;
 }
 
+/* The matrices with k->weights, which begin at plane `first`. */
+static larmor_status set_matrices(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
+                                  const larmor_array *factors, int first)
+{
+    LMR_TRY(set_real(d, t, shape, k, factors, first));
+    for (int column = 1; shape->is_complex && column < shape->mixed; column++)
+        for (int row = 0; row < column; row++) {
+            LMR_TRY(take_product(k, factors, row, column, 0));
+            LMR_TRY(transform_values(d, t->dev, k, 0));
+            for (int part = 0; part < 2; part++)
+                LMR_TRY(set_plane(d, t, k, first + lmr_conv_plane(shape, row, column, part), part));
+        }
+    return LARMOR_OK;
+}
+
 static larmor_status set_mixed(const design *d, lmr_toeplitz *t, const lmr_conv_shape *shape, kernels *k,
                                const recipe *r)
 {
-    LMR_TRY(make_room_for_products(k, r->weights));
+    LMR_TRY(make_room_for_products(k, r->weights || r->several));
     LMR_TRY(t->conv->plan(t->dev->ctx, shape, &t->plan));
-    LMR_TRY(set_real(d, t, shape, k, r->factors));
-    for (int column = 1; shape->is_complex && column < shape->mixed; column++)
-        for (int row = 0; row < column; row++) {
-            LMR_TRY(take_product(k, r->factors, row, column, 0));
-            LMR_TRY(transform_values(d, t->dev, k, 0));
-            for (int part = 0; part < 2; part++)
-                LMR_TRY(set_plane(d, t, k, lmr_conv_plane(shape, row, column, part), part));
-        }
+    if (!r->several) {
+        if (r->weights) LMR_TRY(take_weights(r->weights, k->weights));
+        return set_matrices(d, t, shape, k, r->factors, 0);
+    }
+    LMR_TRY(make_base(k, r->weights));
+    for (int i = 0; i < shape->spectra; i++) {
+        LMR_TRY(r->several->weigh(r->several->user, i, k->base, k->weights));
+        LMR_TRY(set_matrices(d, t, shape, k, r->factors, i * lmr_conv_planes(shape)));
+    }
     return LARMOR_OK;
 }
 
@@ -410,15 +434,27 @@ static larmor_status create(larmor_device *dev, const design *d, const larmor_ar
     return st;
 }
 
+static larmor_status expect_factors(const larmor_array *factors, const larmor_array *traj)
+{
+    if (!factors) return LARMOR_OK;
+    const int64_t mixed = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
+    LMR_TRY(lmr_expect("toeplitz", "array of factors", factors, traj->dev, factors->dtype,
+                       larmor_shape_append(larmor_shape_of(traj->shape.ndim - 1, traj->shape.dim + 1), mixed)));
+    if (mixed >= 1 && mixed <= LMR_CONV_MOST_MIXED) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: factors of %lld images, expected 1 to %d", (long long)mixed,
+                    LMR_CONV_MOST_MIXED);
+}
+
 larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                   const larmor_array *weights, const lmr_toeplitz_weights *several,
-                                  lmr_toeplitz **out)
+                                  const larmor_array *factors, lmr_toeplitz **out)
 {
     design d;
-    const recipe r = {weights, several, NULL};
+    const recipe r = {weights, several, factors};
     *out = NULL;
     LMR_TRY(make_design(opts, &d));
     LMR_TRY(expect_inputs(&d, traj, weights));
+    LMR_TRY(expect_factors(factors, traj));
     return create(dev, &d, traj, &r, out);
 }
 
@@ -438,29 +474,19 @@ larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nufft_opts *op
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz: a device, options and traj are needed");
     lmr_toeplitz *t;
-    LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, &t));
+    LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, NULL, &t));
     return as_operator(t, N);
 }
 
 larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                        const larmor_array *weights, const larmor_array *factors, larmor_op **N)
 {
-    design d;
-    const recipe r = {weights, NULL, factors};
     lmr_toeplitz *t;
     if (!N) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: N is NULL");
     *N = NULL;
     if (!dev || !opts || !traj || !factors)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_mixed: a device, options, traj and factors are needed");
-    LMR_TRY(make_design(opts, &d));
-    LMR_TRY(expect_inputs(&d, traj, weights));
-    const int64_t mixed = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
-    LMR_TRY(lmr_expect("toeplitz", "array of factors", factors, traj->dev, factors->dtype,
-                       larmor_shape_append(larmor_shape_of(traj->shape.ndim - 1, traj->shape.dim + 1), mixed)));
-    if (mixed < 1 || mixed > LMR_CONV_MOST_MIXED)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: factors of %lld images, expected 1 to %d", (long long)mixed,
-                        LMR_CONV_MOST_MIXED);
-    LMR_TRY(create(dev, &d, traj, &r, &t));
+    LMR_TRY(lmr_toeplitz_create(dev, opts, traj, weights, NULL, factors, &t));
     return as_operator(t, N);
 }
 
@@ -488,7 +514,8 @@ double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t
     const lmr_nufft_request psf_request = {.ndim = nd, .tol = d.psf.tol, .upsample = d.psf.upsample};
     if (lmr_nufft_choose(&forward_request, d.opts.modes, &maps) || lmr_nufft_choose(&psf_request, d.psf.modes, &psf))
         return INFINITY;
-    const double m = (double)points, times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
+    const double m = (double)points;
+    const double times = (double)iters * (double)(d.opts.batch ? d.opts.batch : 1);
     /* a point's; what of both FFTs is left where zeros are left out, beyond what a NUFFT leaves out */
     const double sort = 60, pruned = 0.5;
     const double both = 2 * (m * window_cost(nd, maps.window.width, single) + fft_cost(maps.cells, single));
@@ -555,7 +582,7 @@ static larmor_status count_bytes(const larmor_device *dev, const larmor_nufft_op
     const double third = lags + own * (double)d.cells + *held + edges;
     *making = fmax(first, fmax(second, third));
     if (of.spectra > 1) *making = first + second + size * m + *held;
-    if (of.mixed) *making = first + second + 3 * size * m + *held;
+    if (of.mixed) *making = first + second + (of.spectra > 1 ? 4 : 3) * size * m + *held;
     return LARMOR_OK;
 }
 
@@ -566,7 +593,7 @@ larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_op
 }
 
 larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                       int mixed, int is_complex, double *making, double *held)
+                                       int count, int mixed, int is_complex, double *making, double *held)
 {
-    return count_bytes(dev, opts, points, (counts){1, mixed, is_complex}, making, held);
+    return count_bytes(dev, opts, points, (counts){count, mixed, is_complex}, making, held);
 }

@@ -16,10 +16,11 @@ typedef struct lmr_toeplitz_weights {
     void *user;
 } lmr_toeplitz_weights;
 
-/* several: NULL for one kernel with these weights. weights, Errors: as larmor_op_toeplitz. */
+/* several: NULL for one kernel with these weights. factors: NULL, or as for larmor_op_toeplitz_mixed, and each kernel is a
+ * matrix of them. weights, Errors: as larmor_op_toeplitz, or as larmor_op_toeplitz_mixed with factors. */
 larmor_status lmr_toeplitz_create(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                   const larmor_array *weights, const lmr_toeplitz_weights *several,
-                                  lmr_toeplitz **out);
+                                  const larmor_array *factors, lmr_toeplitz **out);
 void lmr_toeplitz_free(lmr_toeplitz *t); /* NULL is fine */
 
 /* y <- kernel k of x, both of its shape and dtype. */
@@ -27,12 +28,12 @@ larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, 
 larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t);
 larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t);
 
-/* Bytes at most of so many kernels while the point spread function is made, and after; of larmor_op_toeplitz_mixed with
- * factors of so many images. */
+/* Bytes at most of so many kernels while the point spread function is made, and after; with factors of so many images
+ * each is a matrix. */
 larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,
                                  double *making, double *held);
 larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
-                                       int mixed, int is_complex, double *making, double *held);
+                                       int count, int mixed, int is_complex, double *making, double *held);
 
 /* What N is expected to take when it is applied `iters` times to opts->batch images, making it included, over what
  * adjoint of forward takes; INFINITY where the options are wrong. The model: nanoseconds of one thread for each point,

@@ -188,8 +188,8 @@ static larmor_status make_phases(const lmr_type3_job *j, const double spacing[3]
 static larmor_status make_workspace(lmr_type3 *t)
 {
     const lmr_backend *be = t->on->dev->be;
-    const int64_t size = (int64_t)larmor_dtype_size(t->opts.dtype),
-                  most = t->points > t->targets ? t->points : t->targets;
+    const int64_t size = (int64_t)larmor_dtype_size(t->opts.dtype);
+    const int64_t most = t->points > t->targets ? t->points : t->targets;
     int64_t grids = t->geometry.batch * size, work;
     for (int d = 0; d < 3; d++)
         if (!lmr_mul(grids, t->geometry.cells[d], &grids))
@@ -323,7 +323,8 @@ larmor_status lmr_type3_execute(const lmr_type3 *t, int adjoint, const larmor_ar
 {
     const int64_t batch = t->opts.batch, per_pass = t->geometry.batch,
                   size = (int64_t)larmor_dtype_size(t->opts.dtype);
-    const int64_t from = adjoint ? t->targets : t->points, to = adjoint ? t->points : t->targets;
+    const int64_t from = adjoint ? t->targets : t->points;
+    const int64_t to = adjoint ? t->points : t->targets;
     LMR_TRY(lmr_nufft_expect(t->on, &t->opts, adjoint ? "values at the targets" : "values", in, from));
     LMR_TRY(lmr_nufft_expect(t->on, &t->opts, adjoint ? "values" : "values at the targets", out, to));
     if (!t->inner) return t->on->dev->be->zero(t->on->ctx, out->data, larmor_array_bytes(out));

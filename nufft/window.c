@@ -156,7 +156,8 @@ static void sample_aliases(int terms, sampling *s)
         const double sine = sin(s->f[i]), cosine = cos(s->f[i]);
         for (int m = 1; m <= NEAR; m++)
             for (int side = 0; side < 2; side++) {
-                const int a = (2 * i + side) * NEAR + m - 1, flip = s->width * m % 2 ? -1 : 1;
+                const int a = (2 * i + side) * NEAR + m - 1;
+                const int flip = s->width * m % 2 ? -1 : 1;
                 f[a] = pi * s->width * m + (side ? -1 : 1) * s->f[i];
                 before[a] = flip * (side ? -1 : 1) * sine / f[a];
                 now[a] = (before[a] - flip * cosine) / f[a];
@@ -282,8 +283,10 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
 {
     /* the band that just keeps the aliases out of the modes */
     const int few = modes < SEARCHED;
-    const double highest = few ? (double)(modes / 2) : 0.5 * (double)modes, share = 2 * highest / (double)cells,
-                 band = pi * width * (1 - 0.5 * share), step = 0.02 / width;
+    const double highest = few ? (double)(modes / 2) : 0.5 * (double)modes;
+    const double share = 2 * highest / (double)cells;
+    const double band = pi * width * (1 - 0.5 * share);
+    const double step = 0.02 / width;
     double ratio = 1 - usual_gap(modes, width, share) / width;
     lmr_window_make(width, ratio * band, window);
     if (!few) return;

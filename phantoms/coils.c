@@ -29,7 +29,8 @@ typedef struct place {
 static place place_of(int ndim, int c, int count)
 {
     const double radius = (ndim == 3 ? 0.7 : 0.65) * (1 - 1.0 / count);
-    const double z = ndim == 3 ? 1 - (2 * c + 1.0) / count : 0, rim = sqrt(1 - z * z);
+    const double z = ndim == 3 ? 1 - (2 * c + 1.0) / count : 0;
+    const double rim = sqrt(1 - z * z);
     const double theta = ndim == 3 ? c * M_PI * (3 - sqrt(5)) : 2 * M_PI * (c + 0.5) / count;
     return (place){.at = {radius * rim * cos(theta), radius * rim * sin(theta), radius * z},
                    .along = {-rim * sin(theta), rim * cos(theta), 0},
@@ -139,7 +140,9 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
-    const int64_t nx = shape.dim[0], ny = shape.dim[1], nz = shape.ndim == 3 ? shape.dim[2] : 1;
+    const int64_t nx = shape.dim[0];
+    const int64_t ny = shape.dim[1];
+    const int64_t nz = shape.ndim == 3 ? shape.dim[2] : 1;
     const int side = 2 * set.order + 1;
     wave = lmr_new(side * nx, 2 * sizeof *wave);
     host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));

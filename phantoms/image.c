@@ -140,7 +140,9 @@ static void coefficients_at(void *self, int64_t line)
         const int64_t at[3] = {x, line % g->n[1], line / g->n[1]};
         double k[3], cycles = 0, value[LMR_COIL_MODES][2];
         for (int d = 0; d < 3; d++) {
-            const int64_t n = g->n[d], half = n / 2, i = at[d] < n - half ? at[d] : at[d] - n;
+            const int64_t n = g->n[d];
+            const int64_t half = n / 2;
+            const int64_t i = at[d] < n - half ? at[d] : at[d] - n;
             k[d] = (double)i / p->fields;
             cycles -= (double)(i * half % n) / (double)n; /* exact quarter cycles stay exact */
         }

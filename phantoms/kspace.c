@@ -68,8 +68,9 @@ static void sample_at(void *self, int64_t j)
     const int64_t nd = p->spectrum->phantom->ndim;
     const lmr_coils *coils = p->spectrum->coils;
     const double k[3] = {p->points[nd * j], p->points[nd * j + 1], nd == 3 ? p->points[nd * j + 2] : 0};
-    const double cycles = p->cycles ? p->cycles[j] : 0, cosine = cos(2 * M_PI * cycles),
-                 sine = sin(2 * M_PI * cycles);
+    const double cycles = p->cycles ? p->cycles[j] : 0;
+    const double cosine = cos(2 * M_PI * cycles);
+    const double sine = sin(2 * M_PI * cycles);
     double mode[LMR_COIL_MODES][2];
     lmr_spectrum_at(p->spectrum, k, mode);
     for (int64_t c = 0; c < coils->count; c++) {

@@ -31,8 +31,10 @@ static void place(int ndim, int sequence, int i, double shrink, double at[3])
 {
     double u[3];
     for (int d = 0; d < 3; d++) u[d] = fmod(0.5 + 0.137 * sequence + (i + 1) * ratio[ndim - 2][d], 1);
-    const double z = ndim == 3 ? 2 * u[2] - 1 : 0, angle = 2 * M_PI * u[0];
-    const double radius = shrink * (ndim == 3 ? cbrt(u[1]) : sqrt(u[1])), rim = radius * sqrt(1 - z * z);
+    const double z = ndim == 3 ? 2 * u[2] - 1 : 0;
+    const double angle = 2 * M_PI * u[0];
+    const double radius = shrink * (ndim == 3 ? cbrt(u[1]) : sqrt(u[1]));
+    const double rim = radius * sqrt(1 - z * z);
     at[0] = body[0] * rim * cos(angle);
     at[1] = body[1] * rim * sin(angle);
     at[2] = ndim == 3 ? body[2] * radius * z : 0;

@@ -190,7 +190,8 @@ static larmor_status check_undersampling(const view *v, lmr_findings *f)
 /* The level of each coil's noise, from its own samples, and of its signal in the centre. */
 static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
 {
-    double *noise = lmr_new(2 * v->coils, sizeof *noise), *sorted = noise ? noise + v->coils : NULL;
+    double *noise = lmr_new(2 * v->coils, sizeof *noise);
+    double *sorted = noise ? noise + v->coils : NULL;
     double *signal = calloc((size_t)v->coils + 1, sizeof *signal);
     larmor_status st = noise && signal ? LARMOR_OK : LMR_NO_MEMORY();
     double all = 0;

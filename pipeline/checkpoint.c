@@ -131,7 +131,7 @@ static larmor_status make_images(const larmor_recon *r, int series, larmor_recon
         const larmor_grid *grid = &r->job.grid[group[i]];
         larmor_recon_image *image = &result->image[i];
         image->group = group[i];
-        LMR_TRY(larmor_array_create(r->job.dev, LARMOR_C64, larmor_shape_of(grid->ndim, grid->crop), &image->data));
+        LMR_TRY(larmor_array_create(lmr_home(r), LARMOR_C64, larmor_shape_of(grid->ndim, grid->crop), &image->data));
         LMR_TRY(lmr_describe_image(&r->job, group[0], i, image));
     }
     return LARMOR_OK;
@@ -338,6 +338,12 @@ static larmor_status share(const larmor_recon_result *from, larmor_recon_result 
     memcpy(to->image, from->image, (size_t)from->count * sizeof *to->image);
     for (int i = 0; i < to->count; i++) larmor_array_ref(to->image[i].data);
     return LARMOR_OK;
+}
+
+int lmr_keep_has(const larmor_recon *r, int series)
+{
+    const lmr_kept *k = r->job.checkpoint;
+    return k && k->series[series].there && !k->series[series].given;
 }
 
 int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result)

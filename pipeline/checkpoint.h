@@ -30,6 +30,9 @@ void lmr_keep_close(larmor_recon *r);
 /* The series begins: 1 if the checkpoint has its result, which is then in *result. Each result is given once. */
 int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result);
 
+/* 1 if lmr_keep_begin will have the result. */
+int lmr_keep_has(const larmor_recon *r, int series);
+
 /* The seconds that were spent on the series before this process. */
 double lmr_keep_seconds(const larmor_recon *r);
 

@@ -110,7 +110,8 @@ static larmor_status keep(echoes *s, larmor_recon_result *result)
             s->room = room;
         }
         s->image[s->images] = result->image[i];
-        s->image[s->images++].data = larmor_array_ref(result->image[i].data);
+        LMR_TRY(larmor_array_to(result->image[i].data, s->dev, &s->image[s->images].data));
+        s->images++;
     }
     return LARMOR_OK;
 }

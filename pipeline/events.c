@@ -9,7 +9,20 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-/* All series are taken to be equally long. */
+/* All series are taken to be equally long. done: how many are, with the part of the one that is not. */
+static void send(lmr_events *e, larmor_event *event, double done)
+{
+    if (e->count > 0) event->fraction = fmin(done / e->count, 1);
+    const double here = e->count > 0 ? event->fraction - (double)e->kept / e->count : 0; /* done by this process */
+    if (here > 0) event->remaining = (lmr_seconds() - e->began) * (1 - event->fraction) / here;
+    if (e->listener(e->user, event)) e->stopped = 1;
+}
+
+static double part_of(const larmor_event *event)
+{
+    return event->steps > 0 ? fmin((double)event->step / event->steps, 1) : 0;
+}
+
 static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)
 {
     if (!e->listener) return;
@@ -21,18 +34,26 @@ static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const 
                           .residual = -1,
                           .objective = NAN,
                           .remaining = -1};
-    double done = e->done;
     if (p) {
         event.step = p->iter;
         event.steps = e->trial ? 0 : p->max_iter;
         event.residual = p->residual;
         event.objective = p->objective * e->energy;
-        if (event.steps > 0) done += fmin((double)event.step / event.steps, 1);
     }
-    if (e->count > 0) event.fraction = fmin(done / e->count, 1);
-    const double here = e->count > 0 ? event.fraction - (double)e->kept / e->count : 0; /* done by this process */
-    if (here > 0) event.remaining = (lmr_seconds() - e->began) * (1 - event.fraction) / here;
-    if (e->listener(e->user, &event)) e->stopped = 1;
+    send(e, &event, e->done + part_of(&event));
+}
+
+void lmr_relay(lmr_events *e, const larmor_event *heard, int ahead)
+{
+    larmor_event event = *heard;
+    snprintf(e->stage, sizeof e->stage, "%s", heard->stage);
+    if (!e->listener) return;
+    event.stage = e->stage;
+    event.text = "";
+    event.series = e->series;
+    event.count = e->count;
+    event.remaining = -1;
+    send(e, &event, e->done + ahead + part_of(&event));
 }
 
 static void tell_line(lmr_events *e, larmor_event_kind kind, const char *format, va_list arguments)

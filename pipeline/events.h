@@ -26,6 +26,9 @@ larmor_status lmr_enter(lmr_events *e, const char *stage);
 /* A larmor_monitor, whose user is an lmr_events. */
 int lmr_monitor(void *events, const larmor_progress *progress);
 
+/* A stage or step of the series that another device computes, of whose later ones so many are done already. */
+void lmr_relay(lmr_events *e, const larmor_event *heard, int ahead);
+
 /* Series number `series` of count begins, from 1; and ends. */
 void lmr_begin_series(lmr_events *e, int series, int count);
 void lmr_end_series(lmr_events *e);

@@ -105,23 +105,46 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
     return st;
 }
 
+/* Numbers within the image of a frame's readouts; readout NULL: of all of them. */
+static larmor_status numbers_of(const frames *f, int group, const int64_t *readout, int64_t count, int64_t **inner)
+{
+    const frame *one = NULL;
+    LMR_TRY(find(f, group, &one));
+    *inner = calloc((size_t)count + 1, sizeof **inner);
+    if (!*inner) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t r = readout ? readout[i] : i;
+        if (r < 0 || r >= one->count)
+            return LMR_FAIL(LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld", (long long)r, group,
+                            (long long)one->count);
+        (*inner)[i] = f->readout[one->first + r];
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
     const frames *f = self;
-    const frame *one = NULL;
+    int64_t *inner = NULL;
     *out = (larmor_samples){0};
+    larmor_status st = numbers_of(f, group, readout, count, &inner);
+    if (!st) st = lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
+    free(inner);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    const frames *f = self;
+    const frame *one = NULL;
+    int64_t *inner = NULL;
+    *times = NULL;
     LMR_TRY(find(f, group, &one));
-    int64_t *inner = calloc((size_t)count + 1, sizeof *inner);
-    larmor_status st = inner ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < count; i++) {
-        if (readout[i] < 0 || readout[i] >= one->count)
-            st = LMR_FAIL(LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld", (long long)readout[i],
-                          group, (long long)one->count);
-        else
-            inner[i] = f->readout[one->first + readout[i]];
-    }
-    if (!st) st = lmr_source_readouts(f->inner, one->image, inner, count, grid, dev, out);
+    const int64_t all = readout ? count : one->count;
+    larmor_status st = numbers_of(f, group, readout, all, &inner);
+    if (!st) st = lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
     free(inner);
     return st;
 }
@@ -519,7 +542,8 @@ larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_
                                             .destroy = destroy,
                                             .fingerprint = fingerprint_of,
                                             .stamps = stamps_of,
-                                            .readouts = readouts_of};
+                                            .readouts = readouts_of,
+                                            .times = times_of};
     if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
     *source = NULL;
     if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");

@@ -113,8 +113,8 @@ static larmor_status expect_room(const larmor_recon *r, int group, const larmor_
     int64_t bytes, available, total;
     LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
     LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
-    const int64_t limit = allowed ? allowed : available,
-                  needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
+    const int64_t limit = allowed ? allowed : available;
+    const int64_t needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
     if (!limit || needed <= limit) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%lld MB needed, %lld MB %s", (long long)((needed + 999999) / 1000000),
                     (long long)(limit / 1000000), allowed ? "allowed" : "free");

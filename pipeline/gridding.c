@@ -88,7 +88,8 @@ done:
 static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples,
                                        larmor_array *x)
 {
-    const int64_t coils = larmor_array_shape(samples->kspace).dim[2], block = job->block ? job->block : coils;
+    const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
+    const int64_t block = job->block ? job->block : coils;
     larmor_array *images = NULL, *sum = NULL;
     larmor_status st;
     LMR_OR(done,

@@ -105,7 +105,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     result->ffts = frame->cartesian.on_grid;
     if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
     result->maps = job->maps_report;
-    LMR_OR(fail, lmr_find_segments(job, index, samples->traj, &frame->segments));
+    if (!job->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
@@ -225,6 +225,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
+    if (job->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
     LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->keep_weights) keep_weights(job, index[0], &frame[0]);
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));

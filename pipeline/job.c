@@ -84,7 +84,8 @@ larmor_dtype lmr_job_precision(const lmr_job *job)
 
 int64_t lmr_normals(const lmr_job *job)
 {
-    const int64_t usual = 30, iters = job->iters ? job->iters : usual;
+    const int64_t usual = 30;
+    const int64_t iters = job->iters ? job->iters : usual;
     const int64_t searched = lmr_chooses(job) ? 2 * iters : iters;
     return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
 }

@@ -19,13 +19,21 @@ typedef struct lmr_weight {
     int encoding;
 } lmr_weight;
 
+/* What says whether a weight of other images holds for these. */
+typedef struct lmr_likeness {
+    int known;   /* 1: it was asked for */
+    double data; /* samples of all coils */
+    double scale;
+    int encoding;
+} lmr_likeness;
+
 /* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */
-typedef struct lmr_spokes {
+typedef struct lmr_spoke_angles {
     int decided;    /* 1: by the fields below */
     double angle;   /* between a spoke and the next, in degrees; 0: turn / spokes */
     double turn;    /* 180 or 360 */
     char said[192]; /* what was taken, and why */
-} lmr_spokes;
+} lmr_spoke_angles;
 
 /* The options and inputs of all images. Members with names of larmor_recon_opts are those options. */
 typedef struct lmr_job {
@@ -77,7 +85,8 @@ typedef struct lmr_job {
     larmor_coils_report maps_report;          /* of maps from the data */
     larmor_array *eigenvalues;                /* of these maps, or NULL */
     lmr_weight chosen;                        /* by the last image that chose; weight 0: there is none */
-    lmr_spokes spokes;
+    lmr_likeness likeness;                    /* of the last image, if its weight depended on it */
+    lmr_spoke_angles spokes;
     larmor_density density_taken; /* by LARMOR_DENSITY_AUTO for the whole scan; AUTO: not decided yet */
     int keep_weights;             /* 1: the density weights of the last group stay in `weights` */
     larmor_array *weights;

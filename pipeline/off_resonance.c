@@ -78,8 +78,6 @@ static larmor_status take_values(const larmor_array *b0, const char *name, int64
 larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_job *job)
 {
     if (!o->b0) return LARMOR_OK;
-    if (job->info.averaged)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--b0: is not for frames that are cut from one acquisition.");
     const larmor_shape shape = larmor_array_shape(o->b0);
     const int64_t count = larmor_shape_count(shape);
     if (shape.ndim < 2 || shape.ndim > 3 || count < 1)
@@ -254,18 +252,51 @@ static larmor_status begin_at_centre(const larmor_array *traj, int64_t count, do
     return LARMOR_OK;
 }
 
-static larmor_status times_of(const lmr_job *job, int index, const larmor_array *traj, larmor_shape *shape,
-                              double **times)
+/* As the source has them, one group after the other; *times NULL after errors. */
+static larmor_status stored_times(const lmr_job *job, const int *index, int count, larmor_shape *shape,
+                                  double **times)
+{
+    int64_t total = 0, readouts = 0, samples = 0;
+    int regular = 1;
+    larmor_status st = LARMOR_OK;
+    *times = NULL;
+    for (int i = 0; i < count && !st; i++) {
+        larmor_array *stored;
+        double *own = NULL, *all = NULL;
+        st = lmr_source_times(job->source, index[i], NULL, 0, &job->grid[index[i]], job->dev, &stored);
+        if (st) break;
+        const larmor_shape one = larmor_array_shape(stored);
+        const int64_t more = larmor_shape_count(one);
+        st = larmor_array_download(stored, LARMOR_F64, &own);
+        larmor_array_free(stored);
+        if (!st) all = realloc(*times, (size_t)(total + more + 1) * sizeof *all);
+        if (!st && !all) st = LMR_NO_MEMORY();
+        if (all) {
+            memcpy(all + total, own, (size_t)more * sizeof *all);
+            *times = all;
+        }
+        free(own);
+        if (!i) samples = one.dim[0];
+        regular &= one.dim[0] == samples;
+        total += more;
+        readouts += one.ndim > 1 ? one.dim[1] : 1;
+    }
+    *shape = regular ? LARMOR_SHAPE(samples, readouts) : LARMOR_SHAPE(total, 1);
+    if (st) {
+        free(*times);
+        *times = NULL;
+    }
+    return st;
+}
+
+static larmor_status times_of(const lmr_job *job, const int *index, int groups, const larmor_array *traj,
+                              larmor_shape *shape, double **times)
 {
     const lmr_field *f = job->field;
-    larmor_array *stored;
-    *times = NULL;
-    LMR_TRY(lmr_source_times(job->source, index, &job->grid[index], job->dev, &stored));
-    *shape = larmor_array_shape(stored);
-    larmor_status st = larmor_array_download(stored, LARMOR_F64, times);
-    larmor_array_free(stored);
+    larmor_status st = LARMOR_OK;
+    LMR_TRY(stored_times(job, index, groups, shape, times));
     const int64_t count = larmor_shape_count(*shape);
-    if (!st && traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
+    if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->source),
                       (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
     for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
@@ -299,7 +330,8 @@ done:
     return st;
 }
 
-larmor_status lmr_find_segments(const lmr_job *job, int index, const larmor_array *traj, larmor_segments **segments)
+larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
+                                larmor_segments **segments)
 {
     lmr_field *f = job->field;
     double *hz = NULL, *times = NULL;
@@ -307,15 +339,15 @@ larmor_status lmr_find_segments(const lmr_job *job, int index, const larmor_arra
     larmor_status st;
     *segments = NULL;
     if (!f) return LARMOR_OK;
-    LMR_OR(done, map_on_grid(job, index, &hz));
-    LMR_OR(done, times_of(job, index, traj, &samples, &times));
-    uint64_t key = lmr_hash(0, hz, sizeof *hz * (size_t)larmor_shape_count(lmr_grid_shape(&job->grid[index])));
+    LMR_OR(done, map_on_grid(job, index[0], &hz));
+    LMR_OR(done, times_of(job, index, count, traj, &samples, &times));
+    uint64_t key = lmr_hash(0, hz, sizeof *hz * (size_t)larmor_shape_count(lmr_grid_shape(&job->grid[index[0]])));
     key = lmr_hash(key, times, sizeof *times * (size_t)larmor_shape_count(samples));
-    key = lmr_hash(key, &samples, sizeof samples.ndim);
+    key = lmr_hash(key, samples.dim, sizeof *samples.dim * (size_t)samples.ndim);
     for (int i = 0; i < REMEMBERED && !*segments; i++)
         if (f->known[i].segments && f->known[i].key == key) *segments = larmor_segments_ref(f->known[i].segments);
     if (!*segments) {
-        LMR_OR(done, make_segments(job, index, hz, times, samples, segments));
+        LMR_OR(done, make_segments(job, index[0], hz, times, samples, segments));
         larmor_segments_free(f->known[f->next].segments);
         f->known[f->next].segments = larmor_segments_ref(*segments);
         f->known[f->next].key = key;

@@ -11,9 +11,10 @@ typedef struct lmr_field lmr_field;
 larmor_status lmr_field_open(const larmor_recon_opts *opts, lmr_job *job);
 void lmr_field_free(lmr_field *field); /* NULL is fine */
 
-/* Segments for a group. traj: its trajectory, which tells when k = 0 was sampled; NULL where only their number matters. A
- * reference for the caller; NULL without a map. */
-larmor_status lmr_find_segments(const lmr_job *job, int index, const larmor_array *traj, larmor_segments **segments);
+/* Segments for groups whose samples follow one another, frames of a basis for example. traj: their trajectory, which tells when
+ * k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL without a map. */
+larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
+                                larmor_segments **segments);
 
 /* Bit for bit what changes the image. */
 larmor_status lmr_field_hash(const larmor_recon_opts *opts, uint64_t *hash);

@@ -89,7 +89,6 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->b0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: --b0 needs coil maps; use --maps auto or a file.");
-    if (o->basis && o->b0) return LMR_FAIL(LARMOR_ERR_ARG, "--b0: is not for a basis; leave one of them out.");
     if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
     if (o->no_maps && o->maps)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
 #include "pipeline/cartesian.h"
@@ -15,7 +16,7 @@ enum { WHITENED_TOGETHER = 1 << 16 };
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
-    larmor_segments *segments; /* of the first group, or NULL */
+    larmor_segments *segments; /* of the first group, with a basis of all; or NULL */
     larmor_problem problem;    /* in single precision; of the frame with the most samples */
     int frames;                /* of a series */
     double samples;            /* of one coil, all frames */
@@ -83,7 +84,6 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
                                   .dtype = LARMOR_C64,
                                   .sets = job->sets,
                                   .repeats = repeats};
-    if (!s->segments) LMR_TRY(lmr_find_segments(job, index, NULL, &s->segments));
     s->frames = 1;
     s->samples = (double)left;
     const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
@@ -245,14 +245,12 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
 /* All images of series s. */
 static larmor_status measure_series(const lmr_job *job, const lmr_series *list, int s, sizes *size)
 {
-    const int *group = list->group + list->first[s];
+    const int *group = list->group + list->first[s], count = list->first[s + 1] - list->first[s];
     larmor_group g;
     LMR_TRY(lmr_source_group(job->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
-    for (int i = 1; i < list->first[s + 1] - list->first[s]; i++) {
-        LMR_TRY(add_frame(job, group[i], size));
-    }
-    return LARMOR_OK;
+    for (int i = 1; i < count; i++) LMR_TRY(add_frame(job, group[i], size));
+    return lmr_find_segments(job, group, job->basis ? count : 1, NULL, &size->segments);
 }
 
 /* All images: they stay on the device until the caller has them written. */
@@ -288,9 +286,23 @@ void lmr_plan_free(lmr_plan *plan)
     *plan = (lmr_plan){.bytes = NULL};
 }
 
+/* What is free on the device; of a group, what the least of its members may use. */
+static larmor_status available_of(larmor_device *dev, int64_t *bytes)
+{
+    const int members = larmor_device_members(dev);
+    int64_t total;
+    LMR_TRY(larmor_device_memory(dev, bytes, &total));
+    for (int i = 0; i < members; i++) {
+        int64_t own;
+        LMR_TRY(larmor_device_memory(larmor_device_member(dev, i), &own, &total));
+        if (own < *bytes) *bytes = own;
+    }
+    if (members) *bytes /= lmr_device_sharers(dev);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series *list, lmr_plan *plan)
 {
-    int64_t available = 0, total = 0;
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
                        .coils = job->coils,
@@ -298,8 +310,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};
-    LMR_TRY(larmor_device_memory(job->dev, &available, &total));
-    if (!memory) plan->limit = available;
+    if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {

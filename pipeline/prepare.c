@@ -98,8 +98,8 @@ static larmor_status take_basis(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     const larmor_shape shape = larmor_array_shape(r->opts.basis);
-    const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0,
-                  rank = r->opts.coefficients ? r->opts.coefficients : most;
+    const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0;
+    const int64_t rank = r->opts.coefficients ? r->opts.coefficients : most;
     larmor_array *moved = NULL, *complex = NULL;
     larmor_status st;
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/compress.h"
+#include "pipeline/devices.h"
 #include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
@@ -21,6 +22,7 @@
 
 void lmr_recon_clear(larmor_recon *r)
 {
+    lmr_devices_close(r);
     lmr_keep_close(r);
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
@@ -51,6 +53,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     r->job.info = larmor_source_describe(source);
     r->job.coils = r->job.info.coils;
     LMR_TRY(lmr_prepare(r));
+    LMR_TRY(lmr_devices_open(r));
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
     return lmr_group_restore(&r->job, maps_from, weights_from);
 }
@@ -129,6 +132,15 @@ void larmor_recon_result_free(larmor_recon_result *result)
     *result = (larmor_recon_result){.count = 0};
 }
 
+static larmor_status bring_home(const larmor_recon *r, larmor_array **image)
+{
+    larmor_array *there;
+    LMR_TRY(larmor_array_to(*image, r->home, &there));
+    larmor_array_free(*image);
+    *image = there;
+    return LARMOR_OK;
+}
+
 static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *result)
 {
     const int *group = r->list.group + r->list.first[series];
@@ -143,6 +155,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
     if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
+    for (int i = 0; i < result->count && r->home && !st; i++) st = bring_home(r, &result->image[i].data);
     for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, group[0], i, &result->image[i]);
     free(image);
     return st;
@@ -152,7 +165,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
+    if (!report->device[0]) snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);
@@ -170,7 +183,8 @@ static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_r
 {
     lmr_begin_series(&r->events, series + 1, r->list.series);
     *kept = lmr_keep_begin(r, series, result);
-    return *kept ? LARMOR_OK : solve(r, series, result);
+    if (*kept) return LARMOR_OK;
+    return r->devices ? lmr_devices_solve(r, series, result) : solve(r, series, result);
 }
 
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
@@ -204,7 +218,7 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
         larmor_recon_result_free(result);
         return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
     }
-    report->seconds = lmr_seconds() - began + lmr_keep_seconds(recon);
+    if (report->seconds == 0) report->seconds = lmr_seconds() - began + lmr_keep_seconds(recon);
     finish(recon, series, report);
     if (report->interrupted)
         lmr_keep_stopped(recon);
@@ -218,13 +232,14 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
 /* A copy of the maps as the coils themselves have them. */
 static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
-    larmor_array *colouring = NULL, *set = NULL;
+    larmor_array *colouring = NULL, *set = NULL, *here = NULL;
     larmor_status st;
+    LMR_OR(done, larmor_array_to(job->maps, job->dev, &here));
     if (job->compression) {
-        LMR_OR(done, lmr_expand_maps(job, job->maps, maps));
+        LMR_OR(done, lmr_expand_maps(job, here, maps));
     } else {
-        LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(job->maps), maps));
-        LMR_OR(done, larmor_copy(job->maps, *maps));
+        LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(here), maps));
+        LMR_OR(done, larmor_copy(here, *maps));
     }
     if (!job->whitening) goto done;
     LMR_OR(done, larmor_noise_colouring(job->whitening, &colouring));
@@ -236,6 +251,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
         set = NULL;
     }
 done:
+    larmor_array_free(here);
     larmor_array_free(colouring);
     return st;
 }

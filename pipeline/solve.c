@@ -284,6 +284,7 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         return lmr_cartesian_solve(job, frames, x);
     }
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
+    job->likeness = lmr_likeness_of(job, frames, count);
     const int by_first_set = job->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
     const lmr_unfinished *before = lmr_keep_unfinished(job);
     if (by_first_set && before)

@@ -1,7 +1,9 @@
 /* Sources: scans behind a table of functions, so that the pipeline need not know where data come from.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700 /* recursive mutexes */
 #include "pipeline/source.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +15,22 @@ struct larmor_source {
     larmor_source_impl impl;
     void *self;
     char *name;
+    pthread_mutex_t turn; /* held during a call: the devices of a group read in turn */
     atomic_int refs;
 };
+
+static pthread_mutex_t *turn_of(const larmor_source *s)
+{
+    return (pthread_mutex_t *)(uintptr_t)&s->turn;
+}
+
+/* status = s->impl.function(s->self, ...), one call at a time */
+#define IN_TURN(s, call, status)                                                                                     \
+    do {                                                                                                             \
+        pthread_mutex_lock(turn_of(s));                                                                              \
+        (status) = (call);                                                                                           \
+        pthread_mutex_unlock(turn_of(s));                                                                            \
+    } while (0)
 
 larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
                                    larmor_source **source)
@@ -31,6 +47,11 @@ larmor_status larmor_source_create(const char *name, const larmor_source_impl *i
     }
     s->impl = *impl;
     s->self = self;
+    pthread_mutexattr_t recursive; /* a source may ask itself */
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->turn, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     atomic_init(&s->refs, 1);
     *source = s;
     return LARMOR_OK;
@@ -46,6 +67,7 @@ void larmor_source_free(larmor_source *source)
 {
     if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
     if (source->impl.destroy) source->impl.destroy(source->self);
+    pthread_mutex_destroy(&source->turn);
     free(source->name);
     free(source);
 }
@@ -59,27 +81,35 @@ const char *lmr_source_name(const larmor_source *s)
 
 larmor_raw_info larmor_source_describe(const larmor_source *source)
 {
-    return source ? source->impl.describe(source->self) : (larmor_raw_info){0};
+    larmor_raw_info info = {0};
+    if (source) IN_TURN(source, source->impl.describe(source->self), info);
+    return info;
 }
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
 {
-    return s->impl.encoding(s->self, encoding, out);
+    larmor_status st;
+    IN_TURN(s, s->impl.encoding(s->self, encoding, out), st);
+    return st;
 }
 
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out)
 {
-    return s->impl.group(s->self, group, out);
+    larmor_status st;
+    IN_TURN(s, s->impl.group(s->self, group, out), st);
+    return st;
 }
 
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
 {
-    return s->impl.meta(s->self, group, meta);
+    larmor_status st;
+    IN_TURN(s, s->impl.meta(s->self, group, meta), st);
+    return st;
 }
 
 static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
 {
-    const larmor_raw_info info = s->impl.describe(s->self);
+    const larmor_raw_info info = larmor_source_describe(s);
     for (int i = 0; i < info.encodings; i++) {
         larmor_encoding e;
         LMR_TRY(lmr_source_encoding(s, i, &e));
@@ -96,14 +126,17 @@ static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
 
 larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint)
 {
+    larmor_status st;
     *fingerprint = 0;
-    return s->impl.fingerprint ? s->impl.fingerprint(s->self, fingerprint) : hash_lists(s, fingerprint);
+    if (!s->impl.fingerprint) return hash_lists(s, fingerprint);
+    IN_TURN(s, s->impl.fingerprint(s->self, fingerprint), st);
+    return st;
 }
 
 larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
 {
     larmor_encoding e;
-    LMR_TRY(s->impl.encoding(s->self, encoding, &e));
+    LMR_TRY(lmr_source_encoding(s, encoding, &e));
     return larmor_encoding_grid(&e, opts, out);
 }
 
@@ -126,7 +159,8 @@ larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor
                                  int64_t coils, larmor_device *dev, larmor_samples *out)
 {
     *out = (larmor_samples){0};
-    larmor_status st = s->impl.samples(s->self, group, grid, calibration, dev, out);
+    larmor_status st;
+    IN_TURN(s, s->impl.samples(s->self, group, grid, calibration, dev, out), st);
     if (!st && out->kspace) st = check_samples(s, out, grid, coils, dev);
     if (!st && !out->kspace && !calibration)
         st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives no samples of group %d", s->name, group);
@@ -136,25 +170,32 @@ larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor
 
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
 {
-    if (s->impl.stamps && s->impl.readouts) return s->impl.stamps(s->self, group, stamps);
-    return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
-                    s->name);
+    larmor_status st;
+    if (!s->impl.stamps || !s->impl.readouts)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
+                        s->name);
+    IN_TURN(s, s->impl.stamps(s->self, group, stamps), st);
+    return st;
 }
 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
-    return s->impl.readouts(s->self, group, readout, count, grid, dev, out);
+    larmor_status st;
+    IN_TURN(s, s->impl.readouts(s->self, group, readout, count, grid, dev, out), st);
+    return st;
 }
 
-larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
-                               larmor_array **times)
+larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     *times = NULL;
     if (!s->impl.times)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
-    LMR_TRY(s->impl.times(s->self, group, grid, dev, times));
-    const larmor_status st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
+    larmor_status st;
+    IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
+    LMR_TRY(st);
+    st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
     if (st) {
         larmor_array_free(*times);
         *times = NULL;
@@ -165,21 +206,29 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_g
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
-    return s->impl.noise ? s->impl.noise(s->self, dev, noise) : LARMOR_OK;
+    larmor_status st = LARMOR_OK;
+    if (s->impl.noise) IN_TURN(s, s->impl.noise(s->self, dev, noise), st);
+    return st;
 }
 
 larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept)
 {
-    if (s->impl.keep_coils) return s->impl.keep_coils(s->self, all, axis, kept);
-    *kept = larmor_array_ref(all);
-    return LARMOR_OK;
+    larmor_status st = LARMOR_OK;
+    if (s->impl.keep_coils)
+        IN_TURN(s, s->impl.keep_coils(s->self, all, axis, kept), st);
+    else
+        *kept = larmor_array_ref(all);
+    return st;
 }
 
 larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all)
 {
-    if (s->impl.restore_coils) return s->impl.restore_coils(s->self, kept, axis, all);
-    *all = larmor_array_ref(kept);
-    return LARMOR_OK;
+    larmor_status st = LARMOR_OK;
+    if (s->impl.restore_coils)
+        IN_TURN(s, s->impl.restore_coils(s->self, kept, axis, all), st);
+    else
+        *all = larmor_array_ref(kept);
+    return st;
 }
 
 /* ---- a file ---- */
@@ -205,10 +254,10 @@ static larmor_status samples_of_raw(void *self, int group, const larmor_grid *gr
     return larmor_raw_samples(self, group, grid, calibration, dev, out);
 }
 
-static larmor_status times_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
-                                  larmor_array **times)
+static larmor_status times_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
-    return larmor_raw_times(self, group, grid, dev, times);
+    return larmor_raw_times(self, group, readout, count, grid, dev, times);
 }
 
 static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)

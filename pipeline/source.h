@@ -25,9 +25,9 @@ larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
-/* When the samples of a group were taken, in s; checked. LARMOR_ERR_UNSUPPORTED where the source does not know. */
-larmor_status lmr_source_times(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
-                               larmor_array **times);
+/* When samples were taken, in s, as larmor_raw_times; checked. LARMOR_ERR_UNSUPPORTED where the source does not know. */
+larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
 /* *noise is NULL if there is none. */
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise);

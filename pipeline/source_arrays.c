@@ -143,7 +143,8 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
                           larmor_device *dev, larmor_array **out)
 {
     larmor_shape shape = larmor_array_shape(x);
-    const int64_t points = shape.dim[0] * shape.dim[1], batch = shape.ndim > 2 ? shape.dim[2] : 1;
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    const int64_t batch = shape.ndim > 2 ? shape.dim[2] : 1;
     if (kept == points) return copy_of(x, dtype, dev, out);
     void *values;
     larmor_status st = larmor_array_download(x, dtype, &values);
@@ -275,15 +276,22 @@ done:
     return st;
 }
 
+/* readout NULL: all. */
+static larmor_status check_request(const scan *s, int group, const int64_t *readout, int64_t count)
+{
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    for (int64_t i = 0; readout && i < count; i++)
+        if (readout[i] < 0 || readout[i] >= s->group[group].readouts)
+            return no_such("readout", (int)readout[i], (int)s->group[group].readouts);
+    return LARMOR_OK;
+}
+
 static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
     const scan *s = self;
     *out = (larmor_samples){0};
-    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
-    for (int64_t i = 0; i < count; i++)
-        if (readout[i] < 0 || readout[i] >= s->group[group].readouts)
-            return no_such("readout", (int)readout[i], (int)s->group[group].readouts);
+    LMR_TRY(check_request(s, group, readout, count));
     const larmor_status st = some_readouts(s, &s->image[group], readout, count, grid, dev, out);
     if (st) larmor_samples_free(out);
     return st;
@@ -304,33 +312,47 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
 /* ---- when samples were taken ---- */
 
 /* Which samples lie on the grid. */
-static larmor_status find_inside(const scan *s, const larmor_readouts *image, const larmor_grid *grid,
+static larmor_status find_inside(const scan *s, const larmor_array *traj, int64_t points, const larmor_grid *grid,
                                  unsigned char *inside, int64_t *kept)
 {
     void *k;
-    const int64_t points = larmor_array_count(image->times);
     *kept = points;
-    if (!image->traj) return LARMOR_OK;
-    LMR_TRY(larmor_array_download(image->traj, LARMOR_F64, &k));
+    if (!traj) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     const larmor_status st = place(s, grid, k, points, inside, kept);
     free(k);
     return st;
 }
 
-static larmor_status times_of(void *self, int group, const larmor_grid *grid, larmor_device *dev,
-                              larmor_array **times)
+static larmor_status times_on_grid(const scan *s, larmor_array *all, const larmor_array *traj,
+                                   const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    int64_t kept;
+    unsigned char *inside = malloc((size_t)larmor_array_count(all) + 1);
+    if (!inside) return LMR_NO_MEMORY();
+    larmor_status st = find_inside(s, traj, larmor_array_count(all), grid, inside, &kept);
+    if (!st) st = take(all, LARMOR_F64, inside, kept, dev, times);
+    free(inside);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
 {
     const scan *s = self;
-    int64_t kept;
+    larmor_array *some = NULL, *traj = NULL;
+    larmor_status st;
     *times = NULL;
-    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    LMR_TRY(check_request(s, group, readout, count));
     const larmor_readouts *image = &s->image[group];
     if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
-    unsigned char *inside = malloc((size_t)larmor_array_count(image->times) + 1);
-    if (!inside) return LMR_NO_MEMORY();
-    larmor_status st = find_inside(s, image, grid, inside, &kept);
-    if (!st) st = take(image->times, LARMOR_F64, inside, kept, dev, times);
-    free(inside);
+    if (!readout) return times_on_grid(s, image->times, image->traj, grid, dev, times);
+    LMR_OR(done, gather(image->times, 1, readout, count, &some));
+    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
+    st = times_on_grid(s, some, traj, grid, dev, times);
+done:
+    larmor_array_free(traj);
+    larmor_array_free(some);
     return st;
 }
 

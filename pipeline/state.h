@@ -5,6 +5,8 @@
 #include "pipeline/plan.h"
 #include "pipeline/series.h"
 
+struct lmr_devices; /* of pipeline/devices.h */
+
 struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
     larmor_counters only;   /* what opts.only points to */
@@ -18,10 +20,18 @@ struct larmor_recon {
     lmr_events events;
     lmr_series list;
     lmr_plan plan;
-    int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
-    int run;                    /* 1: a series was run: */
-    larmor_recon_report last;   /* how it went */
-    int last_group;             /* the first of its groups */
+    int maps_enlarge, enlarged;  /* 1: the grid is larger as the given maps are; as the data ask */
+    larmor_device *home;         /* where the images of a group's devices go: the processor's memory; else NULL */
+    struct lmr_devices *devices; /* at work on the series; NULL: the job does all */
+    int run;                     /* 1: a series was run: */
+    larmor_recon_report last;    /* how it went */
+    int last_group;              /* the first of its groups */
 };
+
+/* Where images go. */
+static inline larmor_device *lmr_home(const larmor_recon *r)
+{
+    return r->home ? r->home : r->job.dev;
+}
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/status.h"
 #include "larmor/subspace.h"
+#include "pipeline/off_resonance.h"
 
 larmor_status lmr_basis_measure(lmr_job *job)
 {
@@ -99,6 +100,16 @@ done:
 
 /* ---- the operator ---- */
 
+larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames)
+{
+    larmor_array *traj;
+    if (!job->field) return LARMOR_OK;
+    LMR_TRY(lmr_frames_points(job, frames, count, &traj));
+    const larmor_status st = lmr_find_segments(job, index, count, traj, &frames[0].segments);
+    larmor_array_free(traj);
+    return st;
+}
+
 static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **factors)
 {
     const larmor_shape all = lmr_frames_shape(frames, count);
@@ -134,6 +145,7 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
     const larmor_sense_opts sense = {.traj = traj,
                                      .weights = weights,
                                      .nufft_tol = job->eps,
+                                     .off_resonance = frames[0].segments,
                                      .effort = job->effort,
                                      .block = job->block,
                                      .toeplitz = job->toeplitz,

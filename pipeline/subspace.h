@@ -13,6 +13,9 @@ larmor_shape lmr_frames_shape(const lmr_frame *frames, int count);
 /* The points of all frames, [nd, samples, readouts]. */
 larmor_status lmr_frames_points(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj);
 
+/* Off-resonance of all frames together, which becomes that of the first frame. */
+larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames);
+
 /* SENSE of the coefficients. toeplitz: 1 if its normal map is. */
 larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
                                     larmor_op **A, int *toeplitz);

@@ -18,7 +18,7 @@ enum { TINY = 10 };
 
 /* ---- the angle of a spoke ---- */
 
-static double angle_of(const lmr_spokes *s, int64_t step, int64_t spokes)
+static double angle_of(const lmr_spoke_angles *s, int64_t step, int64_t spokes)
 {
     const double angle = s->angle > 0 ? s->angle : s->turn / (double)spokes;
     return fmod((double)step * angle, 360) * M_PI / 180;
@@ -34,10 +34,11 @@ enum { EVEN, EVEN_ALL_ROUND, GOLDEN, FULL_GOLDEN = GOLDEN + TINY };
 
 /* Usual angle i, from 0; returns 0 past the last. Of an angle and its negative, which mirror the image and are told apart
  * by nothing, the list has one: 137.51 degrees and not 222.49. */
-static int usual(int i, lmr_spokes *s)
+static int usual(int i, lmr_spoke_angles *s)
 {
-    const int full = i >= FULL_GOLDEN, index = full ? i - FULL_GOLDEN + 2 : i - GOLDEN + 1;
-    *s = (lmr_spokes){.turn = i == EVEN_ALL_ROUND ? 360 : 180};
+    const int full = i >= FULL_GOLDEN;
+    const int index = full ? i - FULL_GOLDEN + 2 : i - GOLDEN + 1;
+    *s = (lmr_spoke_angles){.turn = i == EVEN_ALL_ROUND ? 360 : 180};
     if (i < GOLDEN) {
         snprintf(s->said, sizeof s->said, "even angles over %g degrees", s->turn);
         return 1;
@@ -58,7 +59,7 @@ typedef struct plane { /* one partition's readouts, or all of a 2D scan */
 } plane;
 
 /* k of all readouts, [nd, n, readouts] on the host. */
-static void fill(const plane *p, const lmr_spokes *s, double *k)
+static void fill(const plane *p, const lmr_spoke_angles *s, double *k)
 {
     const int nd = p->grid->ndim;
     double step[3];
@@ -77,7 +78,7 @@ static void fill(const plane *p, const lmr_spokes *s, double *k)
     }
 }
 
-static larmor_status make(larmor_device *dev, const plane *p, const lmr_spokes *s, larmor_array **traj)
+static larmor_status make(larmor_device *dev, const plane *p, const lmr_spoke_angles *s, larmor_array **traj)
 {
     const int64_t nd = p->grid->ndim;
     double *k = lmr_new(nd * p->n * p->readouts, sizeof *k);
@@ -92,7 +93,7 @@ static larmor_status make(larmor_device *dev, const plane *p, const lmr_spokes *
 /* ---- the decision ---- */
 
 /* How consistent the data of a plane are with these angles; INFINITY where that cannot be told. */
-static larmor_status judge(larmor_device *dev, const plane *p, const lmr_spokes *s, double *residual)
+static larmor_status judge(larmor_device *dev, const plane *p, const lmr_spoke_angles *s, double *residual)
 {
     larmor_array *traj = NULL;
     *residual = INFINITY;
@@ -107,9 +108,9 @@ static larmor_status judge(larmor_device *dev, const plane *p, const lmr_spokes 
 }
 
 /* The usual angle by the header's type, unless the data are much more consistent with another one. */
-static larmor_status decide_by_data(larmor_device *dev, const plane *p, int first, lmr_spokes *s)
+static larmor_status decide_by_data(larmor_device *dev, const plane *p, int first, lmr_spoke_angles *s)
 {
-    lmr_spokes one, best;
+    lmr_spoke_angles one, best;
     double own, least = INFINITY, residual;
     usual(first, s);
     LMR_TRY(judge(dev, p, s, &own));
@@ -172,12 +173,12 @@ done:
     return st;
 }
 
-static larmor_status decide(larmor_device *dev, const plane *p, lmr_spokes *s)
+static larmor_status decide(larmor_device *dev, const plane *p, lmr_spoke_angles *s)
 {
     const int first = strcmp(p->enc->trajectory, "goldenangle") ? EVEN : GOLDEN;
     larmor_status st = LARMOR_OK;
     if (p->enc->angle_deg > 0) {
-        *s = (lmr_spokes){.angle = p->enc->angle_deg, .turn = 180};
+        *s = (lmr_spoke_angles){.angle = p->enc->angle_deg, .turn = 180};
         snprintf(s->said, sizeof s->said, "%.2f degrees from spoke to spoke, as the header says", s->angle);
     } else if (p->grid->ndim == 2) {
         st = decide_by_data(dev, p, first, s);
@@ -198,7 +199,7 @@ static larmor_status decide(larmor_device *dev, const plane *p, lmr_spokes *s)
 }
 
 larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group, const larmor_encoding *enc,
-                                  const larmor_grid *grid, const larmor_samples *samples, lmr_spokes *spokes,
+                                  const larmor_grid *grid, const larmor_samples *samples, lmr_spoke_angles *spokes,
                                   larmor_array **traj)
 {
     const int radial = !strcmp(enc->trajectory, "goldenangle") || !strcmp(enc->trajectory, "radial");
@@ -285,7 +286,7 @@ larmor_status larmor_source_samples(larmor_source *source, int group, const larm
 {
     larmor_group g;
     larmor_encoding encoding;
-    lmr_spokes spokes = {.decided = 0};
+    lmr_spoke_angles spokes = {.decided = 0};
     larmor_status st;
     LMR_NEED(out);
     *out = (larmor_samples){0};

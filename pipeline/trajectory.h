@@ -11,7 +11,7 @@
  *         and by the data, where another usual angle makes them much more consistent.
  * Errors  LARMOR_ERR_FORMAT where counters do not define it. */
 larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group, const larmor_encoding *enc,
-                                  const larmor_grid *grid, const larmor_samples *samples, lmr_spokes *spokes,
+                                  const larmor_grid *grid, const larmor_samples *samples, lmr_spoke_angles *spokes,
                                   larmor_array **traj);
 
 /* The units of a grid's trajectories, which couplings of delays need. */

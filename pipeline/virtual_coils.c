@@ -51,7 +51,8 @@ static larmor_status look_at(lmr_job *job, int group, larmor_array *R, larmor_co
 
 static larmor_status look(larmor_recon *r, larmor_array *R, larmor_compression_opts *opts)
 {
-    const int groups = r->job.info.groups, looks = groups < MOST_LOOKS ? groups : MOST_LOOKS;
+    const int groups = r->job.info.groups;
+    const int looks = groups < MOST_LOOKS ? groups : MOST_LOOKS;
     for (int i = 0; i < looks; i++) {
         const int group = looks > 1 ? (int)((int64_t)i * (groups - 1) / (looks - 1)) : 0;
         LMR_TRY(look_at(&r->job, group, R, opts));

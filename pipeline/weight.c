@@ -20,15 +20,26 @@ static double data_of(const lmr_frame *frames, int count)
     return data;
 }
 
-larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
+lmr_likeness lmr_likeness_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    const lmr_weight *known = &job->chosen;
+    return (lmr_likeness){
+        .known = 1, .data = data_of(frames, count), .scale = job->scale, .encoding = frames[0].group.encoding};
+}
+
+larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_likeness *now)
+{
     if (job->choose != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
     if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
-    const double ratio = known->weight > 0 ? data_of(frames, count) / known->data : 0;
+    const double ratio = known->weight > 0 ? now->data / known->data : 0;
     const int alike =
-        known->scale == job->scale && (ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE));
-    return alike && known->encoding == frames[0].group.encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
+        known->scale == now->scale && (ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE));
+    return alike && known->encoding == now->encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
+}
+
+larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const lmr_likeness now = lmr_likeness_of(job, frames, count);
+    return lmr_weight_origin_of(job, &job->chosen, &now);
 }
 
 /* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,

@@ -30,7 +30,10 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
 static larmor_status decompose(const larmor_array *x, int left, larmor_array **g, larmor_array **w)
 {
     const lmr_series_kernels *kernels;
-    const int64_t m = x->shape.dim[0], n = x->shape.dim[1], count = x->shape.dim[2], s = left ? m : n;
+    const int64_t m = x->shape.dim[0];
+    const int64_t n = x->shape.dim[1];
+    const int64_t count = x->shape.dim[2];
+    const int64_t s = left ? m : n;
     LMR_TRY(lmr_series_kernels_of(x->dev, x->dtype, &kernels));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(s, s, count), g));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_F64, LARMOR_SHAPE(s, count), w));
@@ -46,7 +49,10 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
                         lmr_describe(x).s);
     if (y) LMR_TRY(lmr_expect("singular values", "output", y, x->dev, x->dtype, x->shape));
     if (!(t >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "singular values: threshold is %g, expected at least 0", t);
-    const int64_t m = x->shape.dim[0], n = x->shape.dim[1], count = x->shape.dim[2], s = m < n ? m : n;
+    const int64_t m = x->shape.dim[0];
+    const int64_t n = x->shape.dim[1];
+    const int64_t count = x->shape.dim[2];
+    const int64_t s = m < n ? m : n;
     const int left = m < n;
     if (!larmor_array_count(x)) return LARMOR_OK;
     if (t == 0 && !sum) return y ? larmor_copy(x, y) : LARMOR_OK;

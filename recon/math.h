@@ -153,8 +153,10 @@ static inline LMR_DEVICE_TOO double lmr_ramp(int nd, int64_t n, const double *t,
                                              int64_t rays, const double *ray)
 {
     const double sphere = nd == 1 ? 2 : 2 * (nd - 1) * LMR_PI;
-    const double begin = line->rising != 0 ? line->low : line->high, end = line->rising != 0 ? line->high : line->low;
-    const double from = i > 0 ? (t[i - 1] + t[i]) / 2 : begin, to = i + 1 < n ? (t[i] + t[i + 1]) / 2 : end;
+    const double begin = line->rising != 0 ? line->low : line->high;
+    const double end = line->rising != 0 ? line->high : line->low;
+    const double from = i > 0 ? (t[i - 1] + t[i]) / 2 : begin;
+    const double to = i + 1 < n ? (t[i] + t[i + 1]) / 2 : end;
     return sphere / (double)lmr_rays_at(ray, rays, fabs(t[i])) *
            fabs(lmr_antiderivative(to, nd) - lmr_antiderivative(from, nd));
 }

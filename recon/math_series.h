@@ -27,7 +27,8 @@ static inline LMR_DEVICE_TOO void lmr_block_place(const lmr_blocks *cut, int64_t
     int64_t voxels = 1, blocks = 1;
     *v = *b = 0;
     for (int d = 0; d < 3; d++) {
-        const int64_t back = i % cut->dim[d] - cut->shift[d], at = back < 0 ? back + cut->dim[d] : back;
+        const int64_t back = i % cut->dim[d] - cut->shift[d];
+        const int64_t at = back < 0 ? back + cut->dim[d] : back;
         *v += voxels * (at % cut->block[d]);
         *b += blocks * (at / cut->block[d]);
         voxels *= cut->block[d];

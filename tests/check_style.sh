@@ -1,6 +1,7 @@
 #!/bin/sh
-# One statement a line: no statements chained by commas, and no ternary within another one's branches or condition. Read
-# by a tokenizer of C, because clang-format keeps both. Usage: tests/check_style.sh [ROOT].
+# One statement a line: no statements chained by commas, no declarators chained by commas where one of them chooses by a
+# ternary, and no ternary within another one's branches or condition. Read by a tokenizer of C, because clang-format keeps
+# them all. Usage: tests/check_style.sh [ROOT].
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "${1:-$(dirname "$0")/..}"
@@ -16,11 +17,11 @@ HEADS = {"if", "for", "while", "switch"}
 BLOCK, EXPRESSION, OTHER = range(3)
 
 
-
 def tokens(text, is_cuda):
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.M)
     if is_cuda:  # commas between the brackets of launches and templates separate nothing
         text = re.sub(r"<<<.*?>>>", lambda m: re.sub(r"[<>,]", " ", m.group(0)), text, flags=re.S)
+        text = re.sub(r"\btemplate <[^<>]*>", lambda m: m.group(0).replace(",", " "), text)
         for _ in range(4):
             text = re.sub(r"(?<=\w)<[\w\s:,*()&+-]*>", lambda m: re.sub(r"[<>,]", "_", m.group(0)), text)
     return [(m.group(0), text.count("\n", 0, m.start()) + 1) for m in TOKEN.finditer(text)
@@ -69,8 +70,11 @@ def check(name, text):
                 start, commas = i + 1, False
         elif token == ";":
             if in_block:
-                if commas and not declares([w for w, _ in list_[start:i]]):
+                words = [w for w, _ in list_[start:i]]
+                if commas and not declares(words):
                     found.append((list_[start][1], "statements chained by commas"))
+                elif commas and "?" in words:
+                    found.append((list_[start][1], "declarators chained with a ternary"))
                 start, commas = i + 1, False
             ternaries[-1] = 0
         elif token == ",":

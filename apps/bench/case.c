@@ -126,7 +126,8 @@ static larmor_status expect_dimensions(const bench_case *c, int ndim)
  * are spread uniformly over the sphere, the readouts rotated by the golden angle. */
 static larmor_status wind_cones(bench_case *c, larmor_device *host, larmor_array **points)
 {
-    const int64_t samples = 2 * c->modes[0], readouts = c->points > samples ? c->points / samples : 1;
+    const int64_t samples = 2 * c->modes[0];
+    const int64_t readouts = c->points > samples ? c->points / samples : 1;
     larmor_status st = expect_dimensions(c, 3);
     if (!st) st = make_room(host, 3, samples * readouts, points);
     if (st) return st;

@@ -49,7 +49,8 @@ static void choose_outputs(const bench_case *c, bench_direct *direct)
 {
     const int from_modes = c->type == 2;
     const int64_t terms = from_modes ? bench_case_modes(c) : c->points;
-    const int64_t most = from_modes ? BENCH_MOST_OUTPUTS : 50, budget = 1000000000;
+    const int64_t most = from_modes ? BENCH_MOST_OUTPUTS : 50;
+    const int64_t budget = 1000000000;
     const int64_t outputs = c->batch * (from_modes ? c->points : bench_case_modes(c));
     const int64_t affordable = terms > budget / most ? budget / terms : most;
     direct->count = (int)(affordable > 8 ? affordable : 8);

@@ -158,8 +158,8 @@ static larmor_status peer_execute(bench_subject *self)
     const bench_peer *peer = peer_of(self);
     const bench_data *data = s->work->data;
     const int from_modes = s->work->c->type == 2;
-    void *values = larmor_array_data(from_modes ? data->out : data->in),
-         *modes = larmor_array_data(from_modes ? data->in : data->out);
+    void *values = larmor_array_data(from_modes ? data->out : data->in);
+    void *modes = larmor_array_data(from_modes ? data->in : data->out);
     return peer->calls->execute(peer->functions, s->work->c, s->plan, values, modes);
 }
 

@@ -89,7 +89,8 @@ static larmor_status status_of(const char *what, int code)
 static larmor_status create(const bench_peer_functions *f, const bench_case *c, const bench_peer_choice *choice,
                             void **plan)
 {
-    const int sign = c->type == 2 ? -1 : 1, batch = (int)c->batch;
+    const int sign = c->type == 2 ? -1 : 1;
+    const int batch = (int)c->batch;
     DOUBLE(opts) o;
     f->DOUBLE(default_opts)(&o);
     if (c->upsample > 0) o.upsampfac = c->upsample;

@@ -91,6 +91,15 @@ void app_sleep_when_idle(char **argv)
 
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
 {
+    const larmor_status st = app_open_devices(device, threads, dev);
+    if (st || !larmor_device_members(*dev)) return st;
+    larmor_device_free(*dev);
+    *dev = NULL;
+    return larmor_fail(LARMOR_ERR_ARG, "--device: this command computes on one device; recon takes several");
+}
+
+larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev)
+{
     if (!device) device = getenv("LARMOR_DEVICE");
     if (!device || !*device) device = "auto";
     device = app_device_left(device);

@@ -57,8 +57,10 @@ int app_stopped(void);
 /* The device that the user asks for by --device and --threads, or else by LARMOR_DEVICE and LARMOR_THREADS.
  *
  * device   NULL if not given; threads 0 if not given.
- * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. */
+ * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. app_open_device
+ *          refuses several devices; app_open_devices is for commands that use them. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
+larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev);
 
 /* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device that it
  * has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU that "auto" has
@@ -82,9 +84,10 @@ larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate
 void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
 
 /* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */
-#define APP_DEVICE_OPTIONS(settings)                                                                                 \
+#define APP_DEVICE_OPTIONS(settings) APP_DEVICE_OPTIONS_AND(settings, "")
+#define APP_DEVICE_OPTIONS_AND(settings, more)                                                                       \
     APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",                                                         \
-               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)"),                                \
+               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)" more),                           \
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 

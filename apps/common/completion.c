@@ -28,7 +28,8 @@ int app_complete(int count, char **words)
                app_self.name);
         return APP_DONE;
     }
-    const char *typed = words[count - 1], *before = count > 2 ? words[count - 2] : "";
+    const char *typed = words[count - 1];
+    const char *before = count > 2 ? words[count - 2] : "";
     const app_command *command = NULL;
     for (const app_command *const *c = app_self.commands; *c; c++) {
         if (count == 1) offer("", (*c)->name, (int)strlen((*c)->name), typed);

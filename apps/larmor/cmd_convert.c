@@ -252,7 +252,8 @@ done:
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
-    const char *second = files->count > 1 ? files->name[1] : NULL, *to = s->output ? s->output : second;
+    const char *second = files->count > 1 ? files->name[1] : NULL;
+    const char *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
     if (s->window.count && to && !app_is_picture(to)) {
         app_error("--window: has no effect with %s; it is an option of a .png.", to);

@@ -65,7 +65,8 @@ static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape 
     if (!st) st = larmor_array_download(x, LARMOR_C128, &values);
     if (st) goto done;
     *shape = larmor_array_shape(x);
-    const int64_t rows = shape->ndim ? shape->dim[0] : 1, count = larmor_array_count(x) / rows;
+    const int64_t rows = shape->ndim ? shape->dim[0] : 1;
+    const int64_t count = larmor_array_count(x) / rows;
     if (!*ndim) *ndim = rows < 4 ? (int)rows : 4;
     if (rows > 3 || rows < *ndim) {
         st = larmor_fail(LARMOR_ERR_SHAPE, "%s: %lld coordinates of each point, expected %d%s.", path,
@@ -156,7 +157,8 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
 static larmor_status save(const settings *s, const larmor_nufft_opts *o, larmor_output *out, larmor_array *y)
 {
     const larmor_shape shape = larmor_array_shape(y);
-    const int modes = s->type == 1 ? !s->adjoint : s->adjoint, batched = o->batch > 1;
+    const int modes = s->type == 1 ? !s->adjoint : s->adjoint;
+    const int batched = o->batch > 1;
     const int own = shape.ndim - batched; /* dimensions of one transform */
     if (s->type == 3 || strcasecmp(app_suffix(s->output), ".cfl") || own > (modes ? 3 : 2))
         return larmor_array_save(out, y);

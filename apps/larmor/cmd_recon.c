@@ -173,7 +173,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, checkpoint_every, 0, "checkpoint-every", "SECONDS",
            "from one checkpoint to the next, at least; 0: after each step", .preset = "60", .low = 0, .high = 1e6),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
-    APP_DEVICE_OPTIONS(recon_settings),
+    APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),
     {0},
 };
 
@@ -330,7 +330,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
-    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    APP_OR(done, APP_RUN, app_open_devices(s->device, s->threads, &r->dev));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));

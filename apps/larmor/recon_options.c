@@ -241,10 +241,6 @@ int recon_check_options(const app_command *command, const recon_settings *s)
             app_error("--%s: has no effect without --b0.", of_b0[i]);
             return APP_USAGE;
         }
-    if (s->b0 && (has_basis(s) || has_windows(s) || s->cardiac_phases)) {
-        app_error("--b0: is not for %s.", has_basis(s) ? "a basis" : "frames that are cut from one acquisition");
-        return APP_USAGE;
-    }
     if (!strcmp(s->maps, "none") && s->b0) {
         app_error("--maps none: --b0 needs coil maps; use --maps auto or a file.");
         return APP_USAGE;

@@ -28,7 +28,8 @@ void recon_note(recon_run *r, int series)
 
 int recon_judge(const recon_run *r)
 {
-    const char *word = r->wanted > r->series ? "series" : "image", *is = r->doubtful.count > 1 ? "are" : "is";
+    const char *word = r->wanted > r->series ? "series" : "image";
+    const char *is = r->doubtful.count > 1 ? "are" : "is";
     const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
     char doubtful[192] = "";
     if (!r->failed.count && !r->doubtful.count) return APP_DONE;
@@ -96,6 +97,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integer(j, "repetition", m->repetition);
     json_integer(j, "set", m->set);
     json_text(j, "status", status_of(&r->report[i]));
+    json_text(j, "device", r->report[i].device);
     json_integers(j, "grid", r->report[i].grid, 3);
     report_doubts(j, &r->report[i]);
     report_solver(j, r, &r->report[i], r->report[i].interrupted);

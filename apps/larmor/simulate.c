@@ -470,7 +470,8 @@ static larmor_status create_images(const simulation *m, int count, larmor_array 
 larmor_status simulation_write_truth(const simulation *m, larmor_output *out)
 {
     const simulation_settings *s = m->s;
-    const int repetitions = (int)s->repetitions, distinct = simulation_moves(m) ? repetitions : 1;
+    const int repetitions = (int)s->repetitions;
+    const int distinct = simulation_moves(m) ? repetitions : 1;
     const int slices = (int)s->slices, groups = slices * repetitions;
     larmor_image *images = calloc((size_t)groups, sizeof *images);
     larmor_array **objects = calloc((size_t)distinct, sizeof *objects);

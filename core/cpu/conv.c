@@ -137,7 +137,9 @@ static void filter_line(const conv *c, const workspace *w, const real *spectrum,
 /* Lines `first` and the following of axis a into the columns of its grid. */
 static void lines_to_grid(const conv *c, int a, const workspace *w, int64_t first, const number *x, number *grid)
 {
-    const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
+    const int64_t left = c->rest[a] - first;
+    const int64_t count = left < GROUP ? left : GROUP;
+    const int64_t row = row_of(c, a);
     for (int64_t k = 0; k < count; k++) {
         load(c, a, w, x + (first + k) * c->shape.keep[a]);
         R(lmr_cpu_line).exec(c->plan[a][0], w->line, w->lines + k * c->pitch);
@@ -153,7 +155,9 @@ static void lines_to_grid(const conv *c, int a, const workspace *w, int64_t firs
 
 static void grid_to_lines(const conv *c, int a, const workspace *w, int64_t first, const number *grid, number *y)
 {
-    const int64_t left = c->rest[a] - first, count = left < GROUP ? left : GROUP, row = row_of(c, a);
+    const int64_t left = c->rest[a] - first;
+    const int64_t count = left < GROUP ? left : GROUP;
+    const int64_t row = row_of(c, a);
     grid += first;
     if (count == GROUP)
         for (int64_t i = 0; i < c->shape.dim[a]; i++)
@@ -250,8 +254,11 @@ static larmor_status set(void *ctx, void *plan, int plane, double scale, int par
     const int64_t last = c->shape.dim[a], lines = n0 * n1 * n2 / last, each = padded(last);
 #pragma omp parallel for num_threads(c->threads) schedule(static)
     for (int64_t line = 0; line < lines; line++) { /* [n0, n1], [n0] or one of them, the last fastest */
-        const int64_t second = a == 2 ? n1 : 1, i = a ? line / second : 0, j = line % second;
-        const int64_t start = a == 0 ? 0 : i + j * n0, step = lines; /* in cells, the first axis fastest */
+        const int64_t second = a == 2 ? n1 : 1;
+        const int64_t i = a ? line / second : 0;
+        const int64_t j = line % second;
+        const int64_t start = a == 0 ? 0 : i + j * n0;
+        const int64_t step = lines; /* in cells, the first axis fastest */
         real *to = spectrum + (line * c->planes + plane) * each;
         for (int64_t k = 0; k < last; k++) {
             const number v = from[start + k * step];

@@ -222,6 +222,12 @@ static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *sr
     return LARMOR_OK;
 }
 
+static larmor_status pass(void *ctx, void *dst, void *from, const void *src, size_t bytes)
+{
+    (void)from;
+    return copy(ctx, LMR_ON_DEVICE, dst, src, bytes);
+}
+
 static larmor_status sync_cpu(void *ctx)
 {
     (void)ctx;
@@ -241,6 +247,7 @@ const lmr_backend lmr_cpu_backend = {
     .release = release,
     .zero = zero,
     .copy = copy,
+    .pass = pass,
     .sync = sync_cpu,
     .convert = lmr_cpu_convert,
     .fill = lmr_cpu_fill,

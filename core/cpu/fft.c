@@ -444,7 +444,9 @@ static void multiply_roots(const transform *t, int sign, const workspace *w, int
         number *line = w->out + c * t->pitch;
         for (int64_t i = 0, at = 0; i < t->side[1]; i++, at += first + c) {
             const double *f = fine[at % t->step], *g = coarse[at / t->step];
-            const double re = f[0] * g[0] - f[1] * g[1], im = f[0] * g[1] + f[1] * g[0], signed_im = sign ? im : -im;
+            const double re = f[0] * g[0] - f[1] * g[1];
+            const double im = f[0] * g[1] + f[1] * g[0];
+            const double signed_im = sign ? im : -im;
             const number v = line[i];
             line[i].re = (real)(v.re * re - v.im * signed_im);
             line[i].im = (real)(v.re * signed_im + v.im * re);
@@ -484,13 +486,15 @@ static void transform_line(const transform *t, int sign, number *line)
 static void clear_beyond(const transform *t, const int64_t keep[3], number *data)
 {
     const int64_t *n = t->dim, rows = n[1] * n[2] * t->batch;
-    const part x = part_of(n[0], keep[0]), y = part_of(n[1], t->ndim > 1 ? keep[1] : 1),
-               z = part_of(n[2], t->ndim > 2 ? keep[2] : 1);
+    const part x = part_of(n[0], keep[0]);
+    const part y = part_of(n[1], t->ndim > 1 ? keep[1] : 1);
+    const part z = part_of(n[2], t->ndim > 2 ? keep[2] : 1);
 #pragma omp parallel for num_threads(rows *n[0] > SERIAL_WORK ? t->threads : 1) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t j = r % n[1], k = r / n[1] % n[2];
         const int out = (j >= y.low && j < y.high) || (k >= z.low && k < z.high);
-        const int64_t low = out ? 0 : x.low, high = out ? n[0] : x.high;
+        const int64_t low = out ? 0 : x.low;
+        const int64_t high = out ? n[0] : x.high;
         memset(data + r * n[0] + low, 0, (size_t)(high - low) * sizeof *data);
     }
 }
@@ -503,7 +507,8 @@ static larmor_status band(void *ctx, void *plan_, int sign, int inward, const in
     if (t->memory && !t->side[0]) {
         task k = {.t = t, .data = data, .inward = inward, .sign = sign > 0};
         for (int a = 0; a < 3; a++) {
-            const int64_t n = t->dim[a], kept = a < t->ndim ? keep[a] : n;
+            const int64_t n = t->dim[a];
+            const int64_t kept = a < t->ndim ? keep[a] : n;
             k.lines[a] = part_of(n, kept);
             k.count[a] = kept;
             k.from[a] = inward ? part_of(n, n) : k.lines[a];

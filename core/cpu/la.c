@@ -53,7 +53,8 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
     LMR_TRY(lmr_cpu_blas_threads(threads < blocks ? threads : (int)blocks, &threads));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < blocks; i++) {
-        const int64_t first = i * rows, count = m - first < rows ? m - first : rows;
+        const int64_t first = i * rows;
+        const int64_t count = m - first < rows ? m - first : rows;
         lmr_cpu_blas_enter();
         GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)count, (int)n, (int)k, &one,
              (const cplx *)a + (opa == 'N' ? first : first * lda), (int)lda, b, (int)ldb, &none, (cplx *)c + first,
@@ -136,7 +137,8 @@ static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
     LMR_TRY(lmr_cpu_blas_threads(threads < blocks ? threads : (int)blocks, &threads));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(max : failed)
     for (int64_t b = 0; b < blocks; b++) {
-        const int64_t first = b * block, last = first + block < batch ? first + block : batch;
+        const int64_t first = b * block;
+        const int64_t last = first + block < batch ? first + block : batch;
         lmr_cpu_blas_enter();
         const int code = heev_range((lapack_int)n, first, last, a, w);
         lmr_cpu_blas_leave();

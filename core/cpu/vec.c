@@ -33,7 +33,10 @@ static larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], cons
     const int add = b[0] != 0 || b[1] != 0;
     PARALLEL_FOR(n)
     for (int64_t i = 0; i < n; i++) {
-        const real xr = x[2 * i], xi = x[2 * i + 1], yr = add ? y[2 * i] : 0, yi = add ? y[2 * i + 1] : 0;
+        const real xr = x[2 * i];
+        const real xi = x[2 * i + 1];
+        const real yr = add ? y[2 * i] : 0;
+        const real yi = add ? y[2 * i + 1] : 0;
         y[2 * i] = ar * xr - ai * xi + br * yr - bi * yi;
         y[2 * i + 1] = ar * xi + ai * xr + br * yi + bi * yr;
     }
@@ -42,7 +45,8 @@ static larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], cons
 
 static larmor_status mul(void *ctx, int64_t n, const void *d_, const void *x_, int conj_d, void *y_)
 {
-    const real *d = d_, *x = x_, sign = conj_d ? -1 : 1;
+    const real *d = d_, *x = x_;
+    const real sign = conj_d ? -1 : 1;
     real *y = y_;
     PARALLEL_FOR(n)
     for (int64_t i = 0; i < n; i++) {

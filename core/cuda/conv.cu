@@ -118,7 +118,8 @@ template <typename T, int MIXED> __global__ void mix_kernel(const __grid_constan
 #pragma unroll
             for (int l = 0; l < MIXED; l++) {
                 if (l >= s.mixed) break;
-                const int row = k < l ? k : l, column = k < l ? l : k;
+                const int row = k < l ? k : l;
+                const int column = k < l ? l : k;
                 const T *plane = spectrum + lmr_conv_plane(&s, row, column, 0) * cells + cell;
                 const T re = plane[0];
                 sum.re += re * in[l].re;

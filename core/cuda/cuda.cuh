@@ -23,6 +23,8 @@ struct lmr_cuda {
     double *answer;                     /* host, page-locked, 2 numbers: where reductions arrive */
     struct cublasContext *blas;         /* made at their first use, in la.cu */
     struct cusolverDnContext *solver;   /* likewise */
+    cudaEvent_t passed;                 /* where the queue was at the last copy to or from another GPU */
+    uint64_t reached;                   /* the GPUs that may reach this one's memory, a bit for each of the first 64 */
     bool recording, spoiled;            /* a graph is recorded; what was asked for meanwhile cannot be */
     struct lmr_cuda_released *released; /* memory to give back when the recording ends */
 };

@@ -14,7 +14,8 @@ namespace dft_detail
 /* cos and sin of 2 pi k / n for |angle| <= pi / 4 by their series, elsewhere by symmetry: compilers know no constant cos. */
 constexpr double series(double x, int first)
 {
-    double term = first ? x : 1, sum = term;
+    double term = first ? x : 1;
+    double sum = term;
     for (int i = first + 1; i < 30; i += 2) {
         term *= -x * x / (i * (i + 1));
         sum += term;

@@ -278,7 +278,8 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
     v->batch = shape->batch;
     v->kept = v->cells = 1;
     for (int a = 0; a < 3; a++) {
-        const int64_t n = a < shape->ndim ? shape->dim[a] : 1, keep = a < shape->ndim ? shape->keep[a] : 1;
+        const int64_t n = a < shape->ndim ? shape->dim[a] : 1;
+        const int64_t keep = a < shape->ndim ? shape->keep[a] : 1;
         v->line.v[a] = {.n = 1, .keep = 1};
         if (a < shape->ndim && (n > optin / number || !make_line(n, keep, number, &v->line.v[a]))) return false;
         v->kept *= keep;
@@ -295,7 +296,8 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
         if ((int64_t)(v->line.v[a].n * number) << log2 > optin) return false;
         v->lanes_log2[a] = log2;
     }
-    const int64_t one = v->spread * number, most = shape->ndim > 2 ? most_grid : most_plane_grid;
+    const int64_t one = v->spread * number;
+    const int64_t most = shape->ndim > 2 ? most_grid : most_plane_grid;
     v->at_once = std::max<int64_t>(1, std::min(most / one, v->batch));
     return v->spread / v->line.v[0].keep < INT_MAX / MOST_ROWS / v->at_once;
 }

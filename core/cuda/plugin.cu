@@ -172,6 +172,7 @@ larmor_status set_up(lmr_cuda *c)
     void *ptr;
     LMR_TRY(lmr_cuda_alloc(c, 2 * LMR_CUDA_PARTIALS * sizeof(double), &ptr));
     c->partials = static_cast<double *>(ptr);
+    CUDA_TRY(cudaEventCreateWithFlags(&c->passed, cudaEventDisableTiming));
     CUDA_TRY(cudaMallocHost(&ptr, 2 * sizeof(double)));
     c->answer = static_cast<double *>(ptr);
     CUDA_TRY(cudaStreamSynchronize(c->stream));
@@ -190,6 +191,7 @@ void close_cuda(void *ctx)
         if (c->own) (void)cudaStreamDestroy(c->own);
         if (c->pool) (void)cudaMemPoolTrimTo(c->pool, 0);
         if (c->answer) (void)cudaFreeHost(c->answer);
+        if (c->passed) (void)cudaEventDestroy(c->passed);
         (void)cudaGetLastError();
     }
     delete c;
@@ -275,6 +277,52 @@ larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size
     return LARMOR_OK;
 }
 
+/* The GPU of `to` may reach the memory of from's pool; where that cannot be, copies go through the host's. */
+void let_reach(lmr_cuda *from, const lmr_cuda *to)
+{
+    int can = 0;
+    if (from->ordinal == to->ordinal || to->ordinal >= 64 || (from->reached >> to->ordinal & 1)) return;
+    from->reached |= (uint64_t)1 << to->ordinal;
+    cudaMemAccessDesc access = {};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = to->ordinal;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    if (!cudaDeviceCanAccessPeer(&can, to->ordinal, from->ordinal) && can)
+        (void)cudaMemPoolSetAccess(from->pool, &access, 1);
+    (void)cudaGetLastError();
+}
+
+/* What is queued on `later` from now on waits for what is queued on `c` now. */
+larmor_status wait_for(lmr_cuda *c, lmr_cuda *later)
+{
+    {
+        LMR_CUDA_ENTER(own, c);
+        CUDA_TRY(cudaEventRecord(own->passed, own->stream));
+    }
+    LMR_CUDA_ENTER(other, later);
+    CUDA_TRY(cudaStreamWaitEvent(other->stream, c->passed, 0));
+    return LARMOR_OK;
+}
+
+larmor_status pass(void *ctx, void *dst, void *from_ctx, const void *src, size_t bytes)
+{
+    auto *from = static_cast<lmr_cuda *>(from_ctx);
+    auto *to = static_cast<lmr_cuda *>(ctx);
+    if (!bytes) return LARMOR_OK;
+    if (from->recording || to->recording)
+        return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED, "cuda:%d to cuda:%d: not while a graph is recorded",
+                             from->ordinal, to->ordinal);
+    let_reach(from, to);
+    let_reach(to, from);
+    LMR_TRY(wait_for(from, to));
+    LMR_CUDA_ENTER(c, ctx);
+    if (from->ordinal == c->ordinal)
+        CUDA_TRY(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, c->stream));
+    else
+        CUDA_TRY(cudaMemcpyPeerAsync(dst, c->ordinal, src, from->ordinal, bytes, c->stream));
+    return wait_for(c, from);
+}
+
 larmor_status sync(void *ctx)
 {
     LMR_CUDA_ENTER(c, ctx);
@@ -296,6 +344,7 @@ const lmr_backend backend = {
     .reach = reach,
     .zero = zero,
     .copy = copy,
+    .pass = pass,
     .sync = sync,
     .convert = lmr_cuda_convert,
     .fill = lmr_cuda_fill,

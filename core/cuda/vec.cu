@@ -45,7 +45,9 @@ template <typename T>
 __global__ void axpby_complex_kernel(int64_t n, cx<T> a, const cx<T> *x, bool add, cx<T> b, cx<T> *y)
 {
     for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const cx<T> zero = {0, 0}, ax = times(a, x[i]), by = add ? times(b, y[i]) : zero;
+        const cx<T> zero = {0, 0};
+        const cx<T> ax = times(a, x[i]);
+        const cx<T> by = add ? times(b, y[i]) : zero;
         y[i] = {ax.re + by.re, ax.im + by.im};
     }
 }
@@ -162,7 +164,9 @@ __global__ void add_partials_kernel(int count, cx<double> *partials)
 template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, const void *y, double result[2])
 {
     LMR_CUDA_ENTER(c, ctx);
-    const unsigned most = LMR_CUDA_PARTIALS, needed = blocks(n, 4 * THREADS), grid = needed < most ? needed : most;
+    const unsigned most = LMR_CUDA_PARTIALS;
+    const unsigned needed = blocks(n, 4 * THREADS);
+    const unsigned grid = needed < most ? needed : most;
     auto *partials = reinterpret_cast<cx<double> *>(c->partials);
     dot_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), partials);
     CUDA_TRY(cudaGetLastError());

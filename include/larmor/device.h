@@ -24,6 +24,11 @@ typedef struct larmor_device_info {
 /* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "cuda" (the first GPU that opens), "cuda:1" (the
  * second GPU), "auto" or NULL (the first GPU that opens, else all cores).
  *
+ * Several names with commas between them open a group of devices: "cuda:0,cuda:1" or "cuda:0,1", "cuda:all" for every GPU,
+ * "cpu:2,2" for two workers of two threads, "cpu,cpu" for two that share the cores. The members are all processors or all
+ * GPUs; one may be named several times. larmor_recon_create and larmor_op_distribute spread their work over a group. To
+ * everything else it is one device: the first GPU, or a processor with the threads of all.
+ *
  * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that
  * is absolute, in the folder of liblarmor, its larmor/ and its ../lib/larmor/, and where it was installed.
  *
@@ -34,6 +39,13 @@ LARMOR_API larmor_status larmor_device_open(const char *spec, larmor_device **ou
 
 /* Give up one reference; NULL is fine. Arrays and operators keep references of their own. */
 LARMOR_API void larmor_device_free(larmor_device *dev);
+
+/* How many devices a group has; 0 for a single device. */
+LARMOR_API int larmor_device_members(const larmor_device *dev);
+
+/* Member i of a group, from 0; NULL past the last. It has a queue of its own and serves one thread at a time, as any device
+ * does, whatever the group's other members do. Valid while dev lives. */
+LARMOR_API larmor_device *larmor_device_member(const larmor_device *dev, int i);
 
 /* The name under which the device was opened, resolved: "auto" becomes e.g. "cpu:8". Valid while dev lives. */
 LARMOR_API const char *larmor_device_spec(const larmor_device *dev);

@@ -168,12 +168,13 @@ LARMOR_API larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, lar
 LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                              const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
-/* When the samples of a group were taken: f64 of the shape of its density, in s from the beginning of the readout that stores
- * them. Samples that are discarded take their time.
+/* When the samples of some of a group's readouts were taken: f64 of the shape of their density, in s from the beginning of the
+ * readout that stores them. Samples that are discarded take their time.
  *
- * Errors  as for larmor_raw_samples; LARMOR_ERR_FORMAT for a readout whose head states no time per sample. */
-LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, const larmor_grid *grid,
-                                          larmor_device *dev, larmor_array **times);
+ * readout  [count] as for larmor_raw_readouts; NULL: all of the group, whatever count is.
+ * Errors   as for larmor_raw_readouts; LARMOR_ERR_FORMAT for a readout whose head states no time per sample. */
+LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                          const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
 /* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *

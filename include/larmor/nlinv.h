@@ -19,10 +19,12 @@ extern "C" {
 #endif
 
 typedef struct larmor_nlinv_opts { /* zero means default */
-    int steps;                     /* of Newton's method; default 18 */
+    int steps;                     /* of Newton's method, at most; default 26 */
+    double least_gain;             /* they end after two that lower the residual by less than this part; default
+                                      0.01, below 0: never */
     double alpha;                  /* weight of the penalty in the first step; default 1 */
     double reduction;              /* the weight of each step is that of the last by this; default 1.5 */
-    double smoothness, order;      /* of the maps; default 0.05 and 16 */
+    double smoothness, order;      /* of the maps; default 0.15 and 16 */
     int64_t sets;                  /* of maps; default 1, without that dimension */
     int inner;                     /* conjugate gradient steps in each step, at most; default 100 */
     double inner_tol;              /* where they end; default 0.1 */

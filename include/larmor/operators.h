@@ -228,14 +228,10 @@ LARMOR_API larmor_status larmor_segments_create(const larmor_array *field, const
 LARMOR_API larmor_segments *larmor_segments_ref(larmor_segments *segments); /* one more reference; returns segments */
 LARMOR_API void larmor_segments_free(larmor_segments *segments);            /* NULL is fine */
 
-/* Find the terms of the normal map, once; operators that need them do so themselves. Errors: LARMOR_ERR_NUMERIC if there
- * are more than 512. */
-LARMOR_API larmor_status larmor_segments_terms(larmor_segments *segments);
-
 typedef struct larmor_segments_info {
     int segments; /* of the forward map and of the adjoint */
     double error; /* the largest over the map's frequencies and all times */
-    int terms;    /* of the normal map; 0 if they were not found yet */
+    int terms;    /* of the normal map; 0 before the operators that need them */
     double terms_error;
     double low_hz, high_hz, first_s, last_s; /* the ranges of the map and of the times, to a node of the search */
 } larmor_segments_info;
@@ -256,7 +252,7 @@ LARMOR_API larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segme
  * with the weights a_k(times) W. That is about twice as many terms as A has segments, each two FFTs.
  *
  * opts, traj, weights  as for larmor_op_toeplitz. The segments' times are the leading dimensions of the samples.
- * Errors               those of larmor_op_toeplitz and larmor_segments_terms.
+ * Errors               those of larmor_op_toeplitz; LARMOR_ERR_NUMERIC for more than 512 terms.
  * Source               Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                                      const larmor_array *weights, larmor_segments *segments,

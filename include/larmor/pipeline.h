@@ -21,10 +21,11 @@ extern "C" {
 
 /* ---- where the data come from ---- */
 
-typedef struct larmor_source larmor_source; /* refcounted; one thread at a time */
+typedef struct larmor_source larmor_source; /* refcounted; calls from several threads take turns */
 
 /* A scan, wherever it is. Groups, encodings and samples are those of a larmor_raw, whose functions in larmor/io.h
- * document them. Every function may be called again. */
+ * document them. Every function may be called again, one at a time, but with a group of devices from other threads than the
+ * caller's. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
@@ -45,8 +46,9 @@ typedef struct larmor_source_impl {
     larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
     larmor_status (*readouts)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                               larmor_device *dev, larmor_samples *out);
-    /* When the samples of a group were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
-    larmor_status (*times)(void *self, int group, const larmor_grid *grid, larmor_device *dev, larmor_array **times);
+    /* When samples were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
+    larmor_status (*times)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                           larmor_device *dev, larmor_array **times);
 } larmor_source_impl;
 
 /* A source of your own.
@@ -157,7 +159,8 @@ typedef struct larmor_event {
     double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
 } larmor_event;
 
-/* Called with each event, in the caller's thread. Returns 0 to continue; any other number stops at the next step. The
+/* Called with each event, in the caller's thread; with a group of devices stages and steps of the series that it waits for
+ * may be left out, and lines come when a series is handed out. Returns 0 to continue; any other number stops at the next step. The
  * event and its texts are valid during the call. */
 typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
@@ -299,6 +302,15 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
 /* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left: all begins
  * anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is returned. */
 
+/* On a group of devices (larmor_device_open) several series are computed at the same time, each by one of its members, and
+ * handed out in the order in which they are asked for: while one is waited for, or looked at, the next ones are computed, at
+ * most twice as many as there are devices. Images and reports are those of a single device of that kind, on processors bit for bit,
+ * and lie in the processor's memory. A member that fails is left with a warning, and the others take over its series; the
+ * failure is returned where it was the last. A checkpoint keeps the series that are done, and not the state of those that
+ * run.
+ * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
+ * then agree to rounding, and the state of a solver is kept as on one device. */
+
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
  * opts->oversample is set or the method is "grid".
@@ -382,7 +394,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
 LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
 
 typedef struct larmor_recon_image {
-    larmor_array *data;     /* c64 [x, y] or [x, y, z] on the device, in units of the density */
+    larmor_array *data;     /* c64 [x, y] or [x, y, z] on the device or, of a group, in the processor's memory; in units of the
+                             * density */
     larmor_image_meta meta; /* with the image's own field of view */
     int group;              /* of the source */
 } larmor_recon_image;

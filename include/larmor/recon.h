@@ -257,6 +257,10 @@ typedef struct larmor_sense_opts { /* zero means default */
  * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
  * says; the operator's name is then "sense-cartesian".
  *
+ * Where the maps are on a group of devices (larmor_device_open), its members share the coils, a part of them each
+ * (larmor_op_distribute), without off_resonance and for one set of maps; block is then that of each. Elsewhere, and with
+ * those, the group is one device.
+ *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
  *         [image..., sets], and its coil images are the sums over the sets, sum_m s_cm x_m (soft SENSE).

@@ -40,13 +40,14 @@ LARMOR_API larmor_status larmor_basis_factors(larmor_array *basis, const int *fr
 
 /* SENSE of coefficient images: y_c(j) = sum_k factors(j, k) (A_0 x_k)_c(j), A_0 the operator of larmor_op_sense with
  * these maps and options. By default its normal map is a convolution with a matrix of point spread functions,
- * larmor_op_toeplitz_mixed, whatever the number of frames and samples.
+ * larmor_op_toeplitz_mixed, whatever the number of frames and samples; with off-resonance a sum of those between phases, as in
+ * larmor_op_segments_toeplitz.
  *
  * maps     [image..., coils], complex.
  * factors  [samples..., coefficients], real or complex, 32 coefficients at most: the basis at each sample.
- * opts     as for larmor_op_sense, without off_resonance.
+ * opts     as for larmor_op_sense.
  * A        [image..., coefficients] to [samples..., coils].
- * Errors   those of larmor_op_sense and larmor_op_toeplitz_mixed.
+ * Errors   those of larmor_op_sense, larmor_op_toeplitz_mixed and larmor_op_segments_toeplitz.
  * Source   Tamir et al., Magn. Reson. Med. 77, 180 (2017); Mani et al., Magn. Reson. Med. 73, 1835 (2015). */
 LARMOR_API larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *factors,
                                                   const larmor_sense_opts *opts, larmor_op **A);

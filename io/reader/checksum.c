@@ -44,7 +44,8 @@ static uint32_t fletcher32(const unsigned char *p, size_t bytes)
     uint64_t a = 0, b = 0;
     size_t from = 0;
     while (bytes - from >= 2 * LANES) {
-        const size_t left = (bytes - from) / (2 * LANES), turns = left < TURNS ? left : TURNS;
+        const size_t left = (bytes - from) / (2 * LANES);
+        const size_t turns = left < TURNS ? left : TURNS;
         add_block(p + from, turns, &a, &b);
         from += turns * 2 * LANES;
     }

@@ -171,7 +171,8 @@ static larmor_status place_chunks(lmr_composer *c, hid_t data, const hsize_t *di
     if (!nothing) return LMR_NO_MEMORY();
     larmor_status st = LARMOR_OK;
     while (origin[0] < dim[0] && !st) {
-        const hsize_t left = dim[cut] - origin[cut], here = left < chunk[cut] ? left : chunk[cut];
+        const hsize_t left = dim[cut] - origin[cut];
+        const hsize_t here = left < chunk[cut] ? left : chunk[cut];
         const int64_t count = in_chunk / (int64_t)chunk[cut] * (int64_t)here;
         st = place_chunk(c, data, origin, nothing, in_chunk * element, first, count);
         first += count;
@@ -263,7 +264,8 @@ static larmor_status append(lmr_composer *c, const lmr_mrd_acquisition *batch, h
 {
     const hsize_t first = (hsize_t)c->written, total = first + count;
     int good = H5Dset_extent(c->data, &total) >= 0;
-    const hid_t space = good ? H5Dget_space(c->data) : -1, memory = H5Screate_simple(1, &count, NULL);
+    const hid_t space = good ? H5Dget_space(c->data) : -1;
+    const hid_t memory = H5Screate_simple(1, &count, NULL);
     good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
            H5Dwrite(c->data, c->type, memory, space, H5P_DEFAULT, batch) >= 0;
     lmr_h5_close(memory);

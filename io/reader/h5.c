@@ -69,7 +69,8 @@ static larmor_status check_superblock(const lmr_source *source, const char *need
         return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",
                         lmr_printable((char *)b, got < 4 ? got : 4, 4).s, needed);
     const int version = b[8], old = version < 2;
-    const int offset_bytes = old ? b[13] : b[9], length_bytes = old ? b[14] : b[10];
+    const int offset_bytes = old ? b[13] : b[9];
+    const int length_bytes = old ? b[14] : b[10];
     if (version > 3 || (got >= 48 && (offset_bytes != 8 || length_bytes != 8)))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
     static const int place_of_end[] = {40, 44, 28, 28};

@@ -144,7 +144,8 @@ larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
 
 static larmor_status read_contiguous(lmr_dataset *d, int64_t first)
 {
-    const int64_t left = d->count - first, n = left < d->per_block ? left : d->per_block;
+    const int64_t left = d->count - first;
+    const int64_t n = left < d->per_block ? left : d->per_block;
     const uint64_t bytes = (uint64_t)n * d->bytes, from = (uint64_t)first * d->bytes;
     const uint64_t size = (uint64_t)d->source->size;
     if (d->address > size || from > size - d->address || bytes > size - d->address - from)
@@ -174,7 +175,8 @@ static int64_t index_of(const lmr_dataset *d, const hsize_t *place)
 /* A chunk is as long as its elements unless a filter changed that. */
 static larmor_status read_chunk(lmr_dataset *d, const hsize_t *origin)
 {
-    const size_t bytes = (size_t)d->per_block * d->bytes, room = d->filters ? bytes + LMR_FILTER_ROOM : bytes;
+    const size_t bytes = (size_t)d->per_block * d->bytes;
+    const size_t room = d->filters ? bytes + LMR_FILTER_ROOM : bytes;
     uint32_t mask = 0;
     const size_t stored = lmr_h5_get_chunk(d->file, d->id, origin, d->block, room, &mask);
     if (!stored) return lmr_h5_damaged("chunk index", d->path);
@@ -261,7 +263,8 @@ static larmor_status find_piece(const lmr_dataset *d, int64_t b, int cut, int ch
     uint32_t mask = 0;
     int64_t at, stored;
     find_origin(d, b, origin);
-    const hsize_t left = d->dim[cut] - origin[cut], here = left < d->chunk[cut] ? left : d->chunk[cut];
+    const hsize_t left = d->dim[cut] - origin[cut];
+    const hsize_t here = left < d->chunk[cut] ? left : d->chunk[cut];
     const int64_t bytes = d->per_block * (int64_t)d->bytes;
     if (!lmr_h5_find_chunk(d->file, d->id, origin, &at, &stored, &mask))
         return lmr_h5_damaged("chunk index", d->path);

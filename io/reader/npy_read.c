@@ -109,7 +109,8 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     LMR_TRY(lmr_source_read(source, 0, start, sizeof start));
     if (memcmp(start, "\x93NUMPY", 6)) return damaged(source, "not a NumPy file");
     if (start[6] < 1 || start[6] > 3) return damaged(source, "NumPy format version unknown");
-    const int64_t at = start[6] > 1 ? 12 : 10, length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
+    const int64_t at = start[6] > 1 ? 12 : 10;
+    const int64_t length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
     if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
     char *dict = calloc((size_t)length + 1, 1);
     if (!dict) return LMR_NO_MEMORY();

@@ -143,8 +143,8 @@ static larmor_status cheapest(const lmr_nufft_request *r, const int64_t *modes, 
 static larmor_status least_of_factor(const lmr_nufft_request *r, const int64_t *modes, double upsample, double *least)
 {
     const double all[3] = {upsample, upsample, upsample};
-    const int first = r->width > 0 ? r->width : lmr_nufft_first_width(r->single ? 1e-3 : 1e-7, upsample),
-              last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
+    const int first = r->width > 0 ? r->width : lmr_nufft_first_width(r->single ? 1e-3 : 1e-7, upsample);
+    const int last = r->width > 0 ? r->width : LMR_WINDOW_MAX;
     for (int width = first; width <= last; width++) {
         lmr_nufft_choice choice = {.cells = {1, 1, 1}};
         if (modes) LMR_TRY(lmr_nufft_set_cells(r, modes, upsample, width, choice.cells));

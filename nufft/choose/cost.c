@@ -121,7 +121,7 @@ double lmr_nufft_cost_grid(const lmr_nufft_rates *rates, const lmr_nufft_work *w
 double lmr_nufft_cost(const lmr_nufft_rates *rates, const lmr_nufft_work *w)
 {
     const int types = w->types & 3;
-    const double one = types == 2 ? 0 : lmr_nufft_cost_points(rates, w, 1),
-                 two = types == 1 ? 0 : lmr_nufft_cost_points(rates, w, 2);
+    const double one = types == 2 ? 0 : lmr_nufft_cost_points(rates, w, 1);
+    const double two = types == 1 ? 0 : lmr_nufft_cost_points(rates, w, 2);
     return lmr_nufft_cost_grid(rates, w) + (one + two) / (types == 1 || types == 2 ? 1 : 2);
 }

@@ -29,8 +29,8 @@ static const double most_side = 0x1p58;
 /* The smallest window wants room for two of it; more than `most` is no upsampling of these modes. */
 void lmr_nufft_sides(int64_t modes, int width, int64_t *least, int64_t *most)
 {
-    const int64_t windows = 2 * (width > 0 ? width : LMR_WINDOW_MIN),
-                  upsampled = (int64_t)fmin(ceil(lmr_nufft_factors[0] * (double)modes * (1 - 1e-12)), most_side);
+    const int64_t windows = 2 * (width > 0 ? width : LMR_WINDOW_MIN);
+    const int64_t upsampled = (int64_t)fmin(ceil(lmr_nufft_factors[0] * (double)modes * (1 - 1e-12)), most_side);
     *least = windows > upsampled ? windows : upsampled;
     *most = (int64_t)fmin(fmax(2.6 * (double)modes, 4.0 * LMR_WINDOW_MAX) + 64, most_side);
 }
@@ -66,7 +66,8 @@ static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int
     for (int d = 0; d < r->ndim; d++) {
         if (d == 0 || modes[d] != modes[d - 1] || cells[d] != cells[d - 1])
             e = lmr_window_predict(&choice->window, modes[d], cells[d]);
-        const double at_ends = r->terms > 0 ? r->at_ends[d] : 0, few = r->terms > 0 ? fmin(1, 3 / r->terms) : 0;
+        const double at_ends = r->terms > 0 ? r->at_ends[d] : 0;
+        const double few = r->terms > 0 ? fmin(1, 3 / r->terms) : 0;
         fourth += e.alias4 + 2 * square * e.alias2;
         lattice += on_lattice * e.lattice2 + 2 * own * e.own;
         own += e.own;
@@ -78,8 +79,9 @@ static void assess(const lmr_nufft_request *r, const int64_t modes[3], const int
     if (r->terms > 0) count = r->terms;
     const double scatter = square > 0 ? sqrt(fourth / count) / square : 0;
     choice->alias = sqrt(square);
-    const double unit = r->single ? 0x1p-24 : 0x1p-53, usual = fmax(rounding * sqrt(gain2), least_rounding),
-                 full = hypot(usual, product_rounding * pow(choice->window.width, 0.5 * r->ndim));
+    const double unit = r->single ? 0x1p-24 : 0x1p-53;
+    const double usual = fmax(rounding * sqrt(gain2), least_rounding);
+    const double full = hypot(usual, product_rounding * pow(choice->window.width, 0.5 * r->ndim));
     const double aliasing = sqrt(square * (1 + 3 * scatter) + edges);
     choice->rounding = unit * (r->full ? full : usual);
     choice->error = hypot(choice->alias, choice->rounding);
@@ -106,8 +108,8 @@ void lmr_nufft_evaluate(const lmr_nufft_request *r, const int64_t modes[3], cons
 static void lower_gain(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
 {
     static const double step = 1.02, most_gain = 256, room = 0.5;
-    const double limit = most_gain * rounding * (r->single ? 0x1p-24 : 0x1p-53),
-                 whole = 3.14159265358979323846 * choice->window.width;
+    const double limit = most_gain * rounding * (r->single ? 0x1p-24 : 0x1p-53);
+    const double whole = 3.14159265358979323846 * choice->window.width;
     while (choice->rounding > limit && step * choice->window.bandlimit < whole) {
         lmr_nufft_choice higher = *choice;
         lmr_window_make(choice->window.width, step * choice->window.bandlimit, &higher.window);

@@ -81,7 +81,8 @@ static larmor_status narrowest_pair(const lmr_nufft_request *r, const double pro
 static double pair_cost(const lmr_nufft_request *r, const double product[3], double upsample)
 {
     const lmr_nufft_rates rates = lmr_nufft_rates_of(r);
-    const double width = lmr_nufft_first_width(r->tol, upsample) + 1, inner = r->upsample > 0 ? r->upsample : 1.5;
+    const double width = lmr_nufft_first_width(r->tol, upsample) + 1;
+    const double inner = r->upsample > 0 ? r->upsample : 1.5;
     lmr_nufft_work outer = lmr_nufft_work_of(r, 1), grid = outer;
     outer.width = (int)width;
     for (int d = 0; d < r->ndim; d++) {

@@ -151,7 +151,9 @@ static void fill_row(const lmr_nufft_geometry *g, made *m, int64_t point, int64_
 {
     (void)low;
     (void)high;
-    const int w = g->width, wy = g->ndim > 1 ? w : 1, wz = g->ndim > 2 ? w : 1;
+    const int w = g->width;
+    const int wy = g->ndim > 1 ? w : 1;
+    const int wz = g->ndim > 2 ? w : 1;
     const lmr_sparse *a = &m->rows;
     int64_t e = point * w * wy * wz;
     real k[3 * 16];
@@ -174,14 +176,16 @@ static inline void visit_slab(const lmr_nufft_geometry *g, made *m, int64_t poin
                               const int64_t corner[3], int counting)
 {
     const int w = g->width, last = g->ndim - 1;
-    const int64_t row_entries = g->ndim > 1 ? w : 1, plane_entries = g->ndim > 2 ? w * row_entries : row_entries;
+    const int64_t row_entries = g->ndim > 1 ? w : 1;
+    const int64_t plane_entries = g->ndim > 2 ? w * row_entries : row_entries;
     const lmr_sparse *a = &m->rows, *t = &m->columns;
     for (int k = 0; k < w; k++) {
         const int64_t plane = wrap(corner[last] + k, g->cells[last]);
         if (plane < low || plane >= high) continue;
         const int64_t first = (point * w + k) * plane_entries;
         for (int64_t e = first; e < first + plane_entries; e++) {
-            const int64_t cell = get(a, a->column, e), to = get(t, t->offset, cell + (counting ? 2 : 1));
+            const int64_t cell = get(a, a->column, e);
+            const int64_t to = get(t, t->offset, cell + (counting ? 2 : 1));
             set(t, t->offset, cell + (counting ? 2 : 1), to + 1);
             if (!counting) {
                 set(t, t->column, to, point);

@@ -144,7 +144,8 @@ INLINE void spread_points(const int w, const int n, const int ndim, const lmr_ro
 INLINE void interp_rows(const int n, const int w, const int ndim, const lmr_rows_job *j, const real *ky,
                         const real *kz, const real *cell, vec *sum)
 {
-    const int rows = ndim > 1 ? w : 1, planes = ndim > 2 ? w : 1;
+    const int rows = ndim > 1 ? w : 1;
+    const int planes = ndim > 2 ? w : 1;
     UNROLL for (int v = 0; v < n; v++) sum[v] = (vec){0};
     for (int z = 0; z < planes; z++) {
         vec plane[MOST + 1]; /* of their own, so that planes need not wait for each other */

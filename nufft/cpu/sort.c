@@ -235,7 +235,8 @@ static int colour_of(const lmr_points *p, int64_t tile)
 /* Tiles with so many points that they are cut into chunks, whatever the number of threads. */
 static int64_t chunk_size(const lmr_points *p)
 {
-    const int64_t share = p->m / MOST_CHUNKS, half = p->in_order ? p->extent[0] / 2 : 0;
+    const int64_t share = p->m / MOST_CHUNKS;
+    const int64_t half = p->in_order ? p->extent[0] / 2 : 0;
     const int64_t least = half > CHUNK_POINTS ? half : CHUNK_POINTS;
     return share > least ? share : least;
 }
@@ -415,8 +416,9 @@ static double buffers_bytes(int threads, const lmr_nufft_geometry *g, double poi
     const double element = 2 * sizeof(real);
     double tile = element, tile_count = 1;
     for (int d = 0; d < g->ndim; d++) {
-        const int64_t cells = g->cells[d], side = tile_sides[g->tiles][g->ndim - 1][d],
-                      tiles = cells > side ? cells / side : 1;
+        const int64_t cells = g->cells[d];
+        const int64_t side = tile_sides[g->tiles][g->ndim - 1][d];
+        const int64_t tiles = cells > side ? cells / side : 1;
         tile_count *= (double)tiles;
         tile *= (double)((cells + tiles - 1) / tiles + g->width) + (d == 0 ? ROW_BYTES / element : 0);
     }
@@ -426,10 +428,10 @@ static double buffers_bytes(int threads, const lmr_nufft_geometry *g, double poi
     tile += 512; /* rounded up to whole vectors */
     const double held = fmin(tile * (double)g->batch, fmax(TILE_BYTES, tile));
     /* the last chunk of a tile may be short, and a tile that is cut into chunks has two or more, unless all are */
-    const double size = fmax(CHUNK_POINTS, floor(points / MOST_CHUNKS)),
-                 chunks = points / size +
-                          fmin(tile_count, g->ndim == 3 && tile_count <= FEW_TILES ? points : points / (2 * size)),
-                 crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
+    const double size = fmax(CHUNK_POINTS, floor(points / MOST_CHUNKS));
+    const double chunks =
+        points / size + fmin(tile_count, g->ndim == 3 && tile_count <= FEW_TILES ? points : points / (2 * size));
+    const double crowded = chunks < 2 * MOST_CHUNKS ? chunks : 2 * MOST_CHUNKS;
     return held * (crowded > threads ? crowded : threads);
 }
 

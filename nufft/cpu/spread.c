@@ -36,8 +36,10 @@ static int fits(int64_t wanted, int64_t value)
 /* The part of a tile that lies in one slice of the grid, across its last dimension; slice -1: all of it. */
 static void add_tile(const spreader *s, int64_t tile, int64_t transform, int64_t slice, const real *buffer)
 {
-    const int64_t *n = s->g->cells, *extent = s->p->extent, in_plane = s->g->ndim == 3 ? slice : -1,
-                  in_row = s->g->ndim == 2 ? slice : -1;
+    const int64_t *n = s->g->cells;
+    const int64_t *extent = s->p->extent;
+    const int64_t in_plane = s->g->ndim == 3 ? slice : -1;
+    const int64_t in_row = s->g->ndim == 2 ? slice : -1;
     int64_t origin[3], size[3];
     lmr_tile_box(s->g, s->p, tile, origin, size);
     for (int64_t z = 0; z < size[2]; z++) {
@@ -104,7 +106,8 @@ static int64_t next_tile(const lmr_points *p, int64_t i, int64_t end)
 static void add_sums(const spreader *s, int64_t begin, int64_t end, int64_t transform, int64_t batch)
 {
     const lmr_points *p = s->p;
-    const int64_t pitch = p->tile_batch * p->padded, slices = s->g->ndim > 1 ? s->g->cells[s->g->ndim - 1] : 1;
+    const int64_t pitch = p->tile_batch * p->padded;
+    const int64_t slices = s->g->ndim > 1 ? s->g->cells[s->g->ndim - 1] : 1;
 #pragma omp parallel for num_threads(p->threads) schedule(static)
     for (int64_t k = 0; k < batch * slices; k++)
         for (int64_t i = begin; i < end; i = next_tile(p, i, end))
@@ -153,8 +156,9 @@ static void spread_in_order(const spreader *s, int64_t transform, int64_t batch)
             fill_buffer(s, p->chunks[i].first, p->chunks[i].count, transform, batch, p->buffer + (i - begin) * pitch);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < batch * blocks; k++) {
-            const int64_t b = k / blocks, from = k % blocks * BLOCK,
-                          to = from + BLOCK < s->cell_count ? from + BLOCK : s->cell_count;
+            const int64_t b = k / blocks;
+            const int64_t from = k % blocks * BLOCK;
+            const int64_t to = from + BLOCK < s->cell_count ? from + BLOCK : s->cell_count;
             for (int64_t i = 0; i < end - begin; i++)
                 add_line(s->g, from, to, p->buffer + i * pitch + b * p->padded,
                          s->cells + 2 * (transform + b) * s->cell_count);

@@ -85,7 +85,8 @@ larmor_status R(lmr_cpu_nufft_phases)(void *ctx, const lmr_nufft_phases *w, int6
 larmor_status R(lmr_cpu_nufft_modulate)(void *ctx, int64_t m, int64_t batch, const void *d, int conj, const void *x,
                                         void *y)
 {
-    const real *factor = d, flip = conj ? -1 : 1;
+    const real *factor = d;
+    const real flip = conj ? -1 : 1;
     for (int64_t b = 0; b < batch; b++) {
         const real *from = (const real *)x + 2 * b * m;
         real *to = (real *)y + 2 * b * m;

@@ -30,8 +30,8 @@ void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int6
     if (g->method == LMR_NUFFT_SM || last == 0) return;
     const double density = (double)m / ((double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2]);
     const double share = (double)m / (32.0 * c->properties.multiProcessorCount);
-    const double points = std::min(1024.0, std::max(128.0, share)),
-                 base = last == 1 ? (double)own : (double)(own * own);
+    const double points = std::min(1024.0, std::max(128.0, share));
+    const double base = last == 1 ? (double)own : (double)(own * own);
     const int64_t usual =
         std::min<int64_t>(last == 1 ? 64 : 16, std::max<int64_t>(4, floor_power(1.4 * points / (base * density))));
     side[last] = (int64_t)(longer[g->tiles] * (double)usual);
@@ -97,8 +97,9 @@ void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points
     }
     p->spread = p->interp = g->method == LMR_NUFFT_GM ? LMR_NUFFT_GM : LMR_NUFFT_GM_SORT;
     if (g->method == LMR_NUFFT_GM || g->method == LMR_NUFFT_GM_SORT) return;
-    const bool chosen = g->method != LMR_NUFFT_AUTO, owned = chosen || tiles <= (g->ndim > 1 ? 2 : 1) * touched,
-               read = chosen || (g->ndim > 1 && 6 * tiles <= touched);
+    const bool chosen = g->method != LMR_NUFFT_AUTO;
+    const bool owned = chosen || tiles <= (g->ndim > 1 ? 2 : 1) * touched;
+    const bool read = chosen || (g->ndim > 1 && 6 * tiles <= touched);
     if (g->method != LMR_NUFFT_SM && owned) p->spread = LMR_NUFFT_OWNER;
     if (g->method == LMR_NUFFT_SM && tile_fits) p->spread = LMR_NUFFT_SM;
     if (tile_fits && read) p->interp = LMR_NUFFT_SM;

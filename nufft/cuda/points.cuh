@@ -150,7 +150,8 @@ template <typename T, int W> window_table<T, W> window_of(const lmr_cuda_points 
 template <int FROM, int N, typename T, int W>
 __device__ __forceinline__ void window_part(const window_table<T, W> &table, T t, T (&k)[N])
 {
-    constexpr int degree = window_degree<T, W>, count = FROM + N < W ? N : W - FROM;
+    constexpr int degree = window_degree<T, W>;
+    constexpr int count = FROM + N < W ? N : W - FROM;
 #pragma unroll
     for (int l = 0; l < count; l++) k[l] = table.c[degree][FROM + l];
 #pragma unroll

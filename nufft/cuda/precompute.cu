@@ -180,7 +180,8 @@ template <typename T> larmor_status store_values(lmr_cuda *c, const lmr_nufft_ge
 template <typename T, typename I> __global__ void
 rows_kernel(const __grid_constant__ view<T> v, const __grid_constant__ any_window<T> w, I *column, T *value)
 {
-    const int wy = w.ndim > 1 ? w.width : 1, each = w.ndim > 2 ? wy * w.width : wy;
+    const int wy = w.ndim > 1 ? w.width : 1;
+    const int each = w.ndim > 2 ? wy * w.width : wy;
     for (int64_t i = first_index(); i < v.m * each; i += index_stride()) {
         const int64_t j = i / each;
         const int row = (int)(i % each), y = row % wy, z = row / wy;

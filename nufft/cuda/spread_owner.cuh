@@ -57,7 +57,8 @@ template <typename T, int D, int W, int B> struct owner {
     static constexpr int per_quad = 16 / sizeof(T);
     static constexpr int quads = (2 * B + (D == 1 ? 0 : W) + per_quad - 1) / per_quad | 1;
     static constexpr int record = quads * per_quad;
-    static constexpr int row = extent | 1, rows = D == 3 ? 2 : 1;
+    static constexpr int row = extent | 1;
+    static constexpr int rows = D == 3 ? 2 : 1;
     static constexpr int point_bytes = (int)sizeof(T) * (record + row * rows);
 
     /* Points staged at once, a coordinate a thread, in shared memory that all GPUs have; coordinates of a thread. */
@@ -173,7 +174,8 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
     const int thread = (int)threadIdx.x, count = (int)job.count;
     const int64_t transform = (int64_t)blockIdx.y * B;
     /* planes of the sliding dimension, rows within one of them */
-    const int planes = D == 1 ? 1 : v.bin[D - 1], rows = D == 3 ? v.bin[1] : 1;
+    const int planes = D == 1 ? 1 : v.bin[D - 1];
+    const int rows = D == 3 ? v.bin[1] : 1;
 
     /* ---- the first points ---- */
     coordinate<T> next[size::items];
@@ -190,9 +192,11 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
     barrier<size::threads>();
 
     /* ---- the column ---- */
-    const int column_y = D == 3 ? thread / v.extent[0] : 0, column_x = D == 3 ? thread % v.extent[0] : thread;
+    const int column_y = D == 3 ? thread / v.extent[0] : 0;
+    const int column_x = D == 3 ? thread % v.extent[0] : thread;
     const bool owning = column_x < v.extent[0] && (D < 3 || column_y < v.extent[1]);
-    const int x = owning ? column_x : 0, y = owning ? column_y : 0;
+    const int x = owning ? column_x : 0;
+    const int y = owning ? column_y : 0;
     /* the rows of points that reach the rows of this warp */
     int from_row = 0, to_row = rows;
     if constexpr (D == 3) {
@@ -201,12 +205,14 @@ __global__ void __launch_bounds__((owner<T, D, W, B>::threads), (owner<T, D, W, 
         to_row = max(min(bottom + 1, rows), from_row);
     }
     const place origin = origin_of(v, job.bin);
-    const int64_t gx = wrap(origin.x + x, v.cells[0]), gy = D == 3 ? wrap(origin.y + y, v.cells[1]) : 0;
-    const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2], upper = D == 3 ? origin.z : origin.y;
+    const int64_t gx = wrap(origin.x + x, v.cells[0]);
+    const int64_t gy = D == 3 ? wrap(origin.y + y, v.cells[1]) : 0;
+    const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2];
+    const int64_t upper = D == 3 ? origin.z : origin.y;
     const int64_t origin_slide = D > 1 ? upper : 0;
     cx<T> *const mine = cells + transform * grid + gy * v.cells[0] + gx;
-    const int64_t plane_stride = D == 3 ? v.cells[0] * v.cells[1] : v.cells[0],
-                  slide_cells = D == 3 ? v.cells[2] : v.cells[1];
+    const int64_t plane_stride = D == 3 ? v.cells[0] * v.cells[1] : v.cells[0];
+    const int64_t slide_cells = D == 3 ? v.cells[2] : v.cells[1];
 
     cx<T> sum[B][size::slide];
 #pragma unroll

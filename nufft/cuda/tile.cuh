@@ -21,7 +21,8 @@ template <typename T> __device__ __forceinline__ int offset_in_tile(const view<T
 template <typename T, typename Visit>
 __device__ __forceinline__ void for_tile(const view<T> &v, uint32_t bin, int tile_batch, Visit visit)
 {
-    const int lanes = v.extent[0] <= 16 ? 16 : 32, lane = (int)threadIdx.x % lanes;
+    const int lanes = v.extent[0] <= 16 ? 16 : 32;
+    const int lane = (int)threadIdx.x % lanes;
     const int rows = v.extent[1] * v.extent[2], tile = v.plane * v.extent[2];
     const int64_t grid = v.cells[0] * v.cells[1] * v.cells[2];
     const place origin = origin_of(v, bin);

@@ -63,11 +63,12 @@ static larmor_status make_plan(const larmor_nufft_opts *o, int64_t m, probe *p)
 static larmor_status make_probe(larmor_device *dev, int precision, int ndim, probe *p)
 {
     const lmr_nufft_kernels *kernels = lmr_nufft_kernels_of(dev, precision);
-    larmor_nufft_opts o, filled = {.type = 1,
-                                   .ndim = ndim,
-                                   .tol = precision == LMR_F64 ? 1e-7 : 1e-4,
-                                   .upsample = 1.5,
-                                   .dtype = precision == LMR_F64 ? LARMOR_C128 : LARMOR_C64};
+    larmor_nufft_opts o;
+    larmor_nufft_opts filled = {.type = 1,
+                                .ndim = ndim,
+                                .tol = precision == LMR_F64 ? 1e-7 : 1e-4,
+                                .upsample = 1.5,
+                                .dtype = precision == LMR_F64 ? LARMOR_C128 : LARMOR_C64};
     *p = (probe){.plan = NULL};
     if (!kernels) return LARMOR_ERR_UNSUPPORTED;
     const int64_t m = sizes[kernels->model].points;

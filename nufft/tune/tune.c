@@ -127,7 +127,8 @@ static larmor_status begin(trial *t, const lmr_nufft_request *r)
     larmor_device *dev = t->on->dev;
     int64_t modes = 1;
     for (int d = 0; d < o->ndim; d++) modes *= o->modes[d];
-    const int64_t from = o->type == 1 ? t->m : modes, to = o->type == 1 ? modes : t->m;
+    const int64_t from = o->type == 1 ? t->m : modes;
+    const int64_t to = o->type == 1 ? modes : t->m;
     t->choices = malloc(LMR_TUNE_GRIDS * sizeof *t->choices);
     t->table = malloc(MOST_CANDIDATES * sizeof *t->table);
     if (!t->choices || !t->table) return LMR_NO_MEMORY();

@@ -68,7 +68,8 @@ static larmor_status check_curves(const number *curves, int64_t count, double *l
 static larmor_status diagonalise(number *curves, int64_t frames, int64_t count, int by_frames, number *vectors,
                                  double *values)
 {
-    const int64_t size = by_frames ? frames : count, inner = by_frames ? count : frames;
+    const int64_t size = by_frames ? frames : count;
+    const int64_t inner = by_frames ? count : frames;
     const lmr_la *la = lmr_cpu_backend.la[LMR_F64];
     void *ctx;
     LMR_TRY(lmr_cpu_backend.open(0, 0, &ctx));

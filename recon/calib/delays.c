@@ -43,6 +43,9 @@ enum { STARTS = 4 };
 /* How much less another end must leave unexplained to be preferred to that of the intersections. */
 static const double clearly_less = 1.5;
 
+/* The part of the echoes, likewise. */
+static const double least_echoes = 0.6;
+
 /* The part of the intersections that must agree with what is found. */
 static const double least_agreeing = 0.5;
 
@@ -107,17 +110,18 @@ static void evaluate_block(void *self, int64_t i)
             for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
 }
 
-/* The farthest shift of a spoke that was used. */
-static double farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS])
+double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS])
 {
+    static const double none[LMR_DELAYS] = {0};
     double most = 0;
     for (int64_t i = 0; i < s->count; i++) {
         const lmr_spoke *p = &s->spoke[i];
         const double *k = s->k + s->nd * s->samples * p->readout;
         const int64_t middle = p->first + s->stride * (p->count / 2);
-        double place[3], square = 0;
+        double place[3], before[3], square = 0;
         lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
-        for (int d = 0; d < s->nd; d++) square += pow(place[d] - k[s->nd * middle + d], 2);
+        lmr_delay_place(k, s->nd, s->samples, middle, from ? from : none, s->fov, before, NULL);
+        for (int d = 0; d < s->nd; d++) square += pow(place[d] - before[d], 2);
         most = fmax(most, sqrt(square));
     }
     return most;
@@ -139,7 +143,8 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     fit *f = self;
     LMR_TRY(lmr_go_on());
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    if (!(farthest_shift(f->s, f->all) < farthest)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < farthest))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
     if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
     LMR_TRY(lmr_parallel(8, f->blocks, evaluate_block, f));
@@ -233,8 +238,8 @@ static void clear_starts(start kept[STARTS])
     for (int i = 0; i < STARTS; i++) kept[i].value = INFINITY;
 }
 
-/* Delays of the axes on a coarse grid. */
-static larmor_status try_grid(fit *f, const double none[NUMBERS], start kept[STARTS])
+/* Delays of the axes on a coarse grid around those to begin with. */
+static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[STARTS])
 {
     const lmr_spokes *s = f->s;
     double trial[NUMBERS], square = 0;
@@ -242,8 +247,8 @@ static larmor_status try_grid(fit *f, const double none[NUMBERS], start kept[STA
     for (int d = 0; d < s->nd; d++) square += s->spoke[0].step[d] * s->spoke[0].step[d];
     for (int d = 0; d < s->nd; d++) places *= 5;
     for (int i = 0; i < places; i++) {
-        memcpy(trial, none, sizeof trial);
-        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] = (rest % 5 - 2) * apart / sqrt(square);
+        memcpy(trial, begin, sizeof trial);
+        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] += (rest % 5 - 2) * apart / sqrt(square);
         LMR_TRY(try_start(f, trial, kept));
     }
     return LARMOR_OK;
@@ -263,24 +268,24 @@ static larmor_status descend_from(fit *f, start kept[STARTS], double all[NUMBERS
     return LARMOR_OK;
 }
 
-/* The likeliest delays by the first block: from no delays and from the intersections; from elsewhere
+/* The likeliest delays by the first block: from those to begin with and from the intersections; from elsewhere
  * where samples contradict each other then. */
-static larmor_status find_first(fit *f, const double none[NUMBERS], double all[NUMBERS])
+static larmor_status find_first(fit *f, const double begin[NUMBERS], double all[NUMBERS])
 {
     start kept[STARTS];
     double trial[NUMBERS], least = INFINITY;
     clear_starts(kept);
     set_free(f, DELAYS | OTHERS);
-    memcpy(trial, none, sizeof trial);
+    memcpy(trial, begin, sizeof trial);
     LMR_TRY(lmr_intersections(f->s, trial));
-    LMR_TRY(try_start(f, none, kept));
+    LMR_TRY(try_start(f, begin, kept));
     LMR_TRY(try_start(f, trial, kept));
     LMR_TRY(descend_from(f, kept, all, &least));
     const int agree = isfinite(least) && unexplained(all) < doubtful;
-    const int from_centre = 2 * f->s->through <= f->s->count && farthest_shift(f->s, all) > least_shift;
+    const int from_centre = 2 * f->s->through <= f->s->count && lmr_farthest_shift(f->s, all, NULL) > least_shift;
     if (agree && !from_centre) return LARMOR_OK;
     clear_starts(kept);
-    LMR_TRY(try_grid(f, none, kept));
+    LMR_TRY(try_grid(f, begin, kept));
     memcpy(trial, all, sizeof trial);
     double other = agree ? INFINITY : least;
     LMR_TRY(descend_from(f, kept, trial, &other));
@@ -311,9 +316,8 @@ static int invert(int n, square_matrix a)
 }
 
 /* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
-static larmor_status curvature(fit *f, const double all[NUMBERS], square_matrix h)
+static larmor_status curvature(fit *f, const double all[NUMBERS], double change, square_matrix h)
 {
-    const double change = 1e-3;
     double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
     memcpy(f->all, all, sizeof f->all);
     for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
@@ -350,10 +354,15 @@ static void find_deviations(const fit *f, square_matrix inverse, double deviatio
 /* How sure the delays of these blocks are. */
 static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
 {
+    static const double change[] = {1e-3, 1e-4, 1e-2}; /* in samples; without noise the valley is narrow */
     square_matrix inverse = {{0}};
+    int known = 0;
     set_free(f, DELAYS);
-    LMR_TRY(curvature(f, all, inverse));
-    if (!invert(f->n, inverse)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
+    for (int i = 0; i < 3 && !known; i++) {
+        LMR_TRY(curvature(f, all, change[i], inverse));
+        known = invert(f->n, inverse);
+    }
+    if (!known) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
     find_deviations(f, inverse, deviation);
     return LARMOR_OK;
 }
@@ -396,16 +405,18 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
 
 static larmor_status find(fit *f, larmor_delays *found)
 {
-    double none[NUMBERS] = {0}, all[NUMBERS] = {0}, before, value = 0;
+    double none[NUMBERS] = {0}, begin[NUMBERS], all[NUMBERS] = {0}, before, value = 0;
     double agreeing;
     none[SIZE] = log(typical_size);
     none[NOISE] = log(1e-2);
     f->blocks = 1;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    LMR_TRY(find_first(f, none, all));
+    memcpy(begin, none, sizeof begin);
+    memcpy(begin, f->s->start, sizeof f->s->start);
+    LMR_TRY(find_first(f, begin, all));
     set_free(f, DELAYS | OTHERS);
-    const int clear = farthest_shift(f->s, all) > least_shift / 2;
+    const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
     if (clear) {
         f->blocks = f->s->blocks;
         LMR_TRY(descend(f, all, 1e-4, 60, &value));
@@ -414,15 +425,15 @@ static larmor_status find(fit *f, larmor_delays *found)
     set_free(f, OTHERS);
     if (clear) LMR_TRY(descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
-    found->shift = farthest_shift(f->s, all);
+    found->shift = lmr_farthest_shift(f->s, all, NULL);
     found->before = unexplained(none);
     found->after = unexplained(all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
     const int certain = 2 * f->s->through > f->s->count && found->after < doubtful;
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
-    found->significant = clear && (certain || agreeing > least_agreeing) &&
-                         is_significant(f, found, before - value) &&
-                         nearness(f, all) > least_near * nearness(f, none);
+    found->significant = clear && lmr_echoes_agree(f->s, all) > least_echoes &&
+                         (certain || agreeing > least_agreeing) && is_significant(f, found, before - value) &&
+                         nearness(f, all) > least_near * nearness(f, begin);
     return LARMOR_OK;
 }
 

@@ -64,7 +64,9 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
     LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
     larmor_device *dev = traj->dev;
     const int nd = image.ndim;
-    const int64_t n = traj->shape.dim[1], samples = larmor_array_count(traj) / nd, readouts = n ? samples / n : 0;
+    const int64_t n = traj->shape.dim[1];
+    const int64_t samples = larmor_array_count(traj) / nd;
+    const int64_t readouts = n ? samples / n : 0;
     larmor_status st;
     LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_F64, &kernels));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));

@@ -50,7 +50,8 @@ static double straighten(double *r, int64_t count, int outwards)
 static double edge_of(const double *r, int64_t count, int64_t i, int outwards)
 {
     if (i >= 0 && i < count - 1) return (r[i] + r[i + 1]) / 2;
-    const int64_t end = i < 0 ? 0 : count - 1, next = i < 0 ? 1 : count - 2;
+    const int64_t end = i < 0 ? 0 : count - 1;
+    const int64_t next = i < 0 ? 1 : count - 2;
     const int inner = (i < 0) == outwards;
     if (inner) return fmax(0, r[end] - fabs(r[next] - r[end]) / 2);
     return r[end] + fabs(r[end] - r[next]) / 2;
@@ -76,7 +77,8 @@ static larmor_status split(arms *a, int64_t readout)
     }
     if (!(largest > 1)) return not_a_spiral(readout, "has no extent");
     if (r[least] > largest / 4) return not_a_spiral(readout, "keeps away from the centre");
-    const int64_t inwards = least > a->n / 8 ? least : 0, rest = a->n - inwards;
+    const int64_t inwards = least > a->n / 8 ? least : 0;
+    const int64_t rest = a->n - inwards;
     const int64_t count[2] = {rest > a->n / 8 ? inwards : a->n, rest > a->n / 8 ? rest : 0};
     for (int part = 0; part < 2; part++) {
         const int64_t first = part ? count[0] : 0;

@@ -496,7 +496,8 @@ larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_proble
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     const int nd = p->image.ndim;
-    const double most = opts && opts->most > 0 ? opts->most : MOST, reach = most + margin;
+    const double most = opts && opts->most > 0 ? opts->most : MOST;
+    const double reach = most + margin;
     const double samples = (double)p->samples, coils = (double)p->coils;
     const int64_t channels = coils_kept(p->coils) + NOISES;
     double radius[3], making, normal;

@@ -49,7 +49,8 @@ static void slide(double complex *x, int64_t n[3], int axis, int64_t width, int6
             double complex sum = 0;
             for (int64_t t = 0; t < width; t++) sum += from[inner * t];
             for (int64_t t = 0; t < count; t++) {
-                const double complex leaves = from[inner * t], next = t + 1 < count ? from[inner * (t + width)] : 0;
+                const double complex leaves = from[inner * t];
+                const double complex next = t + 1 < count ? from[inner * (t + width)] : 0;
                 to[inner * t] = sum;
                 sum += next - leaves;
             }

@@ -164,7 +164,8 @@ static void fit(const meeting *m, int count, double step, double delay[LMR_DELAY
         double most = 0;
         for (int i = 0; i < 2 * count; i++) {
             const double *row = m[i / 2].row[i % 2], along = m[i / 2].along[i % 2];
-            const double off = (along - dot(LMR_DELAYS, row, delay)) / width, weight = pass ? 1 / (1 + off * off) : 1;
+            const double off = (along - dot(LMR_DELAYS, row, delay)) / width;
+            const double weight = pass ? 1 / (1 + off * off) : 1;
             for (int e = 0; e < LMR_DELAYS; e++) {
                 for (int f = 0; f < LMR_DELAYS; f++) y.matrix[e][f] += weight * row[e] * row[f];
                 y.right[e] += weight * row[e] * along;

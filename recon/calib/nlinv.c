@@ -40,7 +40,8 @@ static larmor_status check_opts(const larmor_nlinv_opts *o)
     } ranges[] = {{"steps", o->steps, 1, 1000},        {"alpha", o->alpha, 1e-30, 1e30},
                   {"reduction", o->reduction, 1, 1e6}, {"smoothness", o->smoothness, 1e-6, 1e9},
                   {"order", o->order, 1e-3, 1e3},      {"sets", (double)o->sets, 1, 16},
-                  {"inner", o->inner, 1, 1e6},         {"inner_tol", o->inner_tol, 0, 1}};
+                  {"inner", o->inner, 1, 1e6},         {"inner_tol", o->inner_tol, 0, 1},
+                  {"least_gain", o->least_gain, -1, 1}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
             return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: %s is %g, expected %g to %g", ranges[i].name, ranges[i].value,
@@ -51,10 +52,11 @@ static larmor_status check_opts(const larmor_nlinv_opts *o)
 static void fill_opts(const larmor_nlinv_opts *given, larmor_nlinv_opts *o)
 {
     *o = given ? *given : (larmor_nlinv_opts){0};
-    if (!o->steps) o->steps = 18;
+    if (!o->steps) o->steps = 26;
+    if (o->least_gain == 0) o->least_gain = 0.01;
     if (o->alpha == 0) o->alpha = 1;
     if (o->reduction == 0) o->reduction = 1.5;
-    if (o->smoothness == 0) o->smoothness = 0.05;
+    if (o->smoothness == 0) o->smoothness = 0.15;
     if (o->order == 0) o->order = 16;
     if (!o->sets) o->sets = 1;
     if (!o->inner) o->inner = 100;
@@ -252,11 +254,19 @@ static larmor_status tell(const newton *s)
     return s->o.monitor(s->o.user, &progress) ? lmr_stopped() : LARMOR_OK;
 }
 
+/* The first steps, whose penalty holds maps at 0, explain nothing and say nothing of convergence. */
+static const double begun = 0.9;
+
+/* Steps in a row that gain little: a single one may be short for overshooting. */
+enum { SLOW_STEPS = 2 };
+
 static larmor_status iterate(newton *s)
 {
     double alpha = s->o.alpha;
+    int slow = 0;
     LMR_TRY(residual(s));
-    while (s->report.steps < s->o.steps) {
+    while (s->report.steps < s->o.steps && slow < SLOW_STEPS) {
+        const double before = s->report.residual;
         LMR_TRY(lmr_nlinv_adjoint(&s->model, s->model.seen, s->rhs));
         LMR_TRY(larmor_axpby(-alpha, s->x, 1, s->rhs));
         LMR_TRY(solve(s, alpha));
@@ -264,6 +274,7 @@ static larmor_status iterate(newton *s)
         s->report.steps++;
         s->report.alpha = alpha;
         alpha /= s->o.reduction;
+        slow = before < begun && s->report.residual > (1 - s->o.least_gain) * before ? slow + 1 : 0;
         LMR_TRY(tell(s));
     }
     return LARMOR_OK;

@@ -93,7 +93,8 @@ larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normali
 {
     LMR_TRY(check(maps, sets, mode));
     const int64_t coils = maps->shape.dim[maps->shape.ndim - (sets > 1 ? 2 : 1)];
-    const int64_t count = larmor_array_count(maps), voxels = coils ? count / coils / sets : 0;
+    const int64_t count = larmor_array_count(maps);
+    const int64_t voxels = coils ? count / coils / sets : 0;
     if (mode == LARMOR_NORMALISE_RSS || !count) return LARMOR_OK;
     larmor_array *flat = NULL, *first = NULL, *d = NULL;
     larmor_status st;

@@ -32,7 +32,9 @@ static larmor_status find_places(const double *k, const larmor_shape *traj, int6
     for (int64_t r = 0; r < readouts; r++) {
         const double *x = k + r * samples * nd;
         const double begin = x[0] / p->step;
-        const int64_t turn = x[nd] > x[0] ? 1 : -1, first = llround(begin), lowest = turn > 0 ? first : first + 1 - samples;
+        const int64_t turn = x[nd] > x[0] ? 1 : -1;
+        const int64_t first = llround(begin);
+        const int64_t lowest = turn > 0 ? first : first + 1 - samples;
         if (!r) p->first = lowest;
         if (lowest != p->first) return refuse(r, "begins or ends elsewhere than the others");
         for (int64_t i = 0; i < samples; i++) {

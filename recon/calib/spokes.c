@@ -18,11 +18,15 @@ static const double least_side = 1.5;
 /* The spacing that samples need: an object of the field of view has independent ones at 1. */
 static const double spacing = 0.4;
 
+/* Echoes that are farther from the centre than this, likewise, are looked at where they are. */
+static const double far_echo = 1;
+
 enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 240, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
 {
     free(s->k);
+    free(s->echo);
     free(s->spoke);
     free(s->value);
     free(s->begin);
@@ -38,14 +42,21 @@ static double length(int nd, const double *v)
 
 /* ---- which readouts ---- */
 
+/* How far a sample is from the centre with the delays to begin with. */
+static double distance(const lmr_spokes *s, int64_t readout, int64_t i)
+{
+    double place[3];
+    lmr_delay_place(s->k + s->nd * s->samples * readout, s->nd, s->samples, i, s->start, s->fov, place, NULL);
+    return length(s->nd, place);
+}
+
 /* The readout's longest run of samples within the radius. */
 static void find_window(const lmr_spokes *s, int64_t readout, double radius, int64_t *first, int64_t *count)
 {
-    const double *k = s->k + s->nd * s->samples * readout;
     int64_t run = 0;
     *count = 0;
     for (int64_t i = 0; i < s->samples; i++) {
-        run = length(s->nd, k + s->nd * i) < radius ? run + 1 : 0;
+        run = distance(s, readout, i) < radius ? run + 1 : 0;
         if (run <= *count) continue;
         *count = run;
         *first = i - run + 1;
@@ -94,11 +105,15 @@ static double typical_step(const lmr_spokes *s)
 /* 1 if the window reaches far on both sides of its sample that is nearest to the centre. */
 static int goes_through(const lmr_spokes *s, const lmr_spoke *spoke)
 {
-    const double *k = s->k + s->nd * (s->samples * spoke->readout + spoke->first);
     const int64_t last = s->stride * (spoke->count - 1);
     int64_t nearest = 0;
-    for (int64_t i = 0; i <= last; i++)
-        if (length(s->nd, k + s->nd * i) < length(s->nd, k + s->nd * nearest)) nearest = i;
+    double least = INFINITY;
+    for (int64_t i = 0; i <= last; i++) {
+        const double here = distance(s, spoke->readout, spoke->first + i);
+        if (!(here < least)) continue;
+        least = here;
+        nearest = i;
+    }
     const double step = length(s->nd, spoke->step);
     return fmin((double)nearest, (double)(last - nearest)) * step > least_side;
 }
@@ -147,11 +162,11 @@ static larmor_status expect_angles(const lmr_spokes *s)
         least = fmin(least, product / length(s->nd, s->spoke[0].step) / length(s->nd, s->spoke[i].step));
     }
     if (s->count >= LEAST_SPOKES && least < 0.97) return LARMOR_OK;
+    const int64_t usable = least < 0.97 ? s->count : 0;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "delays: %lld readout%s straight through the centre of k-space at different angles, at least %d "
                     "expected; delays of other trajectories do not show",
-                    (long long)(least < 0.97 ? s->count : 0), s->count == 1 && least < 0.97 ? " goes" : "s go",
-                    LEAST_SPOKES);
+                    (long long)usable, usable == 1 ? " goes" : "s go", LEAST_SPOKES);
 }
 
 static larmor_status divide(lmr_spokes *s, int64_t samples)
@@ -167,33 +182,42 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
 
 /* ---- their samples ---- */
 
-/* The samples of the list, of all coils, as the device has them. */
-static larmor_status gather(const lmr_spokes *s, const larmor_array *kspace, int64_t coils, double **value)
+larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, const int64_t *index, int64_t total,
+                               lmr_complex_samples *out)
 {
     larmor_device *dev = kspace->dev;
     const lmr_recon_kernels *kernels;
     larmor_array *one = NULL, *picked = NULL;
     void *on_device = NULL;
-    const size_t bytes = sizeof(int64_t) * (size_t)s->total;
+    const int64_t coils = kspace->shape.ndim > 2 ? kspace->shape.dim[2] : 1;
+    const size_t bytes = sizeof *index * (size_t)total;
     larmor_status st;
+    *out = (lmr_complex_samples){.total = total, .coils = coils};
+    LMR_OR(done, lmr_recon_kernels_of(dev, kspace->dtype, &kernels));
+    LMR_OR(done, dev->be->alloc(dev->ctx, bytes, &on_device));
+    LMR_OR(done, dev->be->copy(dev->ctx, LMR_TO_DEVICE, on_device, index, bytes));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(total), &one));
+    LMR_OR(done, larmor_fill(one, 1));
+    LMR_OR(done, larmor_array_create(dev, kspace->dtype, LARMOR_SHAPE(total, coils), &picked));
+    LMR_OR(done, kernels->gather(dev->ctx, s->samples * s->readouts, total, coils, on_device, one->data, kspace->data,
+                                 picked->data));
+    LMR_OR(done, larmor_array_download(picked, LARMOR_C128, &out->value));
+done:
+    if (on_device) dev->be->release(dev->ctx, on_device);
+    larmor_array_free(one);
+    larmor_array_free(picked);
+    return st;
+}
+
+/* The samples of the list, of all coils. */
+static larmor_status gather(const lmr_spokes *s, const larmor_array *kspace, lmr_complex_samples *all)
+{
     int64_t *index = lmr_new(s->total, sizeof *index);
     if (!index) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < s->count; i++)
         for (int64_t j = 0; j < s->spoke[i].count; j++)
             index[s->spoke[i].at + j] = s->samples * s->spoke[i].readout + s->spoke[i].first + s->stride * j;
-    LMR_OR(done, lmr_recon_kernels_of(dev, kspace->dtype, &kernels));
-    LMR_OR(done, dev->be->alloc(dev->ctx, bytes, &on_device));
-    LMR_OR(done, dev->be->copy(dev->ctx, LMR_TO_DEVICE, on_device, index, bytes));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->total), &one));
-    LMR_OR(done, larmor_fill(one, 1));
-    LMR_OR(done, larmor_array_create(dev, kspace->dtype, LARMOR_SHAPE(s->total, coils), &picked));
-    LMR_OR(done, kernels->gather(dev->ctx, s->samples * s->readouts, s->total, coils, on_device, one->data,
-                                 kspace->data, picked->data));
-    LMR_OR(done, larmor_array_download(picked, LARMOR_C128, value));
-done:
-    if (on_device) dev->be->release(dev->ctx, on_device);
-    larmor_array_free(one);
-    larmor_array_free(picked);
+    const larmor_status st = lmr_spokes_fetch(s, kspace, index, s->total, all);
     free(index);
     return st;
 }
@@ -235,24 +259,40 @@ static larmor_status arrange(lmr_spokes *s, const double *all, int64_t coils)
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", sum == 0 ? "zero" : "not finite");
 }
 
+/* Where echoes are far from the centre, the samples around them are those that tell. */
+static larmor_status begin_at_echoes(lmr_spokes *s, const larmor_array *kspace, double radius, int64_t samples)
+{
+    double delay[LMR_DELAYS];
+    LMR_TRY(lmr_echoes(s, kspace, s->spoke, s->count));
+    if (!lmr_echoes_delays(s, delay) || !(lmr_farthest_shift(s, delay, NULL) > far_echo)) return LARMOR_OK;
+    memcpy(s->start, delay, sizeof s->start);
+    free(s->spoke);
+    s->spoke = NULL;
+    s->count = 0;
+    s->total = 0;
+    s->through = 0;
+    LMR_TRY(choose_spokes(s, radius, samples));
+    return expect_angles(s);
+}
+
 larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *traj, const double *fov,
                                 lmr_spokes *s)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t coils = kspace->shape.ndim > 2 ? kspace->shape.dim[2] : 1;
     const int64_t samples = shape.dim[0] > 2 ? BLOCK_3D : BLOCK_2D;
-    double *all = NULL;
+    lmr_complex_samples all = {0};
     *s = (lmr_spokes){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .fov = fov};
     larmor_status st;
     LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &s->k));
     const double radius = fmax(shape.dim[0] > 2 ? farthest_3d : farthest_2d, 1 + most_samples * typical_step(s));
     LMR_OR(done, choose_spokes(s, radius, samples));
     LMR_OR(done, expect_angles(s));
+    LMR_OR(done, begin_at_echoes(s, kspace, radius, samples));
     LMR_OR(done, divide(s, samples));
-    LMR_OR(done, gather(s, kspace, coils, &all));
-    st = arrange(s, all, coils);
+    LMR_OR(done, gather(s, kspace, &all));
+    st = arrange(s, all.value, all.coils);
 done:
-    free(all);
+    free(all.value);
     if (st) lmr_spokes_free(s);
     return st;
 }

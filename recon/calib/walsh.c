@@ -89,7 +89,8 @@ static smoother smoother_of(const int64_t n[3], int64_t coils)
         s.pixels *= n[d];
         s.fine *= lmr_fine_size(n[d]);
     }
-    const int64_t pairs = coils * (coils + 1) / 2, fitting = (INT64_C(1) << 21) / (s.fine > 0 ? s.fine : 1);
+    const int64_t pairs = coils * (coils + 1) / 2;
+    const int64_t fitting = (INT64_C(1) << 21) / (s.fine > 0 ? s.fine : 1);
     s.at_once = lmr_clamp(fitting, 1, pairs);
     return s;
 }

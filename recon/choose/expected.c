@@ -43,7 +43,8 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */
-    const double factor = misfit < left ? misfit / left : 1, power = factor * factor * power_of(whole, noise);
+    const double factor = misfit < left ? misfit / left : 1;
+    const double power = factor * factor * power_of(whole, noise);
     own *= factor;
     if (r) {
         *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, x)) : 0;

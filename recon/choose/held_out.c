@@ -55,7 +55,8 @@ static double step_to(const points *p, int64_t i)
 static void hold_out(const points *p, const larmor_circulant *c, const double *density, uint64_t seed, double *kept,
                      double *factors)
 {
-    const double near = 1e-3, least = c->mean > 0 ? THIN * c->mean : 1;
+    const double near = 1e-3;
+    const double least = c->mean > 0 ? THIN * c->mean : 1;
     const int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
     int64_t part = -1; /* a readout, or a few samples of one */
     double way = 0;

@@ -69,7 +69,8 @@ static larmor_status power(void *ctx, int64_t n, int halves, double low, void *x
     cplx *x = x_;
 #pragma omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads)
     for (int64_t i = 0; i < n; i++) {
-        const double v = (double)creal((double _Complex)x[i]), base = halves == -2 ? v : sqrt(v);
+        const double v = (double)creal((double _Complex)x[i]);
+        const double base = halves == -2 ? v : sqrt(v);
         x[i] = v > low ? (real)(halves > 0 ? base : 1 / base) : 0;
     }
     return LARMOR_OK;

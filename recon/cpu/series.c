@@ -87,7 +87,9 @@ static larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int le
 {
     const cplx *x = x_;
     double _Complex *g = g_;
-    const int64_t s = left ? m : n, depth = left ? n : m, strips = (s + STRIP - 1) / STRIP;
+    const int64_t s = left ? m : n;
+    const int64_t depth = left ? n : m;
+    const int64_t strips = (s + STRIP - 1) / STRIP;
     int failed = 0;
 #pragma omp parallel num_threads(THREADS(ctx)) reduction(| : failed)
     {

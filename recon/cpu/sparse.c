@@ -133,7 +133,8 @@ static larmor_status transpose(void *ctx, const int64_t dim[3], const void *x_, 
     const int64_t a = dim[0], n = dim[1], columns = (n + TILE - 1) / TILE;
     PARALLEL_FOR(a * n * dim[2])
     for (int64_t t = 0; t < columns * dim[2]; t++) {
-        const int64_t first = t % columns * TILE, last = first + TILE < n ? first + TILE : n;
+        const int64_t first = t % columns * TILE;
+        const int64_t last = first + TILE < n ? first + TILE : n;
         const cplx *x = (const cplx *)x_ + a * n * (t / columns);
         cplx *y = (cplx *)y_ + a * n * (t / columns);
         for (int64_t i0 = 0; i0 < a; i0 += TILE)

@@ -116,7 +116,8 @@ template <typename T> __global__ void align_kernel(int64_t pixels, int64_t coils
             im += ar * bi - ai * br;
         }
         const double size = hypot(re, im);
-        const T tr = size > 0 ? (T)(re / size) : (T)1, ti = size > 0 ? (T)(-im / size) : (T)0;
+        const T tr = size > 0 ? (T)(re / size) : (T)1;
+        const T ti = size > 0 ? (T)(-im / size) : (T)0;
         for (int64_t c = 0; c < coils; c++)
             maps[p + pixels * c] = {tr * v[c].re - ti * v[c].im, tr * v[c].im + ti * v[c].re};
     }

@@ -86,7 +86,8 @@ template <typename T> __global__ void symmetrised_adjoint_kernel(int64_t n, lmr_
             const place at(axes, a, i);
             cx<T> sum = {0, 0};
             for (int b = 0; b < axes.count; b++) {
-                const int low = a < b ? a : b, high = a < b ? b : a;
+                const int low = a < b ? a : b;
+                const int high = a < b ? b : a;
                 const cx<T> *from = x + i + n * (low + high * (high + 1) / 2);
                 const int64_t step = axes.step[b];
                 const T w = (T)axes.weight[b], half = (T)(HALF_ROOT * axes.weight[b]);

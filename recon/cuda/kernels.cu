@@ -105,7 +105,8 @@ __global__ void crop_kernel(three<int64_t> from, three<int64_t> to, double scale
             source += step * i;
             step *= from.v[d];
         }
-        const cx<T> zero = {0, 0}, v = inside ? x[source] : zero;
+        const cx<T> zero = {0, 0};
+        const cx<T> v = inside ? x[source] : zero;
         y[at] = {(T)(scale * v.re), (T)(scale * v.im)};
     }
 }
@@ -149,7 +150,8 @@ larmor_status crop(void *ctx, const int64_t from[3], const int64_t to[3], double
 template <typename T> __global__ void power_kernel(int64_t n, int halves, double low, cx<T> *x)
 {
     for (int64_t i = first_index(); i < n; i += index_stride()) {
-        const double v = x[i].re, base = halves == -2 ? v : sqrt(v);
+        const double v = x[i].re;
+        const double base = halves == -2 ? v : sqrt(v);
         x[i] = {v > low ? (T)(halves > 0 ? base : 1 / base) : (T)0, 0};
     }
 }
@@ -174,7 +176,8 @@ template <typename T> __global__ void largest_kernel(int64_t n, const cx<T> *x, 
 template <typename T> larmor_status largest(void *ctx, int64_t n, const void *x, double *result)
 {
     LMR_CUDA_ENTER(c, ctx);
-    const unsigned needed = blocks(n), grid = needed < 1024U ? needed : 1024U;
+    const unsigned needed = blocks(n);
+    const unsigned grid = needed < 1024U ? needed : 1024U;
     lmr_cuda_scratch<unsigned long long> most;
     LMR_TRY(most.allocate(c, 1));
     CUDA_TRY(cudaMemsetAsync(most.get(), 0, sizeof *result, c->stream)); /* the bits of 0. */

@@ -74,9 +74,13 @@ template <typename T>
 __global__ void gram_kernel(int64_t m, int64_t n, int64_t count, int left, const cx<T> *x, cx<double> *g)
 {
     __shared__ cx<double> a[TILE][TILE + 1], b[TILE][TILE + 1]; /* [term of the sum][row or column] */
-    const int64_t s = left ? m : n, depth = left ? n : m, tiles = (s - 1) / TILE + 1, pairs = tiles * (tiles + 1) / 2;
+    const int64_t s = left ? m : n;
+    const int64_t depth = left ? n : m;
+    const int64_t tiles = (s - 1) / TILE + 1;
+    const int64_t pairs = tiles * (tiles + 1) / 2;
     const int tx = threadIdx.x % TILE, ty = threadIdx.x / TILE;
-    const int r = left ? ty : tx, place = left ? tx : ty; /* so that neighbours load neighbours */
+    const int r = left ? ty : tx;
+    const int place = left ? tx : ty; /* so that neighbours load neighbours */
     for (int64_t at = blockIdx.x; at < pairs * count; at += gridDim.x) {
         int64_t ti, tj;
         lmr_pair(at % pairs, &ti, &tj);
@@ -109,7 +113,8 @@ template <typename T>
 larmor_status gram(void *ctx, int64_t m, int64_t n, int64_t count, int left, const void *x, void *g)
 {
     LMR_CUDA_ENTER(c, ctx);
-    const int64_t s = left ? m : n, tiles = (s + TILE - 1) / TILE;
+    const int64_t s = left ? m : n;
+    const int64_t tiles = (s + TILE - 1) / TILE;
     if (!s) return LARMOR_OK;
     gram_kernel<<<pieces(count * tiles * (tiles + 1) / 2), THREADS, 0, c->stream>>>(m, n, count, left, in<T>(x),
                                                                                     out<double>(g));

@@ -73,7 +73,9 @@ __global__ void add_partials_kernel(int count, double *partials)
 template <typename T> larmor_status sum_norms(void *ctx, int64_t n, int64_t groups, const void *x, double *result)
 {
     LMR_CUDA_ENTER(c, ctx);
-    const unsigned most = LMR_CUDA_PARTIALS, needed = blocks(n, THREADS), grid = needed < most ? needed : most;
+    const unsigned most = LMR_CUDA_PARTIALS;
+    const unsigned needed = blocks(n, THREADS);
+    const unsigned grid = needed < most ? needed : most;
     sum_norms_kernel<<<grid, THREADS, 0, c->stream>>>(n, groups, in<T>(x), c->partials);
     CUDA_TRY(cudaGetLastError());
     add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, c->partials);

@@ -45,7 +45,8 @@ static larmor_status set_blocks(casorati *s, larmor_shape shape, const larmor_ca
     s->ndim = shape.ndim - 1;
     s->cut.frames = shape.dim[s->ndim];
     for (int d = 0; d < 3; d++) {
-        const int64_t n = d < s->ndim ? shape.dim[d] : 1, block = d < s->ndim && o->block[d] ? o->block[d] : 8;
+        const int64_t n = d < s->ndim ? shape.dim[d] : 1;
+        const int64_t block = d < s->ndim && o->block[d] ? o->block[d] : 8;
         if (block < 1)
             return LMR_FAIL(LARMOR_ERR_ARG, "casorati: block[%d] is %lld, expected at least 1", d, (long long)block);
         s->cut.dim[d] = n;

@@ -18,7 +18,8 @@ static larmor_status each(const frames *s, frame_map f, const larmor_array *a, i
     int64_t sample = 0;
     for (int i = 0; i < s->count; i++) {
         const larmor_shape in = larmor_op_in_shape(s->op[i]), out = larmor_op_out_shape(s->op[i]);
-        const int64_t first = s->ragged ? sample : i, many = s->ragged ? larmor_shape_count(out) : 1;
+        const int64_t first = s->ragged ? sample : i;
+        const int64_t many = s->ragged ? larmor_shape_count(out) : 1;
         larmor_array *from = NULL, *to = NULL;
         larmor_status st =
             larmor_array_part(a, a_samples ? first : i, a_samples ? many : 1, a_samples ? out : in, &from);

@@ -141,9 +141,9 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     return st;
 }
 
-larmor_status larmor_segments_terms(larmor_segments *s)
+/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512. */
+static larmor_status find_terms(larmor_segments *s)
 {
-    LMR_NEED(s);
     if (s->terms) return LARMOR_OK;
     lmr_fit differences;
     larmor_status st = lmr_fit_differences(&s->fit, &differences);
@@ -172,6 +172,19 @@ larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments
                                    .high_hz = s->f0 + p->f[p->nodes - 1],
                                    .first_s = s->t0 - p->reach,
                                    .last_s = s->t0 + p->reach};
+    return LARMOR_OK;
+}
+
+larmor_status lmr_segments_count(const larmor_sense_opts *opts, int *segments, int *terms)
+{
+    larmor_segments_info info;
+    *segments = *terms = 1;
+    if (!opts || !opts->off_resonance) return LARMOR_OK;
+    const larmor_status st = find_terms(opts->off_resonance);
+    if (st && st != LARMOR_ERR_NUMERIC) return st;
+    LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
+    *segments = info.segments;
+    *terms = info.terms;
     return LARMOR_OK;
 }
 
@@ -341,19 +354,19 @@ larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, do
 
 /* ---- the normal map ---- */
 
+/* N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)): the phases act on the leading dimensions, whatever
+ * the others are, coils or coefficients of a subspace. */
 typedef struct between_phases {
     larmor_segments *segments;
     const lmr_series_kernels *kernels;
-    lmr_term term;
-    void *self;
-    void (*destroy)(void *self);
+    lmr_toeplitz *terms;
     larmor_array *before, *after;
 } between_phases;
 
 static void free_between(void *self)
 {
     between_phases *s = self;
-    if (s->destroy) s->destroy(s->self);
+    lmr_toeplitz_free(s->terms);
     larmor_segments_free(s->segments);
     larmor_array_free(s->before);
     larmor_array_free(s->after);
@@ -367,34 +380,14 @@ static larmor_status apply_terms(void *self, const larmor_array *x, larmor_array
     for (int k = 0; k < p->normal.segments; k++) {
         const double tau = tau_of(p, &p->normal, k);
         LMR_TRY(evolve(p, s->kernels, tau, 0, x, s->before));
-        LMR_TRY(s->term(s->self, k, s->before, s->after));
+        LMR_TRY(lmr_toeplitz_apply(s->terms, k, s->before, s->after));
         LMR_TRY(evolve(p, s->kernels, -tau, k > 0, s->after, y));
     }
     return LARMOR_OK;
 }
 
-larmor_status lmr_op_between_phases(larmor_segments *segments, larmor_dtype dtype, larmor_shape shape, lmr_term term,
-                                    void *self, void (*destroy_self)(void *self), larmor_op **N)
-{
-    static const larmor_op_impl between = {"off-resonance-toeplitz", apply_terms, apply_terms, NULL, free_between};
-    *N = NULL;
-    LMR_TRY(larmor_segments_terms(segments));
-    between_phases *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    *s = (between_phases){.segments = larmor_segments_ref(segments), .term = term, .self = self};
-    larmor_status st;
-    LMR_OR(fail, lmr_series_kernels_of(segments->dev, dtype, &s->kernels));
-    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->before));
-    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->after));
-    LMR_OR(fail, larmor_op_create(segments->dev, &between, s, dtype, shape, shape, N));
-    s->destroy = destroy_self;
-    return LARMOR_OK;
-fail:
-    free_between(s);
-    return st;
-}
-
-larmor_status lmr_segments_weigh(void *user, int k, const larmor_array *base, larmor_array *values)
+/* values <- a_k(times) .* base, for lmr_toeplitz_create */
+static larmor_status weigh_term(void *user, int k, const larmor_array *base, larmor_array *values)
 {
     const larmor_segments *s = user;
     const lmr_series_kernels *kernels;
@@ -404,24 +397,9 @@ larmor_status lmr_segments_weigh(void *user, int k, const larmor_array *base, la
     return kernels->weigh(s->dev->ctx, samples, all / samples, s->place->data, b, 0, 0, base->data, values->data);
 }
 
-static larmor_status apply_toeplitz(void *self, int k, const larmor_array *x, larmor_array *y)
+static larmor_status check_normal(const larmor_nufft_opts *opts, const larmor_array *traj,
+                                  const larmor_segments *segments)
 {
-    return lmr_toeplitz_apply(self, k, x, y);
-}
-
-static void free_toeplitz(void *self)
-{
-    lmr_toeplitz_free(self);
-}
-
-larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
-                                          const larmor_array *weights, larmor_segments *segments, larmor_op **N)
-{
-    LMR_NEED(N);
-    *N = NULL;
-    LMR_NEED(opts);
-    LMR_NEED(traj);
-    LMR_TRY(larmor_segments_terms(segments));
     const larmor_shape samples = lmr_weights_shape(traj);
     larmor_shape own = samples;
     if (segments->samples.ndim < own.ndim) own.ndim = segments->samples.ndim;
@@ -432,13 +410,44 @@ larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const l
     if (!larmor_shape_equal(larmor_shape_of(opts->ndim, opts->modes), segments->image))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "off-resonance: the field map is %s, another shape than the modes",
                         lmr_describe_as(segments->dev, LARMOR_F64, segments->image).s);
-    lmr_toeplitz *kernels;
-    const lmr_toeplitz_weights terms = {segments->normal.segments, lmr_segments_weigh, segments};
-    LMR_TRY(lmr_toeplitz_create(traj->dev, opts, traj, weights, &terms, &kernels));
-    const larmor_status st = lmr_op_between_phases(segments, lmr_toeplitz_dtype(kernels), lmr_toeplitz_shape(kernels),
-                                                   apply_toeplitz, kernels, free_toeplitz, N);
-    if (st) lmr_toeplitz_free(kernels);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
+                                       const larmor_array *weights, const larmor_array *factors,
+                                       larmor_segments *segments, larmor_op **N)
+{
+    static const larmor_op_impl between = {"off-resonance-toeplitz", apply_terms, apply_terms, NULL, free_between};
+    *N = NULL;
+    LMR_TRY(find_terms(segments));
+    LMR_TRY(check_normal(opts, traj, segments));
+    const lmr_toeplitz_weights terms = {segments->normal.segments, weigh_term, segments};
+    between_phases *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    s->segments = larmor_segments_ref(segments);
+    larmor_status st;
+    LMR_OR(fail, lmr_toeplitz_create(traj->dev, opts, traj, weights, &terms, factors, &s->terms));
+    const larmor_dtype dtype = lmr_toeplitz_dtype(s->terms);
+    const larmor_shape shape = lmr_toeplitz_shape(s->terms);
+    LMR_OR(fail, lmr_series_kernels_of(segments->dev, dtype, &s->kernels));
+    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->before));
+    LMR_OR(fail, larmor_array_create(segments->dev, dtype, shape, &s->after));
+    LMR_OR(fail, larmor_op_create(segments->dev, &between, s, dtype, shape, shape, N));
+    return LARMOR_OK;
+fail:
+    free_between(s);
     return st;
+}
+
+larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
+                                          const larmor_array *weights, larmor_segments *segments, larmor_op **N)
+{
+    LMR_NEED(N);
+    *N = NULL;
+    LMR_NEED(opts);
+    LMR_NEED(traj);
+    LMR_NEED(segments);
+    return lmr_op_segments_toeplitz(opts, traj, weights, NULL, segments, N);
 }
 
 /* ---- memory ---- */

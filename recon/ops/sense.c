@@ -12,6 +12,7 @@
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
 #include "recon/ops/off_resonance.h"
+#include "recon/ops/sense_spread.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -172,28 +173,13 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
-/* Segments of the forward map and terms of the normal map; 1 and 1 without off-resonance. Where no number of terms is enough
- * there are 0. */
-static larmor_status count_segments(const larmor_sense_opts *opts, int *segments, int *terms)
-{
-    larmor_segments_info info;
-    *segments = *terms = 1;
-    if (!opts || !opts->off_resonance) return LARMOR_OK;
-    const larmor_status st = larmor_segments_terms(opts->off_resonance);
-    if (st && st != LARMOR_ERR_NUMERIC) return st;
-    LMR_TRY(larmor_segments_describe(opts->off_resonance, &info));
-    *segments = info.segments;
-    *terms = info.terms;
-    return LARMOR_OK;
-}
-
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
  * of_nufft: what these take of the time of the NUFFT's. */
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
     int segments, terms;
-    if (count_segments(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
+    if (lmr_segments_count(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
     of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
     if (opts && opts->toeplitz) return opts->toeplitz > 0 ? TOEPLITZ_YES : TOEPLITZ_NO;
@@ -239,7 +225,7 @@ static larmor_status normal_bytes(const larmor_device *dev, const larmor_problem
     const larmor_nufft_opts full = nufft_of(p, opts, block_of(p, opts));
     if (by == BY_FFTS) return lmr_cartesian_normal_bytes(dev, &full, making, held);
     int segments, terms;
-    LMR_TRY(count_segments(opts, &segments, &terms));
+    LMR_TRY(lmr_segments_count(opts, &segments, &terms));
     LMR_TRY(lmr_toeplitz_bytes(dev, &full, p->samples, terms, making, held));
     *making += 2 * lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     return LARMOR_OK;
@@ -257,7 +243,8 @@ static larmor_status blocks_bytes(const larmor_device *dev, const larmor_problem
     if (rest) LMR_TRY(add_fourier_bytes(dev, p, opts, by, rest, &total));
     /* the normal map holds coil images before and after, and samples between if it goes that way, be it to be timed;
      * with weights on both sides of them */
-    const int weights = p->weighted ? 1 : 0, between = apart == TOEPLITZ_YES ? weights : weights + 1;
+    const int weights = p->weighted ? 1 : 0;
+    const int between = apart == TOEPLITZ_YES ? weights : weights + 1;
     total += 2 * image * (double)block + between * samples * (double)block;
     if (p->weighted) total += samples * (double)rest + samples / 2;         /* the last block's product; their root */
     if (block < p->coils) total += image * (p->sets ? (double)p->sets : 1); /* of one block */
@@ -288,6 +275,15 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
 }
 
+/* What a member of a group has beside its operator: maps, points, weights and samples of its coils, what goes in and comes
+ * out, and once more where the sum is taken. */
+static double spread_bytes(const larmor_problem *own)
+{
+    const double image = lmr_bytes_of(own->dtype, own->image), samples = (double)own->samples;
+    const double coils = image + samples * (double)larmor_dtype_size(own->dtype);
+    return 5 * image + coils * (double)own->coils + 8 * samples * (own->image.ndim + own->weighted);
+}
+
 larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                   int64_t *bytes)
 {
@@ -295,7 +291,12 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
-    return sense_bytes(dev, p, opts, by, bytes);
+    const int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
+    if (devices == 1) return sense_bytes(dev, p, opts, by, bytes);
+    larmor_problem own = *p;
+    own.coils = (p->coils + devices - 1) / devices;
+    LMR_TRY(sense_bytes(dev, &own, opts, by, bytes));
+    return lmr_bytes_store((double)*bytes + spread_bytes(&own), bytes);
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger than
@@ -369,7 +370,8 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     if (p->sets > 1)
         LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, larmor_shape_append(p->image, block), &more));
     for (int64_t b = 0; b < count; b++) {
-        const int64_t rest = p->coils - b * block, own = rest < block ? rest : block;
+        const int64_t rest = p->coils - b * block;
+        const int64_t own = rest < block ? rest : block;
         left[b] = Q[own < block];
         LMR_OR(done, op_block(maps, p, b * block, own, more, &S[b]));
     }
@@ -416,6 +418,11 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
                               .dtype = maps->dtype,
                               .weighted = opts->weights != NULL,
                               .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
+    const int devices = lmr_sense_devices(maps->dev, p.coils, p.sets, opts);
+    if (devices > 1) {
+        st = lmr_sense_spread(maps, opts, devices, A);
+        goto done;
+    }
     if (opts->weights)
         LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
     LMR_OR(done, op_blocks(maps, &p, opts, root, A));

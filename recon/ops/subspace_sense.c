@@ -9,6 +9,7 @@
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/ops/off_resonance.h"
 
 typedef struct subspace_sense {
     larmor_op *A;          /* of one image */
@@ -152,11 +153,13 @@ static int64_t block_of(const larmor_problem *p, const larmor_sense_opts *opts)
 /* The point spread functions take a transform for each or for each two, and the rest is alike for each image. */
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, int64_t rank, int is_complex)
 {
+    int segments, terms;
+    if (lmr_segments_count(opts, &segments, &terms) || !terms) return 0;
     if (opts && opts->toeplitz) return opts->toeplitz > 0;
     const larmor_nufft_opts all = nufft_of(p, opts, p->coils * rank);
     const double pairs = (double)(rank * (rank + 1)) / (is_complex ? 1 : 2) / 2;
     const double iters = opts && opts->iters > 0 ? (double)opts->iters : 10;
-    return lmr_toeplitz_ratio(&all, p->samples, (int64_t)fmax(1, iters / fmax(1, pairs))) < 1;
+    return lmr_toeplitz_ratio(&all, p->samples, (int64_t)fmax(1, iters / fmax(1, pairs))) * terms / segments < 1;
 }
 
 static larmor_sense_opts without_toeplitz(const larmor_sense_opts *opts)
@@ -175,6 +178,7 @@ static larmor_status count_bytes(const larmor_device *dev, const larmor_problem 
     const double samples = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples));
     const larmor_nufft_opts full = nufft_of(p, opts, block), last = nufft_of(p, opts, rest);
     double making = 0, held = 0, another = 0, unused;
+    int segments, terms;
     int64_t sense;
     LMR_TRY(larmor_sense_memory(dev, p, &one, &sense));
     *total = (double)sense + samples * (double)(p->coils + 1);
@@ -183,9 +187,13 @@ static larmor_status count_bytes(const larmor_device *dev, const larmor_problem 
         *total += samples * (double)p->coils;
         return LARMOR_OK;
     }
-    LMR_TRY(lmr_toeplitz_mixed_bytes(dev, &full, p->samples, (int)rank, is_complex, &making, &held));
-    if (rest) LMR_TRY(lmr_toeplitz_mixed_bytes(dev, &last, p->samples, (int)rank, is_complex, &unused, &another));
-    held += another + 2 * image * (double)(block * rank) + image;
+    LMR_TRY(lmr_segments_count(opts, &segments, &terms));
+    const int mixed = (int)rank;
+    LMR_TRY(lmr_toeplitz_mixed_bytes(dev, &full, p->samples, terms, mixed, is_complex, &making, &held));
+    if (rest) LMR_TRY(lmr_toeplitz_mixed_bytes(dev, &last, p->samples, terms, mixed, is_complex, &unused, &another));
+    /* between phases there are arrays of its own */
+    const double pairs = opts && opts->off_resonance ? 2 * (double)(block + rest) : 0;
+    held += another + 2 * image * (double)(block * rank) + image + pairs * image * (double)rank;
     *total = fmax(making + another, *total + held);
     return LARMOR_OK;
 }
@@ -219,14 +227,23 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
     return LARMOR_OK;
 }
 
+/* Of so many coils. */
+static larmor_status op_mixed(const subspace_sense *s, const larmor_nufft_opts *nufft, const larmor_sense_opts *opts,
+                              larmor_op **T)
+{
+    if (opts->off_resonance)
+        return lmr_op_segments_toeplitz(nufft, opts->traj, opts->weights, s->factors, opts->off_resonance, T);
+    return larmor_op_toeplitz_mixed(s->maps->dev, nufft, opts->traj, opts->weights, s->factors, T);
+}
+
 static larmor_status make_normal(subspace_sense *s, const larmor_problem *p, const larmor_sense_opts *opts)
 {
     larmor_device *dev = s->maps->dev;
     const int64_t rest = s->coils % s->block;
     const larmor_nufft_opts full = nufft_of(p, opts, s->block), last = nufft_of(p, opts, rest);
     const larmor_shape images = larmor_shape_append(p->image, s->block * s->rank);
-    LMR_TRY(larmor_op_toeplitz_mixed(dev, &full, opts->traj, opts->weights, s->factors, &s->T));
-    if (rest) LMR_TRY(larmor_op_toeplitz_mixed(dev, &last, opts->traj, opts->weights, s->factors, &s->rest));
+    LMR_TRY(op_mixed(s, &full, opts, &s->T));
+    if (rest) LMR_TRY(op_mixed(s, &last, opts, &s->rest));
     LMR_TRY(larmor_array_create(dev, p->dtype, images, &s->before));
     LMR_TRY(larmor_array_create(dev, p->dtype, images, &s->after));
     return s->block < s->coils ? larmor_array_create(dev, p->dtype, p->image, &s->sum) : LARMOR_OK;
@@ -236,8 +253,6 @@ static larmor_status check(const larmor_array *maps, const larmor_array *factors
 {
     if (!maps || !factors || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "subspace: maps, factors and opts.traj are needed");
-    if (opts->off_resonance)
-        return LMR_FAIL(LARMOR_ERR_ARG, "subspace: opts.off_resonance: expected NULL, it is for larmor_op_sense");
     const larmor_shape traj = opts->traj->shape;
     const int64_t rank = factors->shape.ndim > 0 ? factors->shape.dim[factors->shape.ndim - 1] : 0;
     if (rank < 1 || rank > LMR_CONV_MOST_MIXED)

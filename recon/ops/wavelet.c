@@ -95,7 +95,8 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     void *ctx = x->dev->ctx;
     if (!w->levels) return larmor_copy(y, x);
     const int odd = w->level[0].count % 2; /* the first level, undone last, must arrive in x */
-    void *data = odd ? w->work->data : x->data, *other = odd ? x->data : w->work->data;
+    void *data = odd ? w->work->data : x->data;
+    void *other = odd ? x->data : w->work->data;
     LMR_TRY(x->dev->be->copy(ctx, LMR_ON_DEVICE, data, y->data, larmor_array_bytes(x)));
     for (int i = w->levels - 1; i > 0; i--) {
         void *const full = data;
@@ -202,14 +203,16 @@ larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_s
     LMR_TRY(lmr_check_axes("wavelet", dev, dtype, shape, o.axes));
     const unsigned axes = o.axes ? o.axes : default_axes(shape);
     LMR_TRY(check(shape, &o, axes));
-    const int taps = 2 * (o.order ? o.order : 2), most = o.levels ? o.levels : MAX_LEVELS;
+    const int taps = 2 * (o.order ? o.order : 2);
+    const int most = o.levels ? o.levels : MAX_LEVELS;
     wavelet *w = calloc(1, sizeof *w);
     if (!w) return LMR_NO_MEMORY();
     w->filter.taps = taps;
     memcpy(w->filter.low, lmr_daubechies[taps / 2 - 1], (size_t)taps * sizeof *w->filter.low);
     memcpy(w->shift, o.shift, sizeof w->shift);
     const lmr_box box = merge(w, shape, axes);
-    const int64_t usual = 2 * taps > 16 ? 2 * taps : 16, least = o.levels ? taps : usual;
+    const int64_t usual = 2 * taps > 16 ? 2 * taps : 16;
+    const int64_t least = o.levels ? taps : usual;
     if (larmor_shape_count(shape)) find_levels(w, box, most < MAX_LEVELS ? most : MAX_LEVELS, least);
     larmor_status st;
     LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &w->kernels));

@@ -95,7 +95,8 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     sums s = {0};
     LMR_TRY(lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
     larmor_shape shape = lmr_weights_shape(traj);
-    const int64_t m = larmor_shape_count(shape), coils = maps ? maps->shape.dim[image.ndim] : 1;
+    const int64_t m = larmor_shape_count(shape);
+    const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
     if (maps) shape = larmor_shape_append(shape, coils);
     larmor_status st;
     if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_OR(done, LMR_NO_MEMORY());

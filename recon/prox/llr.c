@@ -94,7 +94,8 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
     const double frames = (double)shape.dim[shape.ndim - 1];
     double voxels = 1, block = 1, blocks = 1;
     for (int d = 0; d < shape.ndim - 1 && d < 3; d++) {
-        const double n = (double)shape.dim[d], side = fmin(n, o->block[d] ? (double)o->block[d] : 8);
+        const double n = (double)shape.dim[d];
+        const double side = fmin(n, o->block[d] ? (double)o->block[d] : 8);
         voxels *= n;
         block *= side;
         blocks *= ceil(n / side);

@@ -37,7 +37,8 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
     if (!A || !b || !phase || !x) return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){.tol = 0};
     const int most = o.max_iter > 0 ? o.max_iter : MOST;
-    const double tol = o.tol == 0 ? CHANGE : o.tol, began = lmr_seconds();
+    const double tol = o.tol == 0 ? CHANGE : o.tol;
+    const double began = lmr_seconds();
     larmor_report own = {.residual = 1, .end = LARMOR_END_ITERATIONS};
     larmor_op *P = NULL;
     larmor_array *z = NULL, *before = NULL, *change = NULL, *r = NULL;

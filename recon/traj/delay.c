@@ -64,7 +64,8 @@ void lmr_delay_place(const double *k, int nd, int64_t n, int64_t i, const double
         int a, b;
         lmr_delay_axes(e, &a, &b);
         if (b >= nd || (delay[e] == 0 && !slope)) continue;
-        const double ratio = fov ? fov[a] / fov[b] : 1, at = (double)i - delay[e];
+        const double ratio = fov ? fov[a] / fov[b] : 1;
+        const double at = (double)i - delay[e];
         place[a] += ratio * (value_at(k + b, nd, n, at, &rate) - k[b + nd * i]);
         if (slope) slope[a + nd * e] = -rate * ratio;
         place[b] += (value_at(k + a, nd, n, at, &rate) - k[a + nd * i]) / ratio;

@@ -57,8 +57,10 @@ static double complex value_of(const response *r, int out, int in, int64_t i)
 /* At a whole number of spacings, Hermitian. */
 static double complex hermitian(const response *r, int out, int in, int64_t step)
 {
-    const int64_t last = (r->n - 1) / 2, far = step > last ? last : step;
-    const int64_t near = far < -last ? -last : far, middle = r->n / 2;
+    const int64_t last = (r->n - 1) / 2;
+    const int64_t far = step > last ? last : step;
+    const int64_t near = far < -last ? -last : far;
+    const int64_t middle = r->n / 2;
     return (value_of(r, out, in, middle + near) + conj(value_of(r, out, in, middle - near))) / 2;
 }
 

@@ -37,15 +37,30 @@ grep -q "^wrote frames.nii (4 images)$" err || fail "$last: four frames expected
 expect 0 recon scan.h5 -o first.nii --maps maps.cfl --spokes-per-frame 15 --basis curves.cfl --rank 1 --method tv
 grep -q "^wrote first.nii (1 image)$" err || fail "$last: one coefficient expected"
 
+# Off-resonance: readouts of 6 ms that turn by up to half a cycle.
+off="--off-resonance 60 --field-gradient 40,-20 --samples 48 --dwell 120"
+expect 0 phantom -o off.h5 --matrix 24 --coils 3 --readouts 60 --snr 30 -q $off --field-map f.nii
+solve="--maps maps.cfl --b0 f.nii --b0-error 1e-4 --lambda 1e-3 --tol 1e-6"
+expect 0 recon off.h5 -o turned.h5 $solve -q
+expect 0 recon off.h5 -o one.h5 $solve --spokes-per-frame 60 -q
+expect 0 compare one.h5 turned.h5
+nrmse_at_most 1e-6
+for toeplitz in on off; do
+    expect 0 recon off.h5 -o mixed.h5 $solve --spokes-per-frame 15 --basis ones.cfl --toeplitz $toeplitz --force
+    grep -q "^series 1 of 1, 4 images: off-resonance by [3-9] segments" err || fail "$last: segments expected"
+    expect 0 compare mixed.h5 turned.h5
+    nrmse_at_most 3e-4
+done
+expect 0 recon off.h5 -o blurred.h5 --maps maps.cfl --lambda 1e-3 --spokes-per-frame 15 --basis ones.cfl -q
+expect 1 compare blurred.h5 turned.h5 --tol 0.2
+expect 0 recon off.h5 -o frames.h5 $solve --spokes-per-frame 30 --method llr
+grep -q "^series 1 of 1, 2 images: off-resonance by [3-9] segments" err || fail "$last: segments expected"
+
 # What cannot be.
 expect 2 recon scan.h5 -o no.nii --basis ones.cfl --dictionary curves.cfl
 said "larmor: --basis and --dictionary exclude each other; give one of them."
 expect 2 recon scan.h5 -o no.nii --rank 2
 said "larmor: --rank: has no effect without --basis or --dictionary."
-expect 2 recon scan.h5 -o no.nii --basis ones.cfl --b0 maps.cfl
-said "larmor: --b0: is not for a basis."
-expect 2 recon scan.h5 -o no.nii --spokes-per-frame 15 --b0 maps.cfl
-said "larmor: --b0: is not for frames that are cut from one acquisition."
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
 said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --method tgv -q

@@ -36,7 +36,8 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
-            const int sign = s & 1 ? 1 : -1, ndim = cases[s / 2].ndim;
+            const int sign = s & 1 ? 1 : -1;
+            const int ndim = cases[s / 2].ndim;
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch;
             int64_t n = batch;
             for (int d = 0; d < ndim; d++) n *= dim[d];
@@ -127,7 +128,8 @@ static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_
 {
     int inside = 1;
     for (int d = 0; d < ndim; i /= dim[d], d++) {
-        const int64_t at = i % dim[d], frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
+        const int64_t at = i % dim[d];
+        const int64_t frequency = at < dim[d] - keep[d] / 2 ? at : at - dim[d];
         inside &= frequency >= -(keep[d] / 2) && frequency < keep[d] - keep[d] / 2;
     }
     return inside;
@@ -162,7 +164,9 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
     };
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 4; s++) {
-            const int sign = s & 1 ? 1 : -1, inward = s >> 1 & 1, ndim = cases[s / 4].ndim;
+            const int sign = s & 1 ? 1 : -1;
+            const int inward = s >> 1 & 1;
+            const int ndim = cases[s / 4].ndim;
             const int64_t *dim = cases[s / 4].dim, *keep = cases[s / 4].keep, batch = cases[s / 4].batch;
             const int unread = !inward && dev->be->threads(dev->ctx); /* by a processor, beyond the band */
             int64_t each = 1;
@@ -205,7 +209,8 @@ static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **sta
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases) * 2; s++) {
             const int sign = s & 1 ? 1 : -1;
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch, n = dim[0];
-            const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1, total = n * rows * batch;
+            const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1;
+            const int64_t total = n * rows * batch;
             cx *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y);
             assert_true(x && y);
             for (int64_t i = 0; i < total;
@@ -305,7 +310,8 @@ static void corner(const lmr_conv_shape *c, cx *array, cx *grid, int back)
 /* Element (row, column) of the matrices at all frequencies, from random numbers for its planes. */
 static cx matrix_element(const lmr_conv_shape *c, const cx *s, int row, int column, int64_t cell)
 {
-    const int low = row < column ? row : column, high = row < column ? column : row;
+    const int low = row < column ? row : column;
+    const int high = row < column ? column : row;
     const int64_t cells = product(c->ndim, c->dim);
     const double re = creal(s[lmr_conv_plane(c, low, high, 0) * cells + cell]);
     if (low == high || !c->is_complex) return re;

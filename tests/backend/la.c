@@ -16,8 +16,12 @@ static void gemm_multiplies_with_every_operation_and_leading_dimension(void **st
         for (int s = 0; s < 5 * 9; s++) {
             const char opa = ops[s % 3], opb = ops[s / 3 % 3];
             const int64_t m = shapes[s / 9][0], n = shapes[s / 9][1], k = shapes[s / 9][2], pad = 3;
-            const int64_t lda = (opa == 'N' ? m : k) + pad, ldb = (opb == 'N' ? k : n) + pad, ldc = m + pad;
-            const int64_t na = lda * (opa == 'N' ? k : m), nb = ldb * (opb == 'N' ? n : k), nc = ldc * n;
+            const int64_t lda = (opa == 'N' ? m : k) + pad;
+            const int64_t ldb = (opb == 'N' ? k : n) + pad;
+            const int64_t ldc = m + pad;
+            const int64_t na = lda * (opa == 'N' ? k : m);
+            const int64_t nb = ldb * (opb == 'N' ? n : k);
+            const int64_t nc = ldc * n;
             cx *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
             void *da = upload(p, a, na), *db = upload(p, b, nb), *dc = upload(p, c, nc);
             for (int64_t i = 0; i < m; i++)

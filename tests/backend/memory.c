@@ -53,6 +53,43 @@ static void copies_go_to_the_device_and_within_it_and_back(void **state)
     release(b);
 }
 
+/* On another handle of this device, and on every GPU where there are several. */
+static void a_pass_comes_after_what_both_queues_have_and_before_what_they_get(void **state)
+{
+    (void)state;
+    enum { N = 1 << 18, ROUNDS = 20 };
+    const char *const specs[] = {larmor_device_spec(dev), "cuda:all"};
+    const int is_gpu = !strncmp(specs[0], "cuda", 4);
+    static float there[2 * N], back[2 * N];
+    for (int i = 0; i < 2 * N; i++) there[i] = (float)(i % 1000);
+    for (int s = 0; s < 1 + is_gpu; s++) {
+        larmor_device *all;
+        assert_ok(larmor_device_open(specs[s], &all));
+        const int members = larmor_device_members(all);
+        for (int m = 0; m < (members ? members : 1); m++) {
+            larmor_device *other = members ? larmor_device_member(all, m) : all;
+            void *a, *b;
+            assert_ok(dev->be->alloc(dev->ctx, sizeof there, &a));
+            assert_ok(other->be->alloc(other->ctx, sizeof there, &b));
+            assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, there, sizeof there));
+            for (int i = 0; i < ROUNDS; i++) { /* doubled here, halved there */
+                assert_ok(dev->be->vec[LMR_F32]->axpby(dev->ctx, N, 2, a, 0, a));
+                assert_ok(other->be->pass(other->ctx, b, dev->ctx, a, sizeof there));
+                assert_ok(dev->be->zero(dev->ctx, a, sizeof there));
+                assert_ok(other->be->vec[LMR_F32]->axpby(other->ctx, N, 0.5, b, 0, b));
+                assert_ok(dev->be->pass(dev->ctx, a, other->ctx, b, sizeof there));
+                assert_ok(other->be->zero(other->ctx, b, sizeof there));
+            }
+            assert_ok(dev->be->pass(dev->ctx, NULL, other->ctx, NULL, 0));
+            assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, back, a, sizeof back));
+            assert_memory_equal(there, back, sizeof back);
+            release(a);
+            other->be->release(other->ctx, b);
+        }
+        larmor_device_free(all);
+    }
+}
+
 static void impossible_memory_is_refused_without_a_crash(void **state)
 {
     (void)state;
@@ -79,6 +116,7 @@ int main(void)
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(zero_clears_the_asked_bytes_and_no_more),
         cmocka_unit_test(copies_go_to_the_device_and_within_it_and_back),
+        cmocka_unit_test(a_pass_comes_after_what_both_queues_have_and_before_what_they_get),
         cmocka_unit_test(impossible_memory_is_refused_without_a_crash),
         cmocka_unit_test(the_table_says_what_it_is),
     };

@@ -60,7 +60,9 @@ static void mul_multiplies_by_d_or_its_conjugate_also_in_place(void **state)
             const int64_t n = sizes[s / 4];
             const int conjugate = s & 1, in_place = s & 2;
             cx *d = random_values(n, 4), *x = random_values(n, 5);
-            void *dd = upload(p, d, n), *dx = upload(p, x, n), *dy = in_place ? dx : upload(p, d, n);
+            void *dd = upload(p, d, n);
+            void *dx = upload(p, x, n);
+            void *dy = in_place ? dx : upload(p, d, n);
             for (int64_t i = 0; i < n; i++) x[i] *= conjugate ? conj(d[i]) : d[i];
             assert_ok(dev->be->vec[p]->mul(dev->ctx, n, dd, dx, conjugate, dy));
             assert_close(p, dy, x, n, 4);
@@ -165,7 +167,8 @@ static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
                 x[0] = 0;
                 x[1] = 3 * t - 4 * t * I;
             }
-            void *dx = upload(p, x, n), *dy = s & 1 ? dx : upload(p, x, n);
+            void *dx = upload(p, x, n);
+            void *dy = s & 1 ? dx : upload(p, x, n);
             for (int64_t i = 0; i < n; i++) {
                 const double size = cabs(x[i]);
                 x[i] = size > t ? x[i] * (1 - t / size) : 0;
@@ -188,7 +191,8 @@ static void magnitude_and_real_part_have_no_imaginary_part_also_in_place(void **
             const int in_place = s & 1, real_part = s & 2;
             cx *x = random_values(n, 14);
             if (n == 1) x[0] = (3 - 4 * I) * (p == LMR_F64 ? 0x1p1000 : 0x1p100); /* whose square is not finite */
-            void *dx = upload(p, x, n), *dy = in_place ? dx : upload(p, x, n);
+            void *dx = upload(p, x, n);
+            void *dy = in_place ? dx : upload(p, x, n);
             for (int64_t i = 0; i < n; i++) x[i] = real_part ? creal(x[i]) : cabs(x[i]);
             const lmr_vec *vec = dev->be->vec[p];
             assert_ok((real_part ? vec->real_part : vec->magnitude)(dev->ctx, n, dx, dy));

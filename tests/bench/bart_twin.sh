@@ -4,15 +4,7 @@
 # it on a grid three times as fine, adds noise and makes the true maps. Needs bart 0.8.
 # Usage: tests/bench/bart_twin.sh LARMOR [FOLDER]   (FOLDER keeps the files). SPDX-License-Identifier: Apache-2.0
 set -eu
-larmor=$(realpath "$1")
-if [ $# -gt 1 ]; then
-    folder=$2
-    mkdir -p "$folder"
-else
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-cd "$folder"
+. "$(dirname "$0")/folder.sh"
 
 # k from -150 to 150 in 511 steps, in units of 1/FOV.
 bart traj -r -x 512 -y 96 spokes

@@ -4,15 +4,7 @@
 # early. Needs bart 0.8.
 # Usage: tests/bench/delays_compare.sh LARMOR [FOLDER]   (FOLDER keeps the files). SPDX-License-Identifier: Apache-2.0
 set -eu
-larmor=$(realpath "$1")
-if [ $# -gt 1 ]; then
-    folder=$2
-    mkdir -p "$folder"
-else
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-cd "$folder"
+. "$(dirname "$0")/folder.sh"
 
 seconds() {
     began=$(date +%s.%N)

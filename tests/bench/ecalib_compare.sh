@@ -3,15 +3,7 @@
 # good BART's own reconstruction of undersampled lines is with either. Needs bart 0.8.
 # Usage: tests/bench/ecalib_compare.sh LARMOR [FOLDER]   (FOLDER keeps the files). SPDX-License-Identifier: Apache-2.0
 set -eu
-larmor=$(realpath "$1")
-if [ $# -gt 1 ]; then
-    folder=$2
-    mkdir -p "$folder"
-else
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-cd "$folder"
+. "$(dirname "$0")/folder.sh"
 
 seconds() {
     began=$(date +%s.%N)

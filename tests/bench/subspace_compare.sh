@@ -4,17 +4,9 @@
 # Usage: tests/bench/subspace_compare.sh LARMOR [FOLDER [SIZE [FRAMES]]]   (FOLDER keeps the files). SPDX-License-Identifier:
 # Apache-2.0
 set -eu
-larmor=$(realpath "$1")
 size=${3:-256}
 frames=${4:-200}
-if [ $# -gt 1 ]; then
-    folder=$2
-    mkdir -p "$folder"
-else
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-fi
-cd "$folder"
+. "$(dirname "$0")/folder.sh"
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 
 # A phantom that takes up contrast agent, and loses it.

@@ -115,6 +115,89 @@ static void a_device_lives_until_its_last_user_is_gone(void **state)
     larmor_device_free(NULL);
 }
 
+static void several_names_open_a_group_in_their_order(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked, *spec;
+        int threads[3], all;
+    } groups[] = {{"cpu:1,cpu:2", "cpu:1,2", {1, 2}, 3},
+                  {"cpu:1,2,1", "cpu:1,2,1", {1, 2, 1}, 4},
+                  {"cpu:2,cpu:2", "cpu:2,2", {2, 2}, 4}};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        larmor_device *d, *again;
+        assert_ok(larmor_device_open(groups[g].asked, &d));
+        assert_string_equal(larmor_device_spec(d), groups[g].spec);
+        assert_int_equal(lmr_device_threads(d), groups[g].all);
+        assert_ok(larmor_device_open(larmor_device_spec(d), &again));
+        assert_int_equal(larmor_device_members(again), larmor_device_members(d));
+        for (int i = 0; i < larmor_device_members(d); i++)
+            assert_int_equal(lmr_device_threads(larmor_device_member(d, i)), groups[g].threads[i]);
+        assert_null(larmor_device_member(d, larmor_device_members(d)));
+        assert_null(larmor_device_member(d, -1));
+        assert_int_equal(lmr_device_sharers(d), larmor_device_members(d));
+        larmor_device_free(again);
+        larmor_device_free(d);
+    }
+}
+
+static void processors_without_a_number_share_the_cores(void **state)
+{
+    (void)state;
+    larmor_device *one, *two;
+    assert_ok(larmor_device_open("cpu", &one));
+    assert_ok(larmor_device_open("cpu,cpu", &two));
+    const int cores = lmr_device_threads(one);
+    assert_int_equal(lmr_device_threads(two), cores);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(lmr_device_threads(larmor_device_member(two, i)), cores > 1 ? cores / 2 : 1);
+    assert_int_equal(larmor_device_members(one), 0);
+    assert_null(larmor_device_member(one, 0));
+    larmor_device_free(two);
+    larmor_device_free(one);
+}
+
+static void a_group_computes_as_one_device(void **state)
+{
+    (void)state;
+    larmor_device *d;
+    larmor_array *x;
+    double v[2] = {1, 2}, back[2] = {0};
+    assert_ok(larmor_device_open("cpu:1,1", &d));
+    assert_ok(larmor_array_upload(d, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_F64, v, &x));
+    larmor_device_free(d);
+    assert_ok(larmor_array_read(x, back, sizeof back));
+    assert_memory_equal(v, back, sizeof v);
+    larmor_array_free(x);
+}
+
+static void groups_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {",",       "cpu:1,",   ",cpu:1",     "cpu:1,,cpu:1",
+                                 "1,cpu:1", "auto,cpu", "cpu:1,auto", "cuda:all,cuda:0"};
+    const char *const mixed[] = {"cpu+cuda", "cuda+cpu", "cpu,cuda", "cuda:0,1,cpu:2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        larmor_device *d = (larmor_device *)&d;
+        assert_refused(larmor_device_open(wrong[i], &d), LARMOR_ERR_ARG, "expected auto, cpu or cpu:THREADS");
+        assert_null(d);
+    }
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
+        larmor_device *d = (larmor_device *)&d;
+        assert_refused(larmor_device_open(mixed[i], &d), LARMOR_ERR_ARG, "images would depend on which of them");
+        assert_null(d);
+    }
+}
+
+static void a_group_with_a_gpu_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    larmor_device *d = (larmor_device *)&d;
+    assert_refused(larmor_device_open("cuda:0,1023", &d), LARMOR_ERR_UNSUPPORTED,
+                   "device cuda:0,1023: cuda unavailable: ");
+    assert_null(d);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -126,6 +209,11 @@ int main(void)
         cmocka_unit_test(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had),
         cmocka_unit_test(the_list_fills_no_more_than_there_is_room_for),
         cmocka_unit_test(a_device_lives_until_its_last_user_is_gone),
+        cmocka_unit_test(several_names_open_a_group_in_their_order),
+        cmocka_unit_test(processors_without_a_number_share_the_cores),
+        cmocka_unit_test(a_group_computes_as_one_device),
+        cmocka_unit_test(groups_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_group_with_a_gpu_that_is_not_there_is_refused),
     };
     RUN_TESTS(tests);
 }

@@ -92,7 +92,8 @@ static void say_where(void)
     for (int i = 2; i < frames; i++) {
         Dl_info info;
         if (!dladdr(frame[i], &info) || !info.dli_fname) continue;
-        const char *slash = strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
+        const char *slash = strrchr(info.dli_fname, '/');
+        const char *name = slash ? slash + 1 : info.dli_fname;
         if (!strncmp(name, last, sizeof last - 1) || !strcmp(name, "faults.so")) continue;
         snprintf(last, sizeof last, "%s", name);
         const size_t used = strlen(line);

@@ -4,6 +4,7 @@
  * FAULTY_ENTRY  what fails, e.g. vec.axpby; all: whatever comes
  * FAULTY_AT     which of its calls, from 1; 0 or none: none
  * FAULTY_MORE   1: all that follow fail as well
+ * FAULTY_ONE    1: in one thread alone, the first that comes to it
  * FAULTY_COUNT  a file for a line "ENTRY CALLS" for each entry at the end
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/backend.h"
 #include "core/device.h"
@@ -38,6 +40,17 @@ static larmor_status passed_on(larmor_status st)
 enum { ENTRIES = sizeof entries / sizeof *entries };
 static long calls[ENTRIES], all_calls;
 
+/* 1 in the thread that is to fail: any, or the first that asks. */
+static int is_meant(void)
+{
+    static long chosen;
+    const char *one = getenv("FAULTY_ONE");
+    const long own = (long)gettid();
+    long none = 0;
+    if (!one || strcmp(one, "1") != 0) return 1;
+    return __atomic_compare_exchange_n(&chosen, &none, own, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || none == own;
+}
+
 static int fails(int entry)
 {
     const char *wanted = getenv("FAULTY_ENTRY"), *number = getenv("FAULTY_AT");
@@ -48,7 +61,7 @@ static int fails(int entry)
     const int is_any = !strcmp(wanted, "all");
     if (!is_any && strcmp(wanted, entries[entry]) != 0) return 0;
     const long now = is_any ? any : one;
-    return getenv("FAULTY_MORE") ? now >= at : now == at;
+    return (getenv("FAULTY_MORE") ? now >= at : now == at) && is_meant();
 }
 
 /* What a GPU's plugin would say. */

@@ -81,7 +81,8 @@ static void mutate(input *x)
 {
     const int changes = 1 + (int)draw(4);
     for (int i = 0; i < changes && x->size; i++) {
-        const size_t at = draw(draw(2) && x->size > HEAD ? HEAD : x->size), room = x->size - at;
+        const size_t at = draw(draw(2) && x->size > HEAD ? HEAD : x->size);
+        const size_t room = x->size - at;
         size_t n = 1 + draw(64);
         if (n > room) n = room;
         switch (draw(9)) {

@@ -230,10 +230,11 @@ static inline void write_xml(hid_t file, const scan *s, const layout *l)
 
 static inline void write_readouts(hid_t file, const scan *s, const layout *l)
 {
-    const hsize_t n = l->claim ? (hsize_t)l->claim : (hsize_t)s->count, unlimited = H5S_UNLIMITED;
+    const hsize_t n = l->claim ? (hsize_t)l->claim : (hsize_t)s->count;
+    const hsize_t unlimited = H5S_UNLIMITED;
     const hsize_t chunk = l->chunk ? (hsize_t)l->chunk : 1;
-    const hid_t type = readout_type(l->leave_out),
-                data_space = H5Screate_simple(1, &n, l->contiguous ? NULL : &unlimited);
+    const hid_t type = readout_type(l->leave_out);
+    const hid_t data_space = H5Screate_simple(1, &n, l->contiguous ? NULL : &unlimited);
     const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     if (!l->contiguous) H5Pset_chunk(list, 1, &chunk);
     if (l->filters) {

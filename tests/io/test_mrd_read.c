@@ -346,7 +346,8 @@ static void coils_are_kept_and_restored_in_any_dimension(void **state)
     assert_shape(back, LARMOR_SHAPE(2, 4, 2));
     const float *x = larmor_array_data(kept), *y = larmor_array_data(back);
     for (int i = 0; i < 16; i++) {
-        const int channel = i / 2 % 4, coil = channel ? channel - 1 : 0;
+        const int channel = i / 2 % 4;
+        const int coil = channel ? channel - 1 : 0;
         const float expected = channel == 1 ? 0 : values[i];
         assert_true(y[i] == expected);
         if (channel != 1) assert_true(x[i % 2 + 2 * (coil + 3 * (i / 8))] == expected);

@@ -24,7 +24,8 @@ static scan *spokes_in(const char *unit, const space *e, int dims, int samples, 
     scan *s = empty_scan(e);
     for (int r = 0; r < SPOKES; r++) {
         const int i = add_readout(s, samples, 1, dims);
-        const double angle = M_PI * r / SPOKES, up = dims == 3 ? sin(r) : 0;
+        const double angle = M_PI * r / SPOKES;
+        const double up = dims == 3 ? sin(r) : 0;
         for (int n = 0; n < samples; n++) {
             const double at = reach * (2. * n / samples - 1);
             const double k[3] = {at * cos(angle) * e->matrix[0] / 2, at * sin(angle) * e->matrix[1] / 2,

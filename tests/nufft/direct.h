@@ -28,7 +28,10 @@ static inline void direct_phases(double k, int64_t modes, int sign, direct_cplx 
 static inline void direct_nufft(int type, int sign, int ndim, const int64_t modes[3], int64_t m, const double *points,
                                 const double _Complex *in, double _Complex *out)
 {
-    const int64_t n0 = modes[0], n1 = ndim > 1 ? modes[1] : 1, n2 = ndim > 2 ? modes[2] : 1, count = n0 * n1 * n2;
+    const int64_t n0 = modes[0];
+    const int64_t n1 = ndim > 1 ? modes[1] : 1;
+    const int64_t n2 = ndim > 2 ? modes[2] : 1;
+    const int64_t count = n0 * n1 * n2;
     direct_cplx *e = malloc((size_t)(n0 + n1 + n2) * sizeof *e), *sum = calloc((size_t)count, sizeof *sum);
     for (int64_t j = 0; j < m; j++) {
         direct_cplx *ex = e, *ey = e + n0, *ez = e + n0 + n1, value = 0;
@@ -68,8 +71,10 @@ static inline long double direct_cycles(double s, double x)
 static inline void direct_type3(int adjoint, int sign, int ndim, int64_t m, const double *points, int64_t n,
                                 const double *targets, const double _Complex *in, double _Complex *out)
 {
-    const int64_t rows = adjoint ? m : n, columns = adjoint ? n : m;
-    const double *row = adjoint ? points : targets, *column = adjoint ? targets : points;
+    const int64_t rows = adjoint ? m : n;
+    const int64_t columns = adjoint ? n : m;
+    const double *row = adjoint ? points : targets;
+    const double *column = adjoint ? targets : points;
     const double two_pi = 6.283185307179586476925286766559 * (adjoint ? -sign : sign);
     for (int64_t k = 0; k < rows; k++) {
         direct_cplx sum = 0;
@@ -239,7 +244,8 @@ static inline sweep3 sweep3_create(int ndim, larmor_dtype dtype)
     s.on_device[0] = points_on_device(ndim, s.m, s.points);
     s.on_device[1] = points_on_device(ndim, s.n, s.targets);
     for (int i = 0; i < 2; i++) {
-        const int64_t from = i ? s.n : s.m, to = i ? s.m : s.n;
+        const int64_t from = i ? s.n : s.m;
+        const int64_t to = i ? s.m : s.n;
         s.values[i] = random_values(from, dtype, &state);
         s.truth[i] = malloc((size_t)to * sizeof *s.truth[i]);
         direct_type3(i, 1, ndim, s.m, s.points, s.n, s.targets, s.values[i], s.truth[i]);

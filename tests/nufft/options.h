@@ -38,11 +38,13 @@ static inline larmor_nufft_info apply(larmor_nufft_opts o, const double *points,
                                       const double _Complex *in, double _Complex *out)
 {
     const int to_modes = (o.type == 1) != (adjoint != 0);
-    const int64_t batch = o.batch ? o.batch : 1, modes = o.type == 3 ? M : count_of(o.modes);
+    const int64_t batch = o.batch ? o.batch : 1;
+    const int64_t modes = o.type == 3 ? M : count_of(o.modes);
     larmor_nufft *plan;
     assert_ok(larmor_nufft_create(dev, &o, &plan));
     larmor_array *k = points_on_device(o.ndim, M, points);
-    larmor_array *x = to_device(o.dtype, batch * (o.type == 3 || to_modes ? M : modes), in), *y;
+    larmor_array *x = to_device(o.dtype, batch * (o.type == 3 || to_modes ? M : modes), in);
+    larmor_array *y;
     assert_ok(larmor_nufft_set_points(plan, k, o.type == 3 ? k : NULL));
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(o.type != 3 && to_modes ? modes : M, batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));

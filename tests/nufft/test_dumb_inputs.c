@@ -29,7 +29,8 @@ static void both(const larmor_nufft_opts *o, int64_t m, const double *points, co
     for (int adjoint = 0; adjoint < 2; adjoint++) {
         const int64_t n = o->type == 3 ? m : modes_of(o);
         const int to_modes = (o->type == 1) != (adjoint == 1);
-        larmor_array *x = to_device(o->dtype, to_modes ? m : n, in), *y;
+        larmor_array *x = to_device(o->dtype, to_modes ? m : n, in);
+        larmor_array *y;
         assert_ok(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to_modes ? n : m), &y));
         assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
         to_host(y, out[adjoint]);

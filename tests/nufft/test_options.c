@@ -153,7 +153,8 @@ static void any_number_of_transforms_may_share_a_pass(void **state)
     for (int type = 1; type <= 2; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
         o.batch = BATCH;
-        const int64_t n_in = BATCH * (type == 1 ? M : 18 * 15), n_out = BATCH * (type == 1 ? 18 * 15 : M);
+        const int64_t n_in = BATCH * (type == 1 ? M : 18 * 15);
+        const int64_t n_out = BATCH * (type == 1 ? 18 * 15 : M);
         uint64_t seed = 7;
         double *points = random_points(&o);
         double _Complex *in = random_values(n_in, LARMOR_C128, &seed),
@@ -274,7 +275,8 @@ static void a_caller_s_stream_gives_the_same(void **state)
         larmor_array *k = points_on_device(2, M, points);
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         assert_ok(larmor_nufft_set_points(plan, k, type == 3 ? k : NULL));
-        larmor_array *x = to_device(LARMOR_C128, 2 * (type == 2 ? 18 * 15 : M), in), *y;
+        larmor_array *x = to_device(LARMOR_C128, 2 * (type == 2 ? 18 * 15 : M), in);
+        larmor_array *y;
         assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE((int64_t)(bytes / sizeof *own)), &y));
         for (uintptr_t stream = 0; stream <= 2; stream++) { /* own, cudaStreamLegacy, cudaStreamPerThread */
             assert_ok(larmor_device_set_stream(dev, (void *)stream));

@@ -68,7 +68,8 @@ static void shapes_of_tiles_differ_in_rounding_only(void **state)
             larmor_nufft_opts o = options(type, ndim, 1e-9);
             memcpy(o.modes, modes[ndim - 1], sizeof o.modes);
             o.upsample = 2;
-            const int64_t count = count_of(o.modes), n = type == 1 ? count : M;
+            const int64_t count = count_of(o.modes);
+            const int64_t n = type == 1 ? count : M;
             uint64_t seed = 13;
             double *points = random_points(&o);
             double _Complex *in = random_values(count, LARMOR_C128, &seed),

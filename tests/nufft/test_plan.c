@@ -33,7 +33,8 @@ static void apply(larmor_device *device, larmor_nufft_opts o, int64_t m, const d
     larmor_array *k = points_on_device(o.ndim, m, points);
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     larmor_array_free(k);
-    larmor_array *x = to_device(o.dtype, batch * (to_modes ? m : mode_count), in), *y;
+    larmor_array *x = to_device(o.dtype, batch * (to_modes ? m : mode_count), in);
+    larmor_array *y;
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE((to_modes ? mode_count : m), batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
@@ -141,7 +142,8 @@ static double *border_points(const larmor_nufft_opts *o, int64_t m, uint64_t *st
     larmor_nufft_free(plan);
     double *points = malloc((size_t)(m * o->ndim) * sizeof *points);
     for (int64_t i = 0; i < m * o->ndim; i++) {
-        const double cells = (double)info.grid[i % o->ndim], half = info.width % 2 ? 0.5 : 0;
+        const double cells = (double)info.grid[i % o->ndim];
+        const double half = info.width % 2 ? 0.5 : 0;
         const double cell = floor(test_random(state) * cells / 2) + half;
         points[i] = (double)o->modes[i % o->ndim] * cell / cells;
     }
@@ -286,7 +288,8 @@ static void a_batch_is_the_single_transforms(void **state)
     uint64_t seed = 12;
     double *points = random_points(2, modes, M, &seed);
     for (int type = 1; type <= 2; type++) {
-        const int64_t n_in = type == 1 ? M : N, n_out = type == 1 ? N : M;
+        const int64_t n_in = type == 1 ? M : N;
+        const int64_t n_out = type == 1 ? N : M;
         double _Complex *in = random_values(BATCH * n_in, LARMOR_C128, &seed);
         double _Complex *out = random_values(BATCH * n_out, LARMOR_C128, &seed);
         double _Complex *single = random_values(n_out, LARMOR_C128, &seed);
@@ -313,8 +316,8 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
     static const int64_t sizes[][4] = {{1, 6000}, {2, 90, 70}, {3, 30, 20, 25}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int clustered = 0; clustered < 2; clustered++) {
-            const int64_t *modes = sizes[ndim - 1] + 1,
-                          n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
+            const int64_t *modes = sizes[ndim - 1] + 1;
+            const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             uint64_t seed = 77;
             double *points = random_points(ndim, modes, M, &seed);
             if (clustered)
@@ -347,8 +350,9 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
     for (int i = 0; i < 4; i++)
         for (int half = 0; half < 2; half++) {
             const int ndim = (int)sizes[i][0];
-            const int64_t *modes = sizes[i] + 1, n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1),
-                          m = n;
+            const int64_t *modes = sizes[i] + 1;
+            const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
+            const int64_t m = n;
             uint64_t seed = 55;
             double *points = random_points(ndim, modes, m, &seed);
             for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);

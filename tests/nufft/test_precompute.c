@@ -5,8 +5,10 @@
 static double _Complex *result_of(larmor_nufft *plan, const larmor_nufft_opts *o, int64_t m, int64_t *count)
 {
     uint64_t state = 5;
-    const int64_t batch = o->batch ? o->batch : 1, modes = mode_count(o) * batch;
-    const int64_t in = o->type == 1 ? m * batch : modes, out = o->type == 1 ? modes : m * batch;
+    const int64_t batch = o->batch ? o->batch : 1;
+    const int64_t modes = mode_count(o) * batch;
+    const int64_t in = o->type == 1 ? m * batch : modes;
+    const int64_t out = o->type == 1 ? modes : m * batch;
     double _Complex *x = random_values(in, o->dtype, &state), *y = random_values(out, o->dtype, &state);
     larmor_array *from = to_device(o->dtype, in, x), *to = to_device(o->dtype, out, y); /* not zero before */
     assert_ok(larmor_nufft_execute(plan, from, to));
@@ -195,7 +197,8 @@ static void check_least(larmor_nufft_opts o, int64_t m)
     assert_ok(larmor_nufft_create(dev, &o, &plan));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     for (int type = 1; type <= 2; type++) {
-        const int64_t from = type == 1 ? m : count, to = type == 1 ? count : m;
+        const int64_t from = type == 1 ? m : count;
+        const int64_t to = type == 1 ? count : m;
         double _Complex *in = random_values(from, o.dtype, &seed), *out = random_values(to, o.dtype, &seed),
                         *truth = malloc((size_t)to * sizeof *truth);
         larmor_array *x = to_device(o.dtype, from, in), *y = to_device(o.dtype, to, out);
@@ -257,7 +260,8 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
 static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *count)
 {
     uint64_t seed = 21;
-    const int64_t modes = p->plan->mode_count, from = type == 1 ? POINTS : modes;
+    const int64_t modes = p->plan->mode_count;
+    const int64_t from = type == 1 ? POINTS : modes;
     *count = type == 1 ? modes : POINTS;
     double _Complex *in = random_values(from, LARMOR_C64, &seed), *out = malloc((size_t)*count * sizeof *out);
     larmor_array *x = to_device(LARMOR_C64, from, in), *y;

@@ -111,8 +111,8 @@ static void the_estimate_of_memory_counts_them(void **state)
         larmor_nufft *plan = make_plan(o, forms[i], k);
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         const int64_t bytes = info.precompute_bytes;
-        const double wider = (info.width + 1.0) / info.width, /* as points on a lattice may need it */
-            most = (double)bytes * (forms[i] == LARMOR_PRECOMPUTE_FULL ? wider * wider * wider : wider);
+        const double wider = (info.width + 1.0) / info.width;
+        const double most = (double)bytes * (forms[i] == LARMOR_PRECOMPUTE_FULL ? wider * wider * wider : wider);
         assert_true(with - without >= bytes);
         if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
             assert_at_most((double)(with - without), most + 64);

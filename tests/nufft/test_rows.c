@@ -22,7 +22,8 @@ typedef struct problem {
 static problem *make_problem(int ndim, int width, int degree, int in_order)
 {
     uint64_t state = 7;
-    const size_t size = lmr_point_size(ndim, in_order), left_out = in_order ? sizeof(int64_t) : 0;
+    const size_t size = lmr_point_size(ndim, in_order);
+    const size_t left_out = in_order ? sizeof(int64_t) : 0;
     problem *p = aligned_alloc(64, sizeof *p);
     memset(p, 0, sizeof *p);
     p->job = (lmr_rows_job){.ndim = ndim,

@@ -159,8 +159,9 @@ static void the_points_of_a_tile_are_by_bins_and_else_in_their_old_order(void **
 static double *line_of(int shape, const char *spec, int64_t m, const double *points, int spread, int *in_order)
 {
     enum { BATCH = 2 };
-    const int64_t cells[3] = {5000, 1, 1}, from_count = 2 * BATCH * (spread ? m : 5000),
-                  to_count = 2 * BATCH * (spread ? 5000 : m);
+    const int64_t cells[3] = {5000, 1, 1};
+    const int64_t from_count = 2 * BATCH * (spread ? m : 5000);
+    const int64_t to_count = 2 * BATCH * (spread ? 5000 : m);
     static double window[4 * 7];
     for (int k = 0; k < 4 * 7; k++) window[k] = sin(k + 1);
     lmr_nufft_geometry g = geometry(1, 7, cells);

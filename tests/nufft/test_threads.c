@@ -79,7 +79,8 @@ static larmor_status execute(larmor_nufft *plan, const job *j, larmor_device *on
 {
     larmor_array *points = NULL, *targets = NULL, *x = NULL, *y = NULL;
     const larmor_nufft_opts *o = &j->opts;
-    const int64_t n = o->type == 3 ? j->points : modes_of(o), batch = o->batch ? o->batch : 1;
+    const int64_t n = o->type == 3 ? j->points : modes_of(o);
+    const int64_t batch = o->batch ? o->batch : 1;
     const larmor_shape values = LARMOR_SHAPE(j->points, batch), modes = LARMOR_SHAPE(n, batch);
     larmor_status st = points_of(j, on, &points);
     if (!st && o->type == 3) st = points_of(j, on, &targets);

@@ -335,7 +335,9 @@ enum { MIXED = 3 };
 static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx *out)
 {
     const larmor_nufft_opts *o = &s->opts;
-    const int64_t batch = o->batch ? o->batch : 1, voxels = s->count / batch, m = s->m;
+    const int64_t batch = o->batch ? o->batch : 1;
+    const int64_t voxels = s->count / batch;
+    const int64_t m = s->m;
     cplx *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
     assert_true(y && one);
     for (int64_t b = 0; b < batch; b++) {

@@ -18,11 +18,13 @@ static problem problem_create(int ndim, int64_t m, double at, double points, int
     p.points = malloc((size_t)(m * ndim + 1) * sizeof *p.points);
     p.targets = malloc((size_t)(n * ndim + 1) * sizeof *p.targets);
     for (int64_t i = 0; i < m * ndim; i++) {
-        const double u = test_random(&state), end = i < ndim ? -1 : 1;
+        const double u = test_random(&state);
+        const double end = i < ndim ? -1 : 1;
         p.points[i] = at + points * (i < 2 * ndim ? end : u);
     }
     for (int64_t i = 0; i < n * ndim; i++) {
-        const double u = test_random(&state), end = i < ndim ? 1 : -1;
+        const double u = test_random(&state);
+        const double end = i < ndim ? 1 : -1;
         p.targets[i] = to + targets * (i < 2 * ndim ? end : u);
     }
     return p;
@@ -52,7 +54,8 @@ static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
 static void apply(larmor_nufft *plan, const problem *p, larmor_dtype dtype, int adjoint, const double _Complex *in,
                   double _Complex *out)
 {
-    const int64_t from = adjoint ? p->n : p->m, to = adjoint ? p->m : p->n;
+    const int64_t from = adjoint ? p->n : p->m;
+    const int64_t to = adjoint ? p->m : p->n;
     larmor_array *x = to_device(dtype, from * p->batch, in), *y;
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(to, p->batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
@@ -74,7 +77,8 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
         for (int adjoint = 0; adjoint < 2; adjoint++) {
             direct_type3(adjoint, sign, p->ndim, p->m, p->points, p->n, p->targets, in, truth);
             apply(plan, p, dtype, adjoint, in, out);
-            const int64_t from = adjoint ? p->n : p->m, to = adjoint ? p->m : p->n;
+            const int64_t from = adjoint ? p->n : p->m;
+            const int64_t to = adjoint ? p->m : p->n;
             double size = 0, norm = 0;
             for (int64_t i = 0; i < from; i++) norm += creal(in[i] * conj(in[i]));
             for (int64_t i = 0; i < to; i++) size += creal(truth[i] * conj(truth[i]));
@@ -324,7 +328,8 @@ static void a_batch_is_the_single_transforms(void **state)
     uint64_t seed = 12;
     for (int adjoint = 0; adjoint < 2; adjoint++)
         for (int64_t most = 0; most <= 20; most += 4) {
-            const int64_t from = adjoint ? N : M, to = adjoint ? M : N;
+            const int64_t from = adjoint ? N : M;
+            const int64_t to = adjoint ? M : N;
             double _Complex *in = random_values(BATCH * from, LARMOR_C128, &seed);
             double _Complex *out = random_values(BATCH * to, LARMOR_C128, &seed), single[M];
             p.batch = BATCH;

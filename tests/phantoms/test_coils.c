@@ -62,7 +62,8 @@ static double worst_g_factor(const double complex *s, const unsigned char *insid
     const int n = side * side, half = side / 2;
     double worst = 1;
     for (int i = 0; i < n / 2; i++) {
-        const int r = axis ? i : i % half + side * (i / half), alias = r + half * (axis ? side : 1);
+        const int r = axis ? i : i % half + side * (i / half);
+        const int alias = r + half * (axis ? side : 1);
         if (!inside[r] || !inside[alias]) continue;
         double a = 0, b = 0;
         double complex cross = 0;

@@ -65,7 +65,9 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
     const int64_t voxels = larmor_shape_count(shape);
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
     if (coils) assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
-    double complex *v = values_of(picture), *s = coils ? values_of(maps) : NULL, *y = kspace_of(p, traj, coils);
+    double complex *v = values_of(picture);
+    double complex *s = coils ? values_of(maps) : NULL;
+    double complex *y = kspace_of(p, traj, coils);
     double *k = coordinates_of(traj), worst = 0;
     for (int64_t c = 0; c < (coils ? coils : 1); c++)
         for (int64_t j = 0; j < POINTS; j++) {

@@ -8,7 +8,8 @@ static double by_quadrature(int ndim, double u)
     enum { PANELS = 4000 };
     double sum = 0;
     for (int i = 0; i <= 2 * PANELS; i++) {
-        const double t = M_PI * ((double)i / (2 * PANELS) - 0.5), weight = i % (2 * PANELS) ? 2 + 2 * (i % 2) : 1;
+        const double t = M_PI * ((double)i / (2 * PANELS) - 0.5);
+        const double weight = i % (2 * PANELS) ? 2 + 2 * (i % 2) : 1;
         sum += weight * pow(cos(t), ndim) * cos(u * sin(t));
     }
     return sum * M_PI / (6 * PANELS) * (ndim == 2 ? 2 / M_PI : 0.75);

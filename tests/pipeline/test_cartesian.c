@@ -132,7 +132,8 @@ static void five_eighths_of_the_lines_are_nearly_as_good_as_all(void **state)
     (void)state;
     const double sigma = 2e-4; /* a signal-to-noise ratio of about 20 */
     for (int R = 1; R <= 2; R++) {
-        larmor_traj_opts all = {.matrix = {48, 96}, .acceleration = {R}, .calibration = {R > 1 ? 16 : 0}}, part = all;
+        larmor_traj_opts all = {.matrix = {48, 96}, .acceleration = {R}, .calibration = {R > 1 ? 16 : 0}};
+        larmor_traj_opts part = all;
         larmor_partial_fourier done;
         part.partial_fourier = 0.625;
         const double whole = error_with(&all, sigma, LARMOR_PARTIAL_AUTO, &done);

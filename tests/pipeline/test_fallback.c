@@ -117,6 +117,42 @@ static void a_gpu_is_not_left_once_an_image_was_given_away(void **state)
     larmor_recon_result_free(&result);
 }
 
+/* Where one device of a group fails while the second image begins. one: 1: in one thread */
+static larmor_status run_on_two(int one, failing_gpu *g, larmor_recon_result *result, char *image)
+{
+    assert_int_equal(setenv("FAULTY_ONE", one ? "1" : "0", 1), 0);
+    const larmor_status st = run_on("cuda:0,0", g, OPTS(.iters = 5), 4, result, image);
+    assert_int_equal(setenv("FAULTY_ONE", "0", 1), 0);
+    return st;
+}
+
+static void a_device_of_a_group_that_fails_hands_its_series_to_another(void **state)
+{
+    (void)state;
+    static char image[N * N * 8], expected[sizeof image];
+    failing_gpu none = {.when = "never"}, g = {.when = "step"};
+    larmor_recon_result result;
+    assert_ok(run_on("cpu", &none, OPTS(.iters = 5), 4, &result, expected));
+    larmor_recon_result_free(&result);
+    assert_ok(run_on_two(1, &g, &result, image));
+    assert_true(g.count > 0);
+    assert_memory_equal(image, expected, sizeof image);
+    assert_noted(g.notes, "W:cuda:0 failed, other devices take over its series: cuda:0: ");
+    larmor_recon_result_free(&result);
+}
+
+static void the_error_of_the_last_device_of_a_group_is_returned(void **state)
+{
+    (void)state;
+    static char image[N * N * 8];
+    failing_gpu g = {.when = "step"};
+    larmor_recon_result result;
+    const larmor_status st = run_on_two(0, &g, &result, image);
+    assert_true(st == LARMOR_ERR_BACKEND || st == LARMOR_ERR_MEMORY);
+    assert_non_null(strstr(larmor_last_error(), "cuda:0: "));
+    larmor_recon_result_free(&result);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -124,6 +160,8 @@ int main(void)
         cmocka_unit_test(a_gpu_that_does_not_fail_is_not_left),
         cmocka_unit_test(a_gpu_that_was_asked_for_is_not_left),
         cmocka_unit_test(a_gpu_is_not_left_once_an_image_was_given_away),
+        cmocka_unit_test(a_device_of_a_group_that_fails_hands_its_series_to_another),
+        cmocka_unit_test(the_error_of_the_last_device_of_a_group_is_returned),
     };
     RUN_TESTS(tests);
 }

@@ -85,6 +85,47 @@ static void frames_are_the_images_of_repetitions_with_the_same_spokes(void **sta
     free_scan(&two);
 }
 
+/* Readouts of 8 ms, each of which begins later than the one before it. */
+static larmor_array *times_of(int first, int readouts)
+{
+    double t[ALL * SAMPLES];
+    larmor_array *times;
+    for (int r = 0; r < readouts; r++)
+        for (int j = 0; j < SAMPLES; j++) t[r * SAMPLES + j] = 8e-3 * j / SAMPLES + 1e-4 * (first + r);
+    const larmor_shape shape = LARMOR_SHAPE(SAMPLES, readouts);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, t, &times));
+    return times;
+}
+
+static void each_readout_of_a_frame_keeps_its_own_time(void **state)
+{
+    (void)state;
+    const char *const methods[] = {"cg", "grid", "llr"};
+    scan one = long_scan(NULL), two = scan_of(COILS, 2, 0);
+    one.image[0].times = times_of(0, ALL);
+    for (int i = 0; i < 2; i++) two.image[i].times = times_of(i * SPOKES, SPOKES);
+    double hz[N * N];
+    const double start = 0;
+    for (int i = 0; i < N * N; i++) hz[i] = 100.0 * (i % N) / N;
+    larmor_array *b0;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(N, N), LARMOR_F64, hz, &b0));
+    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
+    for (int i = 0; i < 3; i++) {
+        const larmor_recon_opts opts =
+            OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 4, .b0 = b0, .time_weight = 1,
+                 .readout_start_ms = &start, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
+        const double d = images_apart(frames, images, &opts);
+        if (is_cpu() ? d != 0 : d > 1e-4) fail_msg("%s: %g", methods[i], d);
+    }
+    larmor_source_free(frames);
+    larmor_source_free(images);
+    larmor_array_free(b0);
+    larmor_array_free(one.image[0].times);
+    for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
+    free_scan(&one);
+    free_scan(&two);
+}
+
 static void the_maps_of_frames_are_those_of_all_spokes(void **state)
 {
     (void)state;
@@ -367,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_the_images_of_repetitions_with_the_same_spokes),
         cmocka_unit_test(the_maps_of_frames_are_those_of_all_spokes),
+        cmocka_unit_test(each_readout_of_a_frame_keeps_its_own_time),
         cmocka_unit_test(differences_in_time_of_frames_weigh_four_times_as_much),
         cmocka_unit_test(the_samples_of_a_frame_are_those_of_its_readouts),
         cmocka_unit_test(windows_slide_and_the_rest_is_dropped_or_joined),

@@ -123,7 +123,8 @@ static void reports_are_in_the_unit_of_the_samples(void **state)
             opts.maps = s.maps;
             larmor_recon_result b = result_of(&s, &opts);
             /* whitening by noise of 1e-14 multiplies A by 1e14, which scales what is in A^H A and in A^H b */
-            const double normal = whitened ? 1e28 : 1, of_penalty = whitened ? 1e14 : 1e-14;
+            const double normal = whitened ? 1e28 : 1;
+            const double of_penalty = whitened ? 1e14 : 1e-14;
             const double weight = method ? of_penalty : normal;
             near(b.report.weight, weight * a.report.weight);
             near(b.report.largest, normal * a.report.largest);

@@ -15,7 +15,8 @@ static inline cplx coefficient(int coil, int w)
 {
     uint64_t seed = (uint64_t)(1 + coil * WAVES + w);
     for (int i = 0; i < 8; i++) test_random(&seed);
-    const double size = w == 0 ? 0.8 : 0.2, cycles = test_random(&seed);
+    const double size = w == 0 ? 0.8 : 0.2;
+    const double cycles = test_random(&seed);
     return size * cexp(M_PI * I * cycles);
 }
 

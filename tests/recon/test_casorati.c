@@ -171,7 +171,8 @@ enum { MATRICES = 5, MOST = 40 };
 /* Matrix b has the singular values 2^-k + 0.1 b; b = 3 is of half the rank, b = 4 is zero. */
 static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
 {
-    const int64_t s = m < n ? m : n, count = m * n * MATRICES;
+    const int64_t s = m < n ? m : n;
+    const int64_t count = m * n * MATRICES;
     cplx *x = calloc((size_t)count, sizeof *x), *expected = calloc((size_t)count, sizeof *expected);
     double sum = 0, got_sum;
     assert_true(x && expected && s <= MOST);

@@ -154,7 +154,8 @@ static void spokes_that_contradict_each_other_have_no_delays(void **state)
         const int64_t n = shape.dim[0], readouts = shape.dim[1];
         assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
         for (int64_t j = 0; j < larmor_array_count(kspace); j++) {
-            const double r = (double)(j / n % readouts), phase = i % 2 ? r * r : 0;
+            const double r = (double)(j / n % readouts);
+            const double phase = i % 2 ? r * r : 0;
             const double scale = exp(-2 * r / (double)readouts), re = y[2 * j], im = y[2 * j + 1];
             y[2 * j] = scale * (re * cos(phase) - im * sin(phase));
             y[2 * j + 1] = scale * (re * sin(phase) + im * cos(phase));

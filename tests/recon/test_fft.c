@@ -31,7 +31,8 @@ static void direct_along(larmor_shape shape, int axis, int centred, int sign, co
 {
     int64_t step = 1;
     for (int d = 0; d < axis; d++) step *= shape.dim[d];
-    const int64_t n = shape.dim[axis], c = centred ? n / 2 : 0;
+    const int64_t n = shape.dim[axis];
+    const int64_t c = centred ? n / 2 : 0;
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
         const int64_t k = i / step % n, first = i - step * k;
         y[i] = 0;

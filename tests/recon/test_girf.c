@@ -116,7 +116,8 @@ static void a_delay_is_that_of_larmor_traj_delay(void **state)
     const double delay[6] = {late[0], late[1], late[2]};
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
-        larmor_array *traj = make(names[i], 5, i == 2 ? 700 : 64), *delayed;
+        larmor_array *traj = make(names[i], 5, i == 2 ? 700 : 64);
+        larmor_array *delayed;
         assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
         double *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
         /* curved readouts begin with a kink, which the two interpolate differently */

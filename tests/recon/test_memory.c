@@ -306,6 +306,45 @@ static void coefficients_take_no_more_than_estimated(void **state)
     }
 }
 
+static void coefficients_with_off_resonance_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 8; c++) {
+        enum { RANK = 3 };
+        scan s = scan_of(LARMOR_SHAPE(32, 32), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
+        double map[1024], t[400];
+        for (int i = 0; i < 1024; i++) map[i] = 0.2 * i;
+        for (int i = 0; i < 400; i++) t[i] = 5e-5 * i;
+        larmor_array *field = real_array(LARMOR_SHAPE(32, 32), map), *times = real_array(LARMOR_SHAPE(400), t);
+        larmor_segments *segments;
+        assert_ok(larmor_segments_create(field, times, NULL, &segments));
+        const larmor_sense_opts opts = {
+            .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
+        const larmor_shape images = larmor_shape_append(s.problem.image, RANK);
+        const larmor_shape k = larmor_array_shape(s.kspace);
+        larmor_array *factors = zeros(s.problem.dtype, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
+        larmor_array *x = zeros(s.problem.dtype, images), *z = zeros(s.problem.dtype, images);
+        larmor_op *A;
+        int64_t estimate;
+        assert_ok(larmor_fill(factors, 1));
+        assert_ok(larmor_subspace_sense_memory(dev, &s.problem, &opts, RANK, 1, &estimate));
+        begin();
+        assert_ok(larmor_op_subspace_sense(s.maps, factors, &opts, &A));
+        assert_ok(larmor_op_adjoint(A, s.kspace, x));
+        assert_ok(larmor_op_normal(A, x, z));
+        expect_estimate("coefficients with off-resonance", estimate, SMALL, 2.5);
+        larmor_op_free(A);
+        larmor_segments_free(segments);
+        larmor_array_free(factors);
+        larmor_array_free(x);
+        larmor_array_free(z);
+        larmor_array_free(times);
+        larmor_array_free(field);
+        free_scan(&s);
+    }
+}
+
 static void fewer_coils_at_a_time_need_less(void **state)
 {
     (void)state;
@@ -760,6 +799,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
     cmocka_unit_test(several_sets_of_maps_are_in_the_estimate),
     cmocka_unit_test(coefficients_take_no_more_than_estimated),
+    cmocka_unit_test(coefficients_with_off_resonance_take_no_more_than_estimated),
+    cmocka_unit_test(coefficients_with_off_resonance_take_no_more_than_estimated),
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
     cmocka_unit_test(coil_maps_take_no_more_than_estimated),

@@ -151,10 +151,12 @@ static void the_circulant_is_the_nearest_one_to_what_coils_see(void **state)
     (void)state;
     const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
     for (int c = 0; c < 12; c++) {
-        const int coils = c % 2 ? COILS : 0, weighted = c / 6;
+        const int coils = c % 2 ? COILS : 0;
+        const int weighted = c / 6;
         sense p = make(image[c / 2 % 3], coils, weighted);
         int64_t seen;
-        double *e = sight(&p), *d = nearest(&p, coils ? coils : 1, e);
+        double *e = sight(&p);
+        double *d = nearest(&p, coils ? coils : 1, e);
         const double mean = mean_of(d, p.voxels), lambda = 0.2 * mean, square = mean_square(e, p.voxels, &seen);
         larmor_op *M;
         assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
@@ -276,7 +278,8 @@ static void the_weights_in_kspace_minimise_the_frobenius_norm(void **state)
     (void)state;
     const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
     for (int c = 0; c < 12; c++) {
-        const int coils = c % 2 ? COILS : 0, rows = SAMPLES * (coils ? coils : 1);
+        const int coils = c % 2 ? COILS : 0;
+        const int rows = SAMPLES * (coils ? coils : 1);
         const double lambda = c / 6 ? 5 : 0;
         sense p = make(image[c / 2 % 3], coils, 0);
         larmor_array *weights;

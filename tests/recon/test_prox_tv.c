@@ -21,7 +21,8 @@ static void it_is_the_sum_of_the_lengths_of_gradients(void **state)
         for (int y = 0; y < NY; y++)
             for (int i = 0; i < NX; i++) {
                 const cplx *at = x + i + NX * (y + NY * z);
-                const cplx dx = i + 1 < NX ? at[1] - at[0] : 0, dy = y + 1 < NY ? at[NX] - at[0] : 0;
+                const cplx dx = i + 1 < NX ? at[1] - at[0] : 0;
+                const cplx dy = y + 1 < NY ? at[NX] - at[0] : 0;
                 const cplx dz = z + 1 < NZ ? at[NX * NY] - at[0] : 0;
                 sum += sqrt(pow(cabs(dx), 2) + pow(cabs(dy), 2) + pow(cabs(dz), 2));
             }

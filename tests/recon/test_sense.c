@@ -161,7 +161,8 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
         double k[ALL][SAMPLES][3];
         for (int j = 0; j < ALL; j++)
             for (int i = 0; i < SAMPLES; i++) {
-                const double angle = 1.9 * (j / NZ) + (t ? j % NZ : 0), r = 8.0 * i / SAMPLES - 4;
+                const double angle = 1.9 * (j / NZ) + (t ? j % NZ : 0);
+                const double r = 8.0 * i / SAMPLES - 4;
                 k[j][i][0] = r * cos(angle);
                 k[j][i][1] = r * sin(angle);
                 k[j][i][2] = j % NZ - NZ / 2 + (t == 2 && j == 7 ? 0.25 : 0);

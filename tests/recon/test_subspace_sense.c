@@ -140,6 +140,96 @@ static void the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_ma
     }
 }
 
+/* ---- off-resonance ---- */
+
+typedef struct field {
+    double hz[400], times[M];
+    larmor_segments *segments;
+} field;
+
+/* -120 .. 280 Hz, and readouts of 8 ms some of which begin later. */
+static field field_of(const scan *s, double error)
+{
+    field f;
+    uint64_t seed = 8;
+    const int64_t voxels = larmor_shape_count(s->image);
+    for (int64_t i = 0; i < voxels; i++) f.hz[i] = (i % 3 ? -100 : 260) + 20 * test_random(&seed);
+    for (int j = 0; j < M; j++) f.times[j] = 8e-3 * (j % SAMPLES) / SAMPLES + 1e-3 * (j / SAMPLES % 2);
+    larmor_array *map = real_array(s->image, f.hz);
+    larmor_array *when = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), f.times);
+    const larmor_off_resonance_opts opts = {.error = error, .normal_error = error};
+    assert_ok(larmor_segments_create(map, when, &opts, &f.segments));
+    larmor_array_free(when);
+    larmor_array_free(map);
+    return f;
+}
+
+/* y_c(j) = sum_k factors(j, k) sum_r s_c(r) x_k(r) exp(-2 pi i k_j r / N) exp(2 pi i f(r) t_j), the sums written out. */
+static void with_off_resonance_it_is_the_sum_with_the_phase_of_the_field(void **state)
+{
+    (void)state;
+    for (int is_complex = 0; is_complex < 2; is_complex++) {
+        scan s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
+        field f = field_of(&s, 1e-5);
+        larmor_op *A;
+        const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-9, .off_resonance = f.segments};
+        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        larmor_array *x = random_array(LARMOR_C128, s.images, 5), *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        cplx *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj), *in = values_of(x);
+        cplx expected[M * COILS] = {0};
+        const int voxels = (int)larmor_shape_count(s.image);
+        for (int j = 0; j < M; j++) {
+            const double point[2] = {creal(k[2 * j]), creal(k[2 * j + 1])};
+            for (int i = 0; i < voxels; i++) {
+                const cplx wave = cexp(2 * M_PI * I * (f.hz[i] * f.times[j] - cycles(point, s.image, i)));
+                cplx value = 0;
+                for (int l = 0; l < RANK; l++) value += basis[frame[j / SAMPLES] + FRAMES * l] * in[i + voxels * l];
+                for (int c = 0; c < COILS; c++) expected[j + M * c] += maps[i + voxels * c] * value * wave;
+            }
+        }
+        assert_ok(larmor_op_forward(A, x, y));
+        cplx *got = values_of(y);
+        assert_at_most(difference(got, expected, M * COILS), 2e-5);
+        free(got);
+        free(in);
+        free(k);
+        free(basis);
+        free(maps);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_op_free(A);
+        larmor_segments_free(f.segments);
+        free_scan(&s);
+    }
+}
+
+static void with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 32; c++) {
+        const int in_double = c & 1, is_complex = c >> 1 & 1, weighted = c >> 2 & 1, solid = c >> 3 & 1;
+        const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
+        scan s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
+        field f = field_of(&s, 1e-4);
+        larmor_op *A;
+        double error;
+        const larmor_sense_opts opts = {.traj = s.traj,
+                                        .weights = weighted ? s.weights : NULL,
+                                        .toeplitz = 1,
+                                        .block = c >> 4 & 1 ? 2 : 0,
+                                        .nufft_tol = 1e-5,
+                                        .off_resonance = f.segments};
+        assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
+        assert_true(larmor_subspace_uses_toeplitz(A));
+        assert_ok(larmor_op_adjoint_error(A, 7, &error));
+        assert_at_most(error, in_double ? 1e-13 : 4e-6);
+        if (!(normal_apart(A) <= 5e-4)) fail_msg("case %d: %.2e", c, normal_apart(A));
+        larmor_op_free(A);
+        larmor_segments_free(f.segments);
+        free_scan(&s);
+    }
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -239,6 +329,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_readout_measures_its_frame),
         cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_map),
+        cmocka_unit_test(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field),
+        cmocka_unit_test(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_basis_is_orthonormal_and_holds_the_energy_that_it_says),
         cmocka_unit_test(the_rank_is_the_least_that_holds_the_energy),

@@ -25,7 +25,9 @@ static void every_integer_of_the_matrix_is_sampled_in_order(void **state)
         memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
         larmor_shape s;
         double *k = make(&opts, &s);
-        const int64_t *n = matrix[m], nz = n[2] > 1 ? n[2] : 1, nd = n[2] > 1 ? 3 : 2;
+        const int64_t *n = matrix[m];
+        const int64_t nz = n[2] > 1 ? n[2] : 1;
+        const int64_t nd = n[2] > 1 ? 3 : 2;
         assert_true(larmor_shape_equal(s, LARMOR_SHAPE(nd, n[0], n[1] * nz)));
         for (int64_t i = 0; i < n[0] * n[1] * nz; i++) {
             assert_true(k[nd * i] == (double)(i % n[0] - n[0] / 2));

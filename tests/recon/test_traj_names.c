@@ -39,7 +39,8 @@ static void every_trajectory_stays_within_the_matrix(void **state)
                 assert_ok(larmor_traj_create(dev, info.name, &opts, &traj));
                 assert_int_equal(larmor_array_dtype(traj), LARMOR_F64);
                 const larmor_shape shape = larmor_array_shape(traj);
-                const int64_t nd = shape.dim[0], ny = matrix[m][1] ? matrix[m][1] : matrix[m][0];
+                const int64_t nd = shape.dim[0];
+                const int64_t ny = matrix[m][1] ? matrix[m][1] : matrix[m][0];
                 const int64_t n[3] = {matrix[m][0], ny, matrix[m][2] ? matrix[m][2] : matrix[m][0]};
                 assert_int_equal(shape.ndim, 3);
                 assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
@@ -158,7 +159,8 @@ static void the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it(
             assert_int_equal(shape.dim[1], samples);
             assert_int_equal(shape.dim[2], 13);
             double *k = points_of(traj);
-            const int64_t nd = shape.dim[0], centre = t == 2 ? 0 : samples / 2;
+            const int64_t nd = shape.dim[0];
+            const int64_t centre = t == 2 ? 0 : samples / 2;
             for (int64_t j = 0; j < 13; j++)
                 for (int64_t d = 0; d < nd; d++) assert_true(k[d + nd * (centre + samples * j)] == 0);
             free(k);
@@ -194,7 +196,8 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
                    "traj: got \"raidal\", expected ");
     const char *name, *at = strstr(larmor_last_error(), "expected ");
     for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
-        const char *comma = larmor_traj_entry(t + 1).name ? ", " : " or ", *joint = t ? comma : "expected ";
+        const char *comma = larmor_traj_entry(t + 1).name ? ", " : " or ";
+        const char *joint = t ? comma : "expected ";
         assert_true(!strncmp(at, joint, strlen(joint)));
         at += strlen(joint);
         assert_true(!strncmp(at, name, strlen(name)));

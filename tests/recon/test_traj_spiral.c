@@ -100,7 +100,8 @@ static void the_radius_grows_with_the_angle_to_the_power_of_the_density(void **s
         larmor_shape s;
         double *k = make(&cases[t], &s);
         const int64_t n = s.dim[1];
-        const double density = cases[t].density > 0 ? cases[t].density : 1, rim = (double)cases[t].matrix[0] / 2;
+        const double density = cases[t].density > 0 ? cases[t].density : 1;
+        const double rim = (double)cases[t].matrix[0] / 2;
         const double arms = (double)s.dim[2], turns = density * rim / arms;
         for (int64_t i = 1; i < n; i++) {
             const double radius = hypot(k[2 * i], k[2 * i + 1]);

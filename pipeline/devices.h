@@ -1,0 +1,23 @@
+/* Several devices at work on the series of one reconstruction. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_DEVICES_H
+#define LMR_PIPELINE_DEVICES_H
+
+#include "pipeline/state.h"
+
+/* The members of a group, each with a thread and a copy of the job on its own device. */
+typedef struct lmr_devices lmr_devices;
+
+/* Copy the job to each member of its device, a group, if there are several series; else nothing is done. */
+larmor_status lmr_devices_open(larmor_recon *r);
+
+/* End what is computed, and the threads. */
+void lmr_devices_close(larmor_recon *r);
+
+/* The result of a series as the job itself would have it, in the caller's thread, which passes on the events of the others.
+ * Later series are begun meanwhile and afterwards. What the series decides for others becomes the job's.
+ *
+ * Errors  those of lmr_solve_groups. A device that fails is left, and others take over its series; its error is returned
+ *         where it was the last. */
+larmor_status lmr_devices_solve(larmor_recon *r, int series, larmor_recon_result *result);
+
+#endif

@@ -1,0 +1,47 @@
+#!/bin/sh
+# recon on several devices: images, checkpoints and what is refused. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+expect 0 phantom -o scan.h5 --device cpu:1 --matrix 32 --coils 3 --readouts 30 --snr 30 --slices 2 --repetitions 3 -q
+for options in "--method cg --iters 8" "--method grid"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 0 recon scan.h5 -o one.npy $options --device cpu:1 --force -q
+    for devices in cpu:1,1 cpu:1,cpu:1,cpu:1 cpu,cpu; do
+        # shellcheck disable=SC2086
+        expect 0 recon scan.h5 -o several.npy $options --device $devices --force -q
+        cmp one.npy several.npy || fail "$last: images are those of one device"
+    done
+done
+
+# One series is shared by coils: equal to rounding.
+expect 0 recon scan.h5 -o one.npy --slice 0 --repetition 0 --lambda 1e-3 --iters 8 --device cpu:1 --force -q
+expect 0 recon scan.h5 -o several.npy --slice 0 --repetition 0 --lambda 1e-3 --iters 8 --device cpu:1,1,1 --force -q
+expect 0 compare several.npy one.npy --tol 1e-5
+
+# The report says who computed what.
+expect 0 recon scan.h5 -o several.npy --iters 4 --device cpu:1,1 --force --json -q
+[ "$(grep -c '^      "device": "cpu:1",' out)" -eq 6 ] || fail "$last: a device for each image expected"
+
+# What several devices kept one goes on with, and the other way round.
+expect 0 recon scan.h5 -o one.npy --iters 8 --device cpu:1 --force -q
+went_on=0
+for pair in "cpu:1,1 cpu:1" "cpu:1 cpu:1,1,1"; do
+    first=${pair% *}
+    rm -f kept kept.previous two.npy
+    "$LARMOR" recon scan.h5 -o two.npy --iters 8 --device "$first" --checkpoint kept --checkpoint-every 0 >out 2>err &
+    pid=$!
+    timeout 60 sh -c 'while kill -0 "$1" 2>/dev/null && [ ! -e kept ]; do sleep 0.01; done' sh "$pid"
+    kill -s KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+    [ -e two.npy ] || went_on=$((went_on + 1))
+    expect 0 recon scan.h5 -o two.npy --iters 8 --device "${pair#* }" --checkpoint kept --force -q
+    cmp one.npy two.npy || fail "$last: the images are those of a run that was not stopped"
+done
+[ $went_on -gt 0 ] || fail "no run was killed in time"
+
+expect 2 recon scan.h5 -o x.npy --device cpu+cuda
+said_like 'a processor and GPUs do not share a reconstruction'
+expect 2 phantom -o x.h5 --device cpu:1,1
+said_like '^larmor: --device: this command computes on one device; recon takes several'
+rm -f kept* .kept*
+only one.npy scan.h5 several.npy two.npy

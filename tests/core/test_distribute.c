@@ -1,0 +1,179 @@
+/* core/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against the same rows
+ * on one. SPDX-License-Identifier: Apache-2.0 */
+#include "core/array.h"
+#include "core/random.h"
+#include "larmor/op.h"
+#include "tests/support/test.h"
+
+enum { N = 700, ROWS = 3 };
+
+/* Rows of diagonals on the handles, and on dev; each twice, so that a row has several columns of output. */
+typedef struct scene {
+    larmor_device *handle[ROWS];
+    larmor_op *together, *apart;
+} scene;
+
+static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
+{
+    larmor_op *ops[2], *row;
+    for (int i = 0; i < count; i++) {
+        larmor_array *d;
+        assert_ok(larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
+        assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
+        assert_ok(larmor_op_diag(d, &ops[i]));
+        larmor_array_free(d);
+    }
+    assert_ok(larmor_op_stack(ops, count, &row));
+    for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
+    return row;
+}
+
+static scene scene_on(larmor_device *const *devices, int count)
+{
+    scene s;
+    larmor_op *here[ROWS], *there[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        s.handle[i] = NULL;
+        if (i < count)
+            s.handle[i] = devices[i];
+        else
+            assert_ok(larmor_device_open(larmor_device_spec(dev), &s.handle[i]));
+        here[i] = row_on(dev, 10 + 7 * (uint64_t)i, 1 + i % 2);
+        there[i] = row_on(s.handle[i], 10 + 7 * (uint64_t)i, 1 + i % 2);
+        if (i >= count) larmor_device_free(s.handle[i]);
+    }
+    assert_ok(larmor_op_stack(here, ROWS, &s.together));
+    assert_ok(larmor_op_distribute(dev, there, ROWS, &s.apart));
+    for (int i = 0; i < ROWS; i++) {
+        larmor_op_free(here[i]);
+        larmor_op_free(there[i]);
+    }
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    larmor_op_free(s->together);
+    larmor_op_free(s->apart);
+}
+
+static larmor_array *random_of(larmor_shape shape, uint64_t seed)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &x));
+    assert_ok(lmr_random_fill(x, seed));
+    return x;
+}
+
+typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *y);
+
+static void expect_equal(const scene *s, map apply, larmor_shape in, larmor_shape out)
+{
+    static float a[2 * N * 4], b[2 * N * 4];
+    for (uint64_t round = 0; round < 5; round++) {
+        larmor_array *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        const size_t bytes = larmor_array_bytes(y);
+        assert_ok(apply(s->together, x, y));
+        assert_ok(apply(s->apart, x, z));
+        assert_ok(larmor_array_read(y, a, bytes));
+        assert_ok(larmor_array_read(z, b, bytes));
+        assert_memory_equal(a, b, bytes);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_array_free(z);
+    }
+}
+
+static void all_maps_are_those_of_rows_on_one_device(void **state)
+{
+    (void)state;
+    larmor_device *all = NULL, *member[ROWS];
+    int members = 0;
+    if (!strncmp(larmor_device_spec(dev), "cuda", 4)) assert_ok(larmor_device_open("cuda:all", &all));
+    for (; members < ROWS && larmor_device_member(all, members); members++)
+        member[members] = larmor_device_member(all, members);
+    for (int several = 0; several < 2; several++) {
+        scene s = scene_on(member, several ? members : 0);
+        const larmor_shape in = larmor_op_in_shape(s.together), out = larmor_op_out_shape(s.together);
+        double error;
+        assert_true(larmor_shape_equal(in, larmor_op_in_shape(s.apart)));
+        assert_true(larmor_shape_equal(out, larmor_op_out_shape(s.apart)));
+        assert_int_equal(out.dim[1], 4);
+        assert_ptr_equal(larmor_op_device(s.apart), dev);
+        expect_equal(&s, larmor_op_forward, in, out);
+        expect_equal(&s, larmor_op_adjoint, out, in);
+        expect_equal(&s, larmor_op_normal, in, in);
+        assert_ok(larmor_op_adjoint_error(s.apart, 3, &error));
+        assert_at_most(error, 1e-6);
+        free_scene(&s);
+    }
+    larmor_device_free(all);
+}
+
+static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    (void)x;
+    (void)y;
+    return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
+}
+
+static void the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works(void **state)
+{
+    (void)state;
+    static const larmor_op_impl impl = {.name = "failing", .forward = fails, .adjoint = fails};
+    larmor_device *other[2];
+    larmor_op *rows[2], *A;
+    for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
+    rows[0] = row_on(other[0], 1, 1);
+    assert_ok(larmor_op_create(other[1], &impl, NULL, LARMOR_C64, LARMOR_SHAPE(N, 1), LARMOR_SHAPE(N, 1), &rows[1]));
+    assert_ok(larmor_op_distribute(dev, rows, 2, &A));
+    larmor_array *x = random_of(LARMOR_SHAPE(N, 1), 1), *y = random_of(LARMOR_SHAPE(N, 2), 1);
+    for (int i = 0; i < 3; i++) assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "this row cannot");
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_op_free(A);
+    for (int i = 0; i < 2; i++) {
+        larmor_op_free(rows[i]);
+        larmor_device_free(other[i]);
+    }
+}
+
+static void rows_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    larmor_device *other[2];
+    larmor_array *d;
+    for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
+    larmor_op *one = row_on(other[0], 1, 1), *beside = row_on(other[0], 2, 1), *here = row_on(dev, 3, 1), *shorter,
+              *A;
+    assert_ok(larmor_array_create(other[1], LARMOR_C64, LARMOR_SHAPE(N - 1, 1), &d));
+    assert_ok(larmor_op_diag(d, &shorter));
+    larmor_array_free(d);
+    assert_refused(larmor_op_distribute(dev, (larmor_op *[]){one, beside}, 2, &A), LARMOR_ERR_ARG,
+                   "rows 0 and 1 share");
+    assert_null(A);
+    assert_refused(larmor_op_distribute(dev, (larmor_op *[]){one, here}, 2, &A), LARMOR_ERR_ARG,
+                   "row 1 and the operator share");
+    assert_refused(larmor_op_distribute(dev, (larmor_op *[]){one, shorter}, 2, &A), LARMOR_ERR_SHAPE, "row 1 is");
+    assert_refused(larmor_op_distribute(dev, (larmor_op *[]){one, NULL}, 2, &A), LARMOR_ERR_ARG,
+                   "operator 1 is NULL");
+    assert_refused(larmor_op_distribute(dev, NULL, 2, &A), LARMOR_ERR_ARG, "got 0 operators");
+    assert_refused(larmor_op_distribute(NULL, &one, 1, &A), LARMOR_ERR_ARG, "dev");
+    assert_refused(larmor_op_distribute(dev, &one, 1, NULL), LARMOR_ERR_ARG, "op");
+    larmor_op_free(one);
+    larmor_op_free(beside);
+    larmor_op_free(here);
+    larmor_op_free(shorter);
+    for (int i = 0; i < 2; i++) larmor_device_free(other[i]);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_maps_are_those_of_rows_on_one_device),
+        cmocka_unit_test(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works),
+        cmocka_unit_test(rows_that_do_not_fit_are_refused),
+    };
+    RUN_TESTS(tests);
+}

@@ -1,0 +1,368 @@
+/* pipeline/devices.c: the series of a reconstruction on a group of devices. On a GPU the group is that GPU twice, and all GPUs
+ * where there are several. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "tests/pipeline/scan.h"
+
+enum { MOST_RUNS = 8 };
+
+/* The results of some runs, and what the listener heard. */
+typedef struct outcome {
+    float *image[MOST_RUNS];
+    larmor_recon_report report[MOST_RUNS];
+    larmor_status status[MOST_RUNS];
+    int runs;
+    char lines[16384];
+    pthread_t caller;
+    int stop_in; /* the series, from 1, whose first step asks to stop */
+    double fraction;
+} outcome;
+
+static void free_outcome(outcome *o)
+{
+    for (int i = 0; i < o->runs; i++) free(o->image[i]);
+}
+
+/* A line of the log without the seconds at its end. */
+static void note_line(outcome *o, const larmor_event *e)
+{
+    const size_t used = strlen(o->lines), length = strlen(e->text);
+    const char *last = strrchr(e->text, ',');
+    const int timed = last && length > 2 && !strcmp(e->text + length - 2, " s");
+    if (strstr(e->text, " on c") || strstr(e->text, "planned of")) return; /* names the device */
+    snprintf(o->lines + used, sizeof o->lines - used, "%c:%.*s\n", e->kind == LARMOR_EVENT_LOG ? 'L' : 'W',
+             timed ? (int)(last - e->text) : (int)length, e->text);
+}
+
+static int listen(void *user, const larmor_event *e)
+{
+    outcome *o = user;
+    assert_true(pthread_equal(pthread_self(), o->caller));
+    if (e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING) note_line(o, e);
+    if (e->fraction > 0) o->fraction = e->fraction;
+    assert_true(e->fraction >= 0 && e->fraction <= 1);
+    return e->kind == LARMOR_EVENT_STEP && e->series == o->stop_in;
+}
+
+static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts opts, outcome *o)
+{
+    larmor_scan_arrays arrays = s->arrays;
+    larmor_source *source;
+    larmor_device *on;
+    larmor_recon *recon;
+    arrays.image = s->image;
+    opts.listener = listen;
+    opts.user = o;
+    o->caller = pthread_self();
+    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    assert_ok(larmor_device_open(spec, &on));
+    assert_ok(larmor_recon_create(source, on, &opts, &recon));
+    larmor_source_free(source);
+    larmor_device_free(on);
+    return recon;
+}
+
+static void run_one(larmor_recon *recon, int series, outcome *o)
+{
+    larmor_recon_result result;
+    const int i = o->runs++;
+    o->status[i] = larmor_recon_run(recon, series, &result);
+    o->report[i] = result.report;
+    if (result.count) o->image[i] = values_of(result.image[0].data);
+    larmor_recon_result_free(&result);
+}
+
+/* These series in this order; -1 ends them. */
+static outcome run_on(const char *spec, const scan *s, larmor_recon_opts opts, const int *order)
+{
+    outcome o = {.runs = 0};
+    larmor_recon *recon = open_on(spec, s, opts, &o);
+    for (int i = 0; order[i] >= 0; i++) run_one(recon, order[i], &o);
+    larmor_recon_free(recon);
+    return o;
+}
+
+static const char *alone(void)
+{
+    return is_cpu() ? "cpu:1" : "cuda:0";
+}
+
+/* Group number i to be tried; NULL past the last. */
+static const char *group(int i)
+{
+    static const char *const cpu[] = {"cpu:1,1", "cpu:1,1,1", NULL}, *const gpu[] = {"cuda:0,0", NULL, NULL};
+    if (is_cpu()) return cpu[i];
+    larmor_device *all;
+    assert_ok(larmor_device_open("cuda:all", &all));
+    const int more = larmor_device_members(all) > 1;
+    larmor_device_free(all);
+    return i == 1 && more ? "cuda:all" : gpu[i];
+}
+
+static double apart_by(const float *x, const float *y)
+{
+    double d = 0, whole = 0;
+    for (int i = 0; i < 2 * N * N; i++) {
+        d += (double)(x[i] - y[i]) * (x[i] - y[i]);
+        whole += (double)y[i] * y[i];
+    }
+    return sqrt(d / whole);
+}
+
+/* Bit for bit, and line by line in the log; on a GPU to rounding, where sums are taken in any order. */
+static void expect_same(const scan *s, larmor_recon_opts opts, const int *order, double tolerance)
+{
+    outcome one = run_on(alone(), s, opts, order);
+    for (int g = 0; group(g); g++) {
+        outcome all = run_on(group(g), s, opts, order);
+        assert_int_equal(all.runs, one.runs);
+        for (int i = 0; i < one.runs; i++) {
+            assert_int_equal(all.status[i], one.status[i]);
+            assert_int_equal(all.report[i].status, one.report[i].status);
+            assert_int_equal(!all.image[i], !one.image[i]);
+            assert_int_equal(all.report[i].lambda_from, one.report[i].lambda_from);
+            if (one.image[i]) assert_at_most(apart_by(all.image[i], one.image[i]), is_cpu() ? 0 : tolerance);
+            if (is_cpu()) assert_true(all.report[i].weight == one.report[i].weight);
+        }
+        if (is_cpu()) assert_string_equal(all.lines, one.lines);
+        free_outcome(&all);
+    }
+    free_outcome(&one);
+}
+
+static const int in_order[] = {0, 1, 2, 3, -1};
+
+static void the_images_of_a_group_are_those_of_one_device(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"grid", "cg", "tv", "wavelet"};
+    scan s = scan_of(COILS, 4, 1e-3);
+    for (int i = 0; i < 4; i++) expect_same(&s, OPTS(.method = methods[i], .iters = 6), in_order, 1e-2);
+    expect_same(&s, OPTS(.iters = 6, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), in_order, 1e-5);
+    expect_same(&s, OPTS(.iters = 6, .maps = s.maps, .compress = 3), in_order, 1e-2);
+    expect_same(&s, OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE), in_order, 1e-5);
+    free_scan(&s);
+}
+
+static void maps_that_slices_share_or_do_not_are_those_of_one_device(void **state)
+{
+    (void)state;
+    for (int together = 0; together < 2; together++) {
+        scan s = scan_of(COILS, 4, 1e-3);
+        for (int i = 0; i < 4; i++) s.image[i].meta.slice = together ? i / 2 : i % 2;
+        expect_same(&s, OPTS(.iters = 4), in_order, 1e-2);
+        free_scan(&s);
+    }
+}
+
+static double apart_from(const outcome *x, const outcome *y)
+{
+    double most = 0;
+    assert_int_equal(x->runs, y->runs);
+    for (int i = 0; i < x->runs; i++) {
+        const double own = apart_by(x->image[i], y->image[i]);
+        if (own > most) most = own;
+    }
+    return most;
+}
+
+/* A single series, and fewer series than devices. The sum over coils is taken in another order than on one device, but
+ * always in the same. */
+static void devices_without_a_series_of_their_own_share_the_coils(void **state)
+{
+    (void)state;
+    static const struct {
+        larmor_recon_opts opts;
+        int images, series;
+    } jobs[] = {
+        {{.method = "cg", .iters = 8, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3}, 1, 1},
+        {{.method = "cg", .iters = 8, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .weighted = 1}, 1, 1},
+        {{.method = "cg", .iters = 8, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .eps = 1e-8}, 1, 1},
+        {{.method = "tv", .iters = 6, .joint = 1, .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1}, 3, 1},
+        {{.method = "grid"}, 2, 2}};
+    const char *devices = is_cpu() ? "cpu:1,1,1" : "cuda:0,0,0";
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+        const int order[] = {0, jobs[j].series - 1, -1};
+        scan s = scan_of(COILS, jobs[j].images, 1e-3);
+        larmor_recon_opts opts = jobs[j].opts;
+        opts.size = sizeof opts;
+        outcome one = run_on(alone(), &s, opts, order), all = run_on(devices, &s, opts, order);
+        assert_at_most(apart_from(&all, &one), 1e-5);
+        assert_string_equal(all.report[0].device, devices);
+        if (is_cpu()) {
+            outcome again = run_on(devices, &s, opts, order);
+            assert_at_most(apart_from(&again, &all), 0);
+            free_outcome(&again);
+        }
+        free_outcome(&one);
+        free_outcome(&all);
+        free_scan(&s);
+    }
+}
+
+/* The third image is in other units, so that the weight of the first does not hold for it and for the fourth. */
+static void a_weight_that_later_images_cannot_share_is_that_of_one_device(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    assert_ok(larmor_axpby(1e18, s.image[2].kspace, 0, s.image[2].kspace));
+    expect_same(&s, OPTS(.iters = 6), in_order, 1e-2);
+    free_scan(&s);
+}
+
+static void series_in_any_order_and_again_are_those_of_one_device(void **state)
+{
+    (void)state;
+    static const int mixed[] = {2, 3, 0, 0, 3, 1, -1};
+    scan s = scan_of(COILS, 4, 1e-3);
+    expect_same(&s, OPTS(.iters = 5), mixed, 1e-2);
+    free_scan(&s);
+}
+
+static void an_image_that_cannot_be_made_leaves_the_others(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    assert_ok(larmor_zero(s.image[1].kspace));
+    expect_same(&s, OPTS(.iters = 5), in_order, 1e-2);
+    outcome o = run_on(group(0), &s, OPTS(.iters = 5), in_order);
+    assert_int_equal(o.report[1].status, LARMOR_ERR_NUMERIC);
+    free_outcome(&o);
+    free_scan(&s);
+}
+
+static void all_devices_of_a_group_take_part_and_say_so(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    outcome o = run_on(group(0), &s, OPTS(.iters = 30, .tol = -1), in_order);
+    for (int i = 0; i < 4; i++) assert_string_equal(o.report[i].device, alone());
+    assert_at_most(fabs(1 - o.fraction), 1e-9);
+    free_outcome(&o);
+    free_scan(&s);
+}
+
+static void the_maps_of_the_last_series_can_be_had(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    for (int i = 0; i < 3; i++) s.image[i].meta.slice = i;
+    float *maps[2];
+    for (int g = 0; g < 2; g++) {
+        outcome o = {.runs = 0};
+        larmor_recon *recon = open_on(g ? group(0) : alone(), &s, OPTS(.method = "grid", .keep_density = 1), &o);
+        larmor_array *x, *weights;
+        run_one(recon, 0, &o);
+        run_one(recon, 1, &o);
+        assert_ok(larmor_recon_maps(recon, &x, NULL));
+        assert_ok(larmor_recon_density(recon, &weights));
+        assert_int_equal(larmor_array_count(weights), SAMPLES * SPOKES);
+        maps[g] = values_of(x);
+        larmor_array_free(weights);
+        larmor_array_free(x);
+        larmor_recon_free(recon);
+        free_outcome(&o);
+    }
+    assert_at_most(apart_by(maps[1], maps[0]), is_cpu() ? 0 : 1e-3);
+    free(maps[0]);
+    free(maps[1]);
+    free_scan(&s);
+}
+
+static void a_listener_that_stops_gets_the_iterate_and_can_go_on(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    outcome o = {.stop_in = 2}, expected = run_on(alone(), &s, OPTS(.iters = 40, .tol = -1), in_order);
+    larmor_recon *recon = open_on(group(0), &s, OPTS(.iters = 40, .tol = -1), &o);
+    run_one(recon, 0, &o);
+    run_one(recon, 1, &o);
+    assert_true(o.status[1] == LARMOR_STOPPED || o.report[1].interrupted);
+    o.stop_in = 0;
+    for (int i = 1; i < 4; i++) run_one(recon, i, &o);
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(o.status[i + 1], LARMOR_OK);
+        assert_false(o.report[i + 1].interrupted);
+        assert_at_most(apart_by(o.image[i + 1], expected.image[i]), is_cpu() ? 0 : 1e-2);
+    }
+    larmor_recon_free(recon);
+    free_outcome(&o);
+    free_outcome(&expected);
+    free_scan(&s);
+}
+
+static int asked;
+
+static int stop_asked(void *user)
+{
+    (void)user;
+    return asked++ > 0;
+}
+
+static void a_thread_that_is_to_stop_stops_all(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    outcome o = {.runs = 0};
+    larmor_recon *recon =
+        open_on(group(0), &s, OPTS(.iters = 100000, .tol = -1, .lambda_mode = LARMOR_LAMBDA_NOISE), &o);
+    larmor_recon_result result;
+    larmor_stop_when(stop_asked, NULL);
+    const larmor_status st = larmor_recon_run(recon, 0, &result);
+    larmor_stop_when(NULL, NULL);
+    assert_true(st == LARMOR_STOPPED || result.report.interrupted);
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
+/* Freed while others compute ahead, before the first series, and where there are fewer series than devices. */
+static void a_reconstruction_can_be_left_at_any_time(void **state)
+{
+    (void)state;
+    for (int images = 1; images < 4; images++)
+        for (int runs = 0; runs < 2; runs++) {
+            scan s = scan_of(COILS, images, 1e-3);
+            outcome o = {.runs = 0};
+            larmor_recon *recon = open_on(is_cpu() ? "cpu:1,1,1" : "cuda:0,0,0", &s, OPTS(.iters = 20), &o);
+            for (int i = 0; i < runs; i++) run_one(recon, i, &o);
+            larmor_recon_free(recon);
+            free_outcome(&o);
+            free_scan(&s);
+        }
+}
+
+static void images_of_a_group_are_in_the_processors_memory(void **state)
+{
+    (void)state;
+    for (int images = 1; images < 3; images++) {
+        scan s = scan_of(COILS, images, 1e-3);
+        outcome o = {.runs = 0};
+        larmor_recon_result result;
+        larmor_recon *recon = open_on(group(0), &s, OPTS(.method = "grid"), &o);
+        assert_ok(larmor_recon_run(recon, 0, &result));
+        assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
+        larmor_recon_result_free(&result);
+        larmor_recon_free(recon);
+        free_scan(&s);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_images_of_a_group_are_those_of_one_device),
+        cmocka_unit_test(maps_that_slices_share_or_do_not_are_those_of_one_device),
+        cmocka_unit_test(devices_without_a_series_of_their_own_share_the_coils),
+        cmocka_unit_test(a_weight_that_later_images_cannot_share_is_that_of_one_device),
+        cmocka_unit_test(series_in_any_order_and_again_are_those_of_one_device),
+        cmocka_unit_test(an_image_that_cannot_be_made_leaves_the_others),
+        cmocka_unit_test(all_devices_of_a_group_take_part_and_say_so),
+        cmocka_unit_test(the_maps_of_the_last_series_can_be_had),
+        cmocka_unit_test(a_listener_that_stops_gets_the_iterate_and_can_go_on),
+        cmocka_unit_test(a_thread_that_is_to_stop_stops_all),
+        cmocka_unit_test(a_reconstruction_can_be_left_at_any_time),
+        cmocka_unit_test(images_of_a_group_are_in_the_processors_memory),
+    };
+    RUN_TESTS(tests);
+}
