@@ -136,7 +136,7 @@ function(list_files out)
 endfunction()
 
 set(components "")
-list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/larmor/*.so)
+list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/liblarmor_finufft.so* ${LIBDIR}/larmor/*.so)
 list_files(bundled ${LIBDIR}/*.so*)
 list(REMOVE_ITEM bundled ${own})
 foreach(file ${own})

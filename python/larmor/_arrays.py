@@ -38,6 +38,10 @@ _TO_LARMOR: dict[Any, int] = {
 _TO_NUMPY = {number: kind for kind, number in _TO_LARMOR.items()}
 
 
+_NULL, _from_buffer = ffi.NULL, ffi.from_buffer
+_wrap, _free = lib.larmor_array_wrap, lib.larmor_array_free
+
+
 class Device:
     """A processor or a GPU; serves one thread at a time.
 
@@ -168,8 +172,15 @@ def memory(x: Array) -> Memory:
     raise ArgumentError(f"{type(x).__name__} is no array that larmor knows; numpy.asarray makes one")
 
 
+def dtype_of(x: Array) -> Any:
+    """The NumPy type of an array's numbers."""
+    return x.dtype if type(x) is np.ndarray else memory(x).dtype
+
+
 def as_input(x: Array, dtype: Any = None) -> Array:
     """An array that larmor can read: of this dtype and contiguous; a copy only where it is not."""
+    if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
+        return x
     if _is_torch(x):
         x = x.detach().resolve_conj().resolve_neg()
         if dtype is not None:
@@ -271,6 +282,28 @@ def wrap(x: Array, on: Device, keep: bool = False, write: bool = False) -> Any:
         let_go(handle)
     check(status)
     return ffi.gc(out[0], lambda array, owner=where.owner: lib.larmor_array_free(array))
+
+
+def run(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
+    """function(handle, x, out). For arrays of NumPy, of which small ones are many, by the shortest way."""
+    if on.is_gpu or type(x) is not np.ndarray or type(out) is not np.ndarray or not (x.size and out.size):
+        check(function(handle, wrap(x, on), wrap(out, on, write=True)))
+        return
+    if not out.flags.writeable:
+        raise ArgumentError("the output is read-only")
+    try:
+        source, target = _from_buffer(x), _from_buffer(out)
+    except ValueError:
+        raise ShapeError("an array that is contiguous in C's order is expected; call numpy.ascontiguousarray "
+                         "first") from None
+    cell = ffi.new("larmor_array *[2]")
+    try:
+        check(_wrap(on.pointer, _TO_LARMOR[x.dtype], shape_of(x.shape), source, _NULL, _NULL, cell))
+        check(_wrap(on.pointer, _TO_LARMOR[out.dtype], shape_of(out.shape), target, _NULL, _NULL, cell + 1))
+        check(function(handle, cell[0], cell[1]))
+    finally:
+        _free(cell[0])
+        _free(cell[1])
 
 
 class _Borrowed:

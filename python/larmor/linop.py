@@ -85,7 +85,9 @@ class Operator:
             out = _arrays.empty(x, after, self.dtype)
         elif tuple(out.shape) != after:
             raise ShapeError(f"{self.name}: got an output of shape {tuple(out.shape)}, expected {after}")
-        check(function(self._op, _arrays.wrap(x, self.device), _arrays.wrap(out, self.device, write=True)))
+        elif _arrays.dtype_of(out) != self.dtype:
+            raise ShapeError(f"{self.name}: got an output of {out.dtype}, expected {self.dtype}")
+        _arrays.run(function, self._op, self.device, x, out)
         return out
 
     def forward(self, x: Array, out: Array = None) -> Array:

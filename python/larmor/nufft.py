@@ -124,6 +124,7 @@ class Plan:
         if units not in ("cycles", "radians"):
             raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
         self.kind = kind
+        self.sign = sign or (-1 if kind == 2 else 1)
         self.batch = int(batch)
         self.dtype = np.dtype(dtype)
         self.units = units
@@ -189,10 +190,10 @@ class Plan:
             raise ShapeError(f"input: got shape {shape}, expected {before} with leading axes of {self.batch} in all")
         if out is None:
             out = _arrays.empty(x, lead + after, self.dtype)
-        elif tuple(out.shape) != lead + after or _arrays.memory(out).dtype != self.dtype:
+        elif tuple(out.shape) != lead + after or _arrays.dtype_of(out) != self.dtype:
             raise ShapeError(f"out: got {out.dtype} of shape {tuple(out.shape)}, expected {self.dtype} of "
                              f"{lead + after}")
-        check(function(self._plan, _arrays.wrap(x, self.device), _arrays.wrap(out, self.device, write=True)))
+        _arrays.run(function, self._plan, self.device, x, out)
         return out
 
     @property

@@ -72,7 +72,7 @@ class _Nufft(torch.autograd.Function):
         x, points = ctx.saved_tensors
         gx = None
         if ctx.needs_input_grad[0]:
-            gx = _NufftAdjoint.apply(g, points, ctx.modes, ctx.tol, ctx.plan)  # type: ignore[no-untyped-call]
+            gx = _NufftAdjoint.apply(g, points, ctx.modes, ctx.tol, ctx.plan)
         gk = _points_gradient(points, x, g, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
         return gx, gk, None, None
 
@@ -91,7 +91,7 @@ class _NufftAdjoint(torch.autograd.Function):
         y, points = ctx.saved_tensors
         gy = None
         if ctx.needs_input_grad[0]:
-            gy = _Nufft.apply(g, points, ctx.tol, ctx.plan)  # type: ignore[no-untyped-call]
+            gy = _Nufft.apply(g, points, ctx.tol, ctx.plan)
         gk = _points_gradient(points, g, y, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
         return gy, gk, None, None, None
 
@@ -99,12 +99,12 @@ class _NufftAdjoint(torch.autograd.Function):
 def nufft(x: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, column d for axis d. Complex64 or complex128."""
-    return _Nufft.apply(x, points, tol, None)  # type: ignore[no-untyped-call]
+    return _Nufft.apply(x, points, tol, None)
 
 
 def nufft_adjoint(y: Tensor, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5) -> Tensor:
     """The conjugate transpose of `nufft`, type 1: values [batch..., points...] to [batch..., modes...]."""
-    return _NufftAdjoint.apply(y, points, tuple(modes), tol, None)  # type: ignore[no-untyped-call]
+    return _NufftAdjoint.apply(y, points, tuple(modes), tol, None)
 
 
 def sense(x: Tensor, maps: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
@@ -121,12 +121,12 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        return _Apply.apply(g, ctx.A, not ctx.adjoint), None, None  # type: ignore[no-untyped-call]
+        return _Apply.apply(g, ctx.A, not ctx.adjoint), None, None
 
 
 def apply(A: Operator, x: Tensor) -> Tensor:
     """A x for any operator of larmor.linop, on the tensor's device; its gradient is that of A^H."""
-    return _Apply.apply(_arrays.as_input(x, A.dtype) if not x.requires_grad else x, A, False)  # type: ignore
+    return _Apply.apply(_arrays.as_input(x, A.dtype) if not x.requires_grad else x, A, False)
 
 
 class Nufft(torch.nn.Module):

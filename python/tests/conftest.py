@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # many small calls, on a machine that may be busy
 
 
 @pytest.fixture

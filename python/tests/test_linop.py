@@ -185,18 +185,18 @@ import os, signal, threading, time
 import numpy as np
 from larmor import linop, solve
 signal.signal(signal.SIGINT, signal.default_int_handler)
-A = linop.diag(np.ones((256, 256), np.complex64))
+A = linop.nufft(np.zeros((1, 2)), (8, 8))
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     CALL
 except KeyboardInterrupt:
-    print("interrupted", (A @ np.ones((256, 256)))[0, 0].real)
+    print("interrupted", round((A @ np.ones((8, 8)))[0].real))
 """
 
 
 @pytest.mark.parametrize("call", ["solve.largest_eigenvalue(A, 10**9)",
-                                  "solve.cg(A, np.ones((256, 256)), monitor=lambda p: time.sleep(1000))"])
+                                  "solve.cg(A, np.ones(1), monitor=lambda p: time.sleep(1000))"])
 def test_ctrl_c_ends_a_long_call_and_larmor_goes_on(call):
     done = subprocess.run([sys.executable, "-c", LONG_CALL.replace("CALL", call)], capture_output=True, text=True,
                           timeout=60, check=True)
-    assert done.stdout.split() == ["interrupted", "1.0"]
+    assert done.stdout.split() == ["interrupted", "64"]

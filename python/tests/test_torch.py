@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import larmor.torch as lt  # noqa: E402
 from larmor import linop, nufft  # noqa: E402
 
-MODES = {1: (6,), 2: (4, 5), 3: (3, 4, 3)}
+MODES = {1: (6,), 2: (4, 3), 3: (2, 3, 2)}
 TOL = 1e-12
 
 
@@ -31,14 +31,14 @@ def draw():
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_gradients_of_image_and_trajectory_are_those_of_finite_differences(ndim, draw):
     complex_, points = draw
-    x, k = complex_(2, *MODES[ndim]), points(7, MODES[ndim])
+    x, k = complex_(2, *MODES[ndim]), points(4, MODES[ndim])
     assert torch.autograd.gradcheck(lambda x, k: lt.nufft(x, k, tol=TOL), (x, k))
 
 
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_gradients_of_k_space_and_trajectory_are_those_of_finite_differences(ndim, draw):
     complex_, points = draw
-    y, k = complex_(2, 7), points(7, MODES[ndim])
+    y, k = complex_(2, 4), points(4, MODES[ndim])
     assert torch.autograd.gradcheck(lambda y, k: lt.nufft_adjoint(y, k, MODES[ndim], tol=TOL), (y, k))
 
 
