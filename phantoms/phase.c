@@ -80,27 +80,3 @@ larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const l
         *kspace = sum;
     return st;
 }
-
-larmor_status larmor_phantom_phase_map(const larmor_phantom_phase *phase, larmor_device *dev, larmor_dtype dtype,
-                                       larmor_shape shape, larmor_array **map)
-{
-    LMR_NEED(map);
-    *map = NULL;
-    LMR_NEED(phase);
-    LMR_NEED(dev);
-    LMR_TRY(check(phase));
-    LMR_TRY(lmr_image_check("phantom phase", shape.ndim == 3 ? 3 : 2, dtype, shape));
-    double *host = lmr_new(larmor_shape_count(shape), 2 * sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
-        double turns = 0;
-        for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
-            turns += phase->cycles[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
-        const double angle = phase->radians * sin(2 * M_PI * turns);
-        host[2 * i] = cos(angle);
-        host[2 * i + 1] = sin(angle);
-    }
-    const larmor_status st = larmor_array_upload(dev, dtype, shape, LARMOR_C128, host, map);
-    free(host);
-    return st;
-}

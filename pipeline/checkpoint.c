@@ -103,7 +103,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
     LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_NONE));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_UNPREDICTED));
     r->status = (larmor_status)status;
     r->lambda_from = (larmor_lambda_from)from;
     LMR_TRY(lmr_archive_number(a, &r->lambda));

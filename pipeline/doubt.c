@@ -41,5 +41,12 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
         describe_partial(&report->coverage, d, line, room);
         return LARMOR_MAPS_AMBIGUOUS + 1 + d;
     }
+    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && i == 0) {
+        snprintf(line, room,
+                 "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
+                 "maps or trajectory do not describe them. The weight is the one expected from the noise; "
+                 "state another by --lambda.");
+        return LARMOR_MAPS_AMBIGUOUS + 4;
+    }
     return 0;
 }

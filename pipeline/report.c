@@ -249,6 +249,8 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
         lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
                 now->lambda);
+    else if (now->lambda_from == LARMOR_LAMBDA_UNPREDICTED)
+        lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
 }
 
 /* Each doubt once, with the image that it came up with. */

@@ -15,6 +15,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
+#define EMPTY 10.0  /* times the unit of lambda: a weight that leaves next to nothing of the image */
 #define ENOUGH 0.05 /* error of a solution relative to the noise in it */
 #define STRICT 0.02 /* without a preconditioner, where what M hardly sees comes last */
 
@@ -126,6 +127,10 @@ static larmor_status search_weight(const lmr_job *job, const problem *p, const l
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
+        if (result->weight > EMPTY * unit) {
+            result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
+            LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
+        }
     } else if (by_noise(job, result)) {
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;

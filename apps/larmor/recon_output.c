@@ -62,7 +62,7 @@ int recon_open_checkpoint(recon_run *r)
 
 const char *recon_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {"user", "data", "scan", "noise", "none"};
+    static const char *const names[] = {"user", "data", "scan", "noise", "none", "noise"};
     return names[report->lambda_from];
 }
 

@@ -112,10 +112,6 @@ LARMOR_API larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phant
                                                      const larmor_phantom_phase *phase, int coils, larmor_dtype dtype,
                                                      larmor_array **kspace);
 
-/* exp(i phase) at the voxels of an image, dtype complex. Errors: LARMOR_ERR_SHAPE, LARMOR_ERR_ARG. */
-LARMOR_API larmor_status larmor_phantom_phase_map(const larmor_phantom_phase *phase, larmor_device *dev,
-                                                  larmor_dtype dtype, larmor_shape shape, larmor_array **map);
-
 /* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
  * their products with the phantom have an exact Fourier transform: a few shifted copies.
  *

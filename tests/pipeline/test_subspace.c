@@ -122,6 +122,36 @@ static void frames_of_six_spokes_come_out_by_every_method(void **state)
     free_series(&s);
 }
 
+/* Frames whose signs alternate have a mean of about nothing. */
+static void a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result(void **state)
+{
+    (void)state;
+    series s = series_of(1e-4);
+    larmor_array *ones;
+    char line[512];
+    int doubted = 0;
+    for (int t = 1; t < FRAMES; t += 2) assert_ok(larmor_axpby(-1, s.image[t].kspace, 0, s.image[t].kspace));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, 1), &ones));
+    assert_ok(larmor_fill(ones, 1));
+    static const char *const methods[] = {"cg", "tv", "wavelet"};
+    for (int m = 0; m < 3; m++) {
+        const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps, .basis = ones);
+        larmor_recon_result x = run(&s, &opts);
+        double size, frame;
+        for (int i = 0, kind; (kind = larmor_recon_doubt(&x.report, i, line, sizeof line)) != 0; i++)
+            doubted += kind == LARMOR_MAPS_AMBIGUOUS + 4 && strstr(line, "samples that were held out") != NULL;
+        assert_ok(larmor_nrm2(x.image[0].data, &size));
+        assert_ok(larmor_nrm2(s.truth[0], &frame));
+        print_message("%s: from %d, %.3g of a frame\n", methods[m], (int)x.report.lambda_from, size / frame);
+        assert_int_equal(x.report.lambda_from, LARMOR_LAMBDA_UNPREDICTED);
+        assert_int_equal(doubted, m + 1);
+        assert_true(size > 0.01 * frame);
+        larmor_recon_result_free(&x);
+    }
+    larmor_array_free(ones);
+    free_series(&s);
+}
+
 static void coefficients_are_images_of_their_own_and_give_the_frames(void **state)
 {
     (void)state;
@@ -216,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_of_six_spokes_come_out_by_every_method),
+        cmocka_unit_test(a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result),
         cmocka_unit_test(coefficients_are_images_of_their_own_and_give_the_frames),
         cmocka_unit_test(toeplitz_and_the_maps_of_samples_lead_to_the_same_images),
         cmocka_unit_test(frames_of_other_lengths_are_taken),

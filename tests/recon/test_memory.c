@@ -485,7 +485,7 @@ static void inversion_of_less_resolution_takes_no_more_than_estimated(void **sta
         begin();
         assert_ok(larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, NULL, &maps, NULL));
         const int64_t result = (int64_t)larmor_array_bytes(maps);
-        expect_estimate(cases[c].name, estimate + result, 0, 8); /* all samples might be in the centre */
+        expect_estimate(cases[c].name, estimate + result, 0, 12); /* all samples might be in the centre */
         larmor_array_free(maps);
         free_scan(&s);
     }
@@ -818,7 +818,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
     cmocka_unit_test(several_sets_of_maps_are_in_the_estimate),
     cmocka_unit_test(coefficients_take_no_more_than_estimated),
-    cmocka_unit_test(coefficients_with_off_resonance_take_no_more_than_estimated),
     cmocka_unit_test(coefficients_with_off_resonance_take_no_more_than_estimated),
     cmocka_unit_test(fewer_coils_at_a_time_need_less),
     cmocka_unit_test(density_takes_no_more_than_estimated),
