@@ -275,11 +275,21 @@ __device__ __forceinline__ void add_to_grid(cx<double> *to, cx<double> v)
 
 /* ---- for launches ---- */
 
-/* Let a kernel have this much shared memory, and the multiprocessor prefer it to cache. */
+/* Let a kernel have this much shared memory, and the multiprocessor prefer it to cache. What it may have is never lowered,
+ * because another thread may be about to launch it on the same device. */
 template <typename Kernel> larmor_status allow_shared(Kernel *kernel, size_t bytes)
 {
     const auto function = reinterpret_cast<const void *>(kernel);
-    CUDA_TRY(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    cudaFuncAttributes now;
+    int device, most;
+    CUDA_TRY(cudaFuncGetAttributes(&now, function));
+    if (now.preferredShmemCarveout == cudaSharedmemCarveoutMaxShared &&
+        (size_t)now.maxDynamicSharedSizeBytes >= bytes)
+        return LARMOR_OK;
+    CUDA_TRY(cudaGetDevice(&device));
+    CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    CUDA_TRY(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  most - (int)now.sharedSizeBytes));
     CUDA_TRY(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared));
     return LARMOR_OK;

@@ -89,7 +89,7 @@ scan() {
 }
 scan golden 2100K --traj golden --matrix 48 --readouts 50
 scan spiral 1900K --traj spiral --matrix 48
-scan cartesian 1000K --traj cartesian --matrix 48 --acceleration 2 --calibration-lines 12
+scan cartesian 1500K --traj cartesian --matrix 48 --acceleration 2 --calibration-lines 12
 scan stars 10M --traj stars --matrix 24,24,8
 scan koosh 20M --traj koosh --matrix 20
 

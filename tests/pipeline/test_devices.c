@@ -138,9 +138,9 @@ static void the_images_of_a_group_are_those_of_one_device(void **state)
     static const char *const methods[] = {"grid", "cg", "tv", "wavelet"};
     scan s = scan_of(COILS, 4, 1e-3);
     for (int i = 0; i < 4; i++) expect_same(&s, OPTS(.method = methods[i], .iters = 6), in_order, 1e-2);
-    expect_same(&s, OPTS(.iters = 6, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), in_order, 1e-5);
+    expect_same(&s, OPTS(.iters = 6, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), in_order, 1e-4);
     expect_same(&s, OPTS(.iters = 6, .maps = s.maps, .compress = 3), in_order, 1e-2);
-    expect_same(&s, OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE), in_order, 1e-5);
+    expect_same(&s, OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE), in_order, 1e-4);
     free_scan(&s);
 }
 
@@ -187,7 +187,7 @@ static void devices_without_a_series_of_their_own_share_the_coils(void **state)
         larmor_recon_opts opts = jobs[j].opts;
         opts.size = sizeof opts;
         outcome one = run_on(alone(), &s, opts, order), all = run_on(devices, &s, opts, order);
-        assert_at_most(apart_from(&all, &one), 1e-5);
+        assert_at_most(apart_from(&all, &one), is_cpu() ? 1e-5 : 1e-4);
         assert_string_equal(all.report[0].device, devices);
         if (is_cpu()) {
             outcome again = run_on(devices, &s, opts, order);
