@@ -15,9 +15,6 @@ static const double is_folded = 0.2;
 /* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */
 static const int64_t least_side = 10, least_side_of_lines = 8;
 
-/* Above these, of larmor_calibration_aliasing, nonlinear inversion was better than maps from the centre of k-space. */
-static const double aliases = 0.03, aliases_3d = 0.3;
-
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
 {
@@ -122,9 +119,9 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
  * at each place, which maps hardly see. */
 static int centre_aliases(const larmor_recon *r, const lmr_maps_sight *sight)
 {
-    const int solid = r->job.grid[r->list.group[0]].ndim > 2;
+    const int ndim = r->job.grid[r->list.group[0]].ndim;
     if (sight->straight || (sight->cartesian && sight->side >= least_side_of_lines)) return 0;
-    return sight->aliasing > (solid ? aliases_3d : aliases);
+    return lmr_maps_alias(ndim, sight->aliasing);
 }
 
 /* Maps from all of the data, if there is memory for that. */

@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/maps.h"
+#include "larmor/nlinv.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/group.h"
+#include "pipeline/maps.h"
 
 /* ---- what was asked for ---- */
 
@@ -83,6 +86,8 @@ int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4])
 
 enum { MOST_LOOKS = 3 }; /* slices of an encoding: first, middle and last say enough of the others */
 
+enum { LEAST_COILS = 3, LEAST_SIDE = 16 }; /* for a prediction */
+
 /* The groups of an encoding to look at. */
 static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
 {
@@ -101,17 +106,20 @@ static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
     return count;
 }
 
-/* Fails where the search would not fit into memory beside the samples. */
-static larmor_status expect_room(const larmor_recon *r, int group, const larmor_samples *samples)
+static larmor_problem problem_of(const larmor_recon *r, int group, const larmor_samples *samples)
 {
     const larmor_shape shape = larmor_array_shape(samples->kspace);
-    const larmor_problem p = {.image = lmr_grid_shape(&r->job.grid[group]),
-                              .samples = shape.dim[0] * shape.dim[1],
-                              .coils = shape.dim[2],
-                              .dtype = LARMOR_C64};
+    return (larmor_problem){.image = lmr_grid_shape(&r->job.grid[group]),
+                            .samples = shape.dim[0] * shape.dim[1],
+                            .coils = shape.dim[2],
+                            .dtype = LARMOR_C64};
+}
+
+/* Fails where a search that takes so many bytes would not fit into memory beside the samples. */
+static larmor_status expect_room(const larmor_recon *r, int64_t bytes, const larmor_samples *samples)
+{
     const int64_t allowed = r->opts.memory;
-    int64_t bytes, available, total;
-    LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    int64_t available, total;
     LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
     const int64_t limit = allowed ? allowed : available;
     const int64_t needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
@@ -120,18 +128,72 @@ static larmor_status expect_room(const larmor_recon *r, int group, const larmor_
                     (long long)(limit / 1000000), allowed ? "allowed" : "free");
 }
 
+static larmor_status seen_extent(const larmor_recon *r, int group, const larmor_samples *samples,
+                                 larmor_extent *extent)
+{
+    const larmor_problem p = problem_of(r, group, samples);
+    int64_t bytes;
+    LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    LMR_TRY(expect_room(r, bytes, samples));
+    return larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent);
+}
+
+/* 1 where what is outside cannot be seen, but predicted: the centre of k-space is undersampled, there are several coils,
+ * and the readouts are no spokes, which are dense there. */
+static larmor_status is_to_predict(const larmor_recon *r, int group, const larmor_samples *samples, int *predict)
+{
+    const larmor_grid *grid = &r->job.grid[group];
+    const larmor_problem p = problem_of(r, group, samples);
+    double encoded[3] = {1, 1, 1}, aliasing;
+    larmor_array *ramp = NULL;
+    larmor_encoding e;
+    larmor_group g;
+    *predict = 0;
+    if (grid->ndim != 2 || p.coils < LEAST_COILS || p.image.dim[0] < LEAST_SIDE || p.image.dim[1] < LEAST_SIDE)
+        return LARMOR_OK;
+    LMR_TRY(lmr_source_group(r->job.source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
+    for (int d = 0; d < grid->ndim; d++) encoded[d] = fmin(1, e.fov_mm[d] / grid->fov_mm[d]);
+    LMR_TRY(larmor_calibration_aliasing(samples->traj, p.image, encoded, &aliasing));
+    if (!isfinite(aliasing) || !lmr_maps_alias(grid->ndim, aliasing)) return LARMOR_OK;
+    *predict = larmor_density_ramp(samples->traj, p.image, &ramp) != LARMOR_OK;
+    larmor_array_free(ramp);
+    return LARMOR_OK;
+}
+
+/* The extent grows to what predicts samples that are left out. */
+static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_samples *samples,
+                                      larmor_extent *extent)
+{
+    const larmor_problem p = problem_of(r, group, samples);
+    larmor_prediction found;
+    int64_t bytes;
+    int predict;
+    LMR_TRY(is_to_predict(r, group, samples, &predict));
+    if (!predict) return LARMOR_OK;
+    LMR_TRY(larmor_predict_field_of_view_memory(r->job.dev, &p, &bytes));
+    LMR_TRY(expect_room(r, bytes, samples));
+    LMR_TRY(larmor_predict_field_of_view(samples->kspace, samples->traj, p.image, &found));
+    if (found.factor > 1)
+        lmr_log(&r->events,
+                "field of view: %.3g times it predicts samples that are left out better, with %.2g times the error; "
+                "the centre of k-space is undersampled",
+                found.factor, found.gain);
+    for (int d = 0; d < p.image.ndim; d++) extent->factor[d] = fmax(extent->factor[d], found.factor);
+    return LARMOR_OK;
+}
+
 static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent)
 {
     larmor_samples samples;
     lmr_cartesian cartesian;
     int made;
+    larmor_status st = LARMOR_OK;
     if (!r->job.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
     *extent = (larmor_extent){{1, 1, 1}, 0}; /* what is outside folds exactly onto the inside of a grid */
-    larmor_status st = cartesian.on_grid ? LARMOR_OK : expect_room(r, group, &samples);
-    if (!st && !cartesian.on_grid)
-        st = larmor_field_of_view_extent(samples.kspace, samples.traj, lmr_grid_shape(&r->job.grid[group]), NULL,
-                                         extent);
+    if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
+    if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
     larmor_samples_free(&samples);
     return st;
 }

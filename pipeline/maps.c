@@ -260,6 +260,14 @@ static larmor_status find_gaps(const larmor_array *traj, const double encoded[3]
     return st;
 }
 
+/* Above these nonlinear inversion was better than maps from the centre of k-space. */
+static const double aliases = 0.03, aliases_3d = 0.3;
+
+int lmr_maps_alias(int ndim, double aliasing)
+{
+    return aliasing > (ndim > 2 ? aliases_3d : aliases);
+}
+
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples, int at_region, lmr_maps_sight *sight)
 {

@@ -44,6 +44,10 @@ typedef struct lmr_maps_sight {
     double folded;   /* the part of the object where two sets of maps have a signal, as low resolution shows it */
 } lmr_maps_sight;
 
+/* 1 where the centre of k-space is undersampled so much that maps from it would alias. aliasing: that of
+ * larmor_calibration_aliasing. */
+int lmr_maps_alias(int ndim, double aliasing);
+
 /* A look at a group's data before its maps are made: from what these will be made.
  *
  * at_region  0: side, cartesian and folded are not looked for, and stay 0. */

@@ -65,6 +65,34 @@ LARMOR_API larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_a
 LARMOR_API larmor_status larmor_nlinv_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_nlinv_opts *opts, int64_t *bytes);
 
+/* ---- field of view ---- */
+
+typedef struct larmor_prediction {
+    double factor; /* 1, or the factor of the field of view that predicts samples clearly better: 1.25 or 1.5 */
+    double error;  /* of the prediction on the field of view itself, relative to the samples */
+    double gain;   /* the error with the best larger factor, in units of that */
+} larmor_prediction;
+
+/* Whether a larger field of view predicts samples better, for scans whose centre of k-space is undersampled.
+ *
+ * Parts of readouts are left out of the samples within 10/FOV of the centre. larmor_nlinv finds image and maps of low
+ * resolution from the others, on the field of view and on larger ones, and predicts those parts. An object that exceeds
+ * the field of view is predicted badly by an image that is confined to it. Where the object fits, a larger image has more
+ * unknowns than it needs, and predicts no better. Errors are medians over three choices of what is left out.
+ *
+ * kspace   [samples, readouts, coils], complex; several coils, as one alone shows nothing.
+ * traj     [nd, samples, readouts], cycles per field of view.
+ * image    shape of the image on that field of view, [nx, ny(, nz)]. In 3D inversion takes long.
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, and without signal in the centre;
+ *          LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const larmor_array *traj,
+                                                      larmor_shape image, larmor_prediction *prediction);
+
+/* Bytes of device memory that larmor_predict_field_of_view takes at most, beyond its inputs. Errors: LARMOR_ERR_ARG and
+ * LARMOR_ERR_SHAPE for impossible sizes. */
+LARMOR_API larmor_status larmor_predict_field_of_view_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                             int64_t *bytes);
+
 #ifdef __cplusplus
 }
 #endif

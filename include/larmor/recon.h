@@ -224,7 +224,7 @@ typedef struct larmor_extent {
  *
  * An image of low resolution that is confined to the field of view cannot explain all of the centre of k-space, and the
  * object outside is where the rest comes from. Data do not show it along Cartesian phase encoding, nor where the centre
- * is undersampled; the factor is then 1.
+ * is undersampled; the factor is then 1, and larmor_predict_field_of_view may tell more.
  *
  * kspace   [samples, readouts, coils], complex.
  * traj     [nd, samples, readouts], cycles per field of view.

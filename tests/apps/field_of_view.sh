@@ -47,6 +47,30 @@ for traj in golden spiral cartesian; do
     expect 0 compare image.h5 same.h5 --tol 0
 done
 
+# The same with an undersampled centre of k-space: a larger grid is taken where it predicts samples that are left out.
+sees() {
+    expect 0 phantom -o arms.h5 --truth arms-truth.h5 --traj spiral --matrix 64 --coils 8 --force -q "$@"
+    expect 0 recon arms.h5 -o narrow.h5 --oversample 1 --force -q
+    expect 0 recon arms.h5 -o wide.h5 --oversample 1.5 --force -q
+    expect 0 recon arms.h5 -o image.h5 --force -q
+    narrow=$(error narrow.h5 arms-truth.h5) wide=$(error wide.h5 arms-truth.h5) auto=$(error image.h5 arms-truth.h5)
+}
+for scene in "2 1.3 shepp-logan 1" "3 1.5 texture 1"; do
+    set -- $scene
+    sees --undersampling "$1" --object-size "$2" --phantom "$3" --density "$4"
+    expect 0 recon arms.h5 -o image.h5 --force
+    log '^field of view: .* predicts samples that are left out better'
+    at_most "$scene beside the field of view alone" "$auto" 0.6 "$narrow"
+    at_most "$scene beside 1.5 times the field of view" "$auto" 1.1 "$wide"
+done
+for scene in "2 1 shepp-logan 1" "3 0.8 texture 1.5"; do
+    set -- $scene
+    sees --undersampling "$1" --object-size "$2" --phantom "$3" --density "$4" --snr 20
+    expect 0 recon arms.h5 -o image.h5 --force
+    silent 'field of view'
+    expect 0 compare image.h5 narrow.h5 --tol 0
+done
+
 # Neither the search nor the larger grid exceeds the memory that is allowed.
 expect 0 phantom -o large.h5 --matrix 512 --readouts 40 --samples 768 --coils 0 --object-size 1.5 -q
 expect 0 recon large.h5 -o large.npy --lambda 1e-3 --iters 2 --memory 30M

@@ -101,6 +101,41 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     free_scan(&s);
 }
 
+/* Of a phantom so many times as large, by a spiral that misses every second turn. */
+static larmor_prediction prediction_of(double size, int coils)
+{
+    const larmor_traj_opts arms = {.matrix = {48, 48}, .undersampling = 2};
+    larmor_phantom *plain, *phantom;
+    larmor_array *traj, *kspace;
+    larmor_prediction found, none;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
+    assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
+    assert_ok(larmor_traj_create(dev, "spiral", &arms, &traj));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    assert_ok(larmor_predict_field_of_view(kspace, traj, LARMOR_SHAPE(48, 48), &found));
+    print_message("%g times as large, %d coils: %g, error %g, gain %g\n", size, coils, found.factor, found.error,
+                  found.gain);
+    assert_refused(larmor_predict_field_of_view(traj, traj, LARMOR_SHAPE(48, 48), &none), LARMOR_ERR_SHAPE,
+                   "expected complex [samples, readouts, coils]");
+    assert_refused(larmor_predict_field_of_view(kspace, kspace, LARMOR_SHAPE(48, 48), &none), LARMOR_ERR_SHAPE,
+                   "field of view: traj is");
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    larmor_phantom_free(phantom);
+    larmor_phantom_free(plain);
+    return found;
+}
+
+static void a_wide_object_is_predicted_by_a_larger_field_of_view_only(void **state)
+{
+    (void)state;
+    const larmor_prediction wide = prediction_of(1.3, 6), fits = prediction_of(0.9, 6);
+    assert_true(wide.factor > 1);
+    assert_at_most(wide.gain, 0.5);
+    assert_true(fits.factor == 1);
+    assert_at_most(fits.error, wide.error);
+}
+
 static larmor_array *maps_of(larmor_shape shape)
 {
     larmor_array *maps;
@@ -168,6 +203,7 @@ int main(void)
         cmocka_unit_test(matrix_and_field_of_view_are_those_asked_for),
         cmocka_unit_test(a_wide_object_enlarges_the_grid),
         cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
+        cmocka_unit_test(a_wide_object_is_predicted_by_a_larger_field_of_view_only),
         cmocka_unit_test(larger_maps_enlarge_the_grid),
         cmocka_unit_test(with_given_maps_a_wide_object_is_only_said),
         cmocka_unit_test(maps_that_do_not_fit_are_refused_by_their_name),

@@ -507,6 +507,24 @@ static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(voi
     }
 }
 
+static void the_prediction_of_the_field_of_view_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_prediction prediction;
+        int64_t estimate;
+        if (s.problem.image.ndim == 2) {
+            assert_ok(larmor_predict_field_of_view_memory(dev, &s.problem, &estimate));
+            begin();
+            assert_ok(larmor_predict_field_of_view(s.kspace, s.traj, s.problem.image, &prediction));
+            expect_estimate(cases[c].name, estimate, 0, 8); /* all samples might be in the centre */
+        }
+        free_scan(&s);
+    }
+}
+
 static void the_circulant_takes_no_more_than_estimated(void **state)
 {
     (void)state;
@@ -828,6 +846,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nonlinear_inversion_takes_no_more_than_estimated),
     cmocka_unit_test(inversion_of_less_resolution_takes_no_more_than_estimated),
     cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
+    cmocka_unit_test(the_prediction_of_the_field_of_view_takes_no_more_than_estimated),
     cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
     cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
     cmocka_unit_test(conjugate_gradients_take_no_more_than_estimated),
