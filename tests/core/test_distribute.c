@@ -15,7 +15,7 @@ typedef struct scene {
 
 static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
 {
-    larmor_op *ops[2], *row;
+    larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
         larmor_array *d;
         assert_ok(larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
