@@ -3,7 +3,8 @@
 # of its own and builds and runs the examples with that.
 # Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
-#         of sources and of the installation; asan library: those of core, io, phantoms and pipeline alone, for less time
+#         of sources and of the installation; asan library: those of core, io, phantoms and pipeline alone but for its
+#         longest ones, for less time
 #   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
@@ -60,7 +61,7 @@ case $preset in
 cuda) which="-L cuda" ;;
 asan | tsan)
     which="-LE long|trust -E ^(check|package)[.]"
-    [ "${2:-}" != library ] || which="-LE long|trust -R ^($layers)[.]"
+    [ "${2:-}" != library ] || which="-LE long|trust -R ^($layers)[.] -E ^pipeline[.](checkpoint|grid|many|plan|scale)@"
     ;;
 *) which="" ;;
 esac
