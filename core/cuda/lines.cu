@@ -236,7 +236,10 @@ bool make_line(int64_t n, int64_t keep, int number, lmr_cuda_line *line)
 {
     search found;
     found.run(n, number == 8);
-    *line = {.n = (int)n, .keep = (int)keep, .stages = found.stages};
+    *line = {};
+    line->n = (int)n;
+    line->keep = (int)keep;
+    line->stages = found.stages;
     int whole = (int)n;
     for (int i = 0; i < found.stages; i++) {
         const int radix = found.best[i], step = whole / radix, each = (int)n / radix;
@@ -280,7 +283,8 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
     for (int a = 0; a < 3; a++) {
         const int64_t n = a < shape->ndim ? shape->dim[a] : 1;
         const int64_t keep = a < shape->ndim ? shape->keep[a] : 1;
-        v->line.v[a] = {.n = 1, .keep = 1};
+        v->line.v[a] = {};
+        v->line.v[a].n = v->line.v[a].keep = 1;
         if (a < shape->ndim && (n > optin / number || !make_line(n, keep, number, &v->line.v[a]))) return false;
         v->kept *= keep;
         v->cells *= n;
