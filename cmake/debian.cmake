@@ -22,11 +22,23 @@ function(debian_package component name section summary text)
     DESTINATION ${doc} COMPONENT ${component})
 endfunction()
 
+# library_of(COMPONENT NAME LIBRARY): the package has lib<LIBRARY>.so, which ldconfig is to know, and programs that need it
+# depend on this version or a later one.
+function(library_of component name library)
+  string(TOUPPER ${component} upper)
+  set(folder ${PROJECT_BINARY_DIR}/package/${name})
+  file(WRITE ${folder}/shlibs "lib${library} ${soversion} ${name} (>= ${PROJECT_VERSION})\n")
+  file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${folder}/shlibs ${folder}/triggers PARENT_SCOPE)
+endfunction()
+
 set(what "larmor reconstructs magnetic resonance images from non-Cartesian k-space.")
 debian_package(library liblarmor${soversion} libs "MR reconstruction from non-Cartesian k-space, library"
   "${what}\n This package has the library and the program by which it reads files.")
 debian_package(finufft liblarmor-finufft${soversion} libs "FINUFFT's C interface on larmor's NUFFT"
   "Programs that link FINUFFT run on larmor with this library." DEPENDS library)
+library_of(library liblarmor${soversion} larmor)
+library_of(finufft liblarmor-finufft${soversion} larmor_finufft)
 debian_package(program larmor science "MR reconstruction from non-Cartesian k-space, program"
   "${what}\n This package has the program." DEPENDS library)
 debian_package(development liblarmor-dev libdevel "MR reconstruction from non-Cartesian k-space, headers"
@@ -46,29 +58,14 @@ if(LARMOR_HAVE_CUDA)
     "libcufft-${major}, libcublas-${major}, libcusolver-${major}, libcusparse-${major}")
 endif()
 
-# The statement of copyright: larmor's, FFTW's consequence, and the texts of the archives that are in larmor-reader.
-set(archives_texts "")
-get_property(linked GLOBAL PROPERTY LARMOR_READER_LINKED)
-set(seen "")
-foreach(archive ${linked})
-  file(REAL_PATH ${archive} real)
-  execute_process(COMMAND dpkg-query -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET)
-  string(REGEX REPLACE ":.*" "" owner "${owner}")
-  if(owner AND NOT owner IN_LIST seen AND EXISTS /usr/share/doc/${owner}/copyright)
-    list(APPEND seen ${owner})
-    file(READ /usr/share/doc/${owner}/copyright text)
-    string(APPEND archives_texts "\n\n---- ${owner} ----\n\n${text}")
-  endif()
-endforeach()
+# The statement of copyright, and what FFTW's licence means for the packages.
 file(WRITE ${PROJECT_BINARY_DIR}/package/copyright "larmor ${PROJECT_VERSION}
 
-Copyright: the larmor authors. larmor's sources are under the Apache License, version 2.0:
+Copyright 2026 the larmor authors. larmor's sources are under the Apache License, version 2.0:
 /usr/share/common-licenses/Apache-2.0
 
 The library is linked with FFTW, which is under the GPL, version 2 or later. So these packages may be distributed only
 as a whole under the GPL, version 3, with their complete source: /usr/share/common-licenses/GPL-3
-
-The program larmor-reader holds parts of the libraries whose statements follow.${archives_texts}
 ")
 
 # Debian's own list of changes, which names the file that has them.
@@ -91,7 +88,5 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${LARMOR_MAINTAINER}")
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY "=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
