@@ -4,8 +4,6 @@
  * This library alone writes to stderr, as FINUFFT's users expect it to with opts.showwarn. docs/finufft.md says what
  * differs. Source of the interface: FINUFFT's documentation and public headers, Barnett, Magland, af Klinteberg, SIAM J.
  * Sci. Comput. 41, C479 (2019). SPDX-License-Identifier: Apache-2.0 */
-#include "finufft/finufft.h"
-
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
@@ -13,18 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finufft/precision.h"
 #include "larmor/larmor.h"
 
 #if LMR_REAL == 32
-typedef float real;
-typedef float _Complex complex_real;
-#define NAME(suffix) finufftf##suffix
 #define DTYPE LARMOR_C64
 #define EPSILON FLT_EPSILON
 #else
-typedef double real;
-typedef double _Complex complex_real;
-#define NAME(suffix) finufft##suffix
 #define DTYPE LARMOR_C128
 #define EPSILON DBL_EPSILON
 #endif
@@ -38,7 +31,6 @@ static const double loosest = 0.5;
 static const double least_upsample = 1.15;
 static const double most_upsample = 2.5;
 
-typedef struct NAME(_plan_s) plan;
 struct NAME(_plan_s) {
     larmor_nufft_opts nufft;
     larmor_nufft *run; /* NULL: there are no modes, so nothing is computed */
@@ -334,11 +326,6 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
     return code;
 }
 
-/* which of points' and modes' values a type reads */
-#define C1 const complex_real *c
-#define C2 complex_real *c
-#define F1 complex_real *f
-#define F2 const complex_real *f
 #define MODES1                                                                                                       \
     {                                                                                                                \
         ms, 1, 1                                                                                                     \
