@@ -51,7 +51,8 @@ install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # in a folder of its own, so that it hides no other finufft.h
-install(FILES finufft/finufft.h finufft/finufft.fh DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larmor-finufft)
+install(FILES finufft/finufft.h finufft/finufft_errors.h finufft/finufft_opts.h finufft/finufft.fh
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larmor-finufft)
 install(TARGETS larmor_bench RUNTIME_DEPENDENCY_SET needed)
 include(cmake/manual.cmake)
 

@@ -18,7 +18,7 @@ mv "$work/installed" "$prefix"
 others=$(cd "$prefix" && find . -type f -o -type l | sed 's|^\./||' | grep -vE \
     -e '^bin/larmor(-bench)?$' -e "^$LIBDIR/liblarmor(_finufft)?\.so(\.[0-9.]+)?$" \
     -e "^$LIBDIR/larmor/larmor_(cuda|mpi)\.so$" -e '^libexec/larmor/' -e '^include/larmor/[a-z]+\.h$' \
-    -e '^include/larmor-finufft/finufft\.f?h$' -e "^$LIBDIR/cmake/larmor/" -e "^$LIBDIR/pkgconfig/larmor(-finufft)?\.pc$" \
+    -e '^include/larmor-finufft/finufft(_errors|_opts)?\.f?h$' -e "^$LIBDIR/cmake/larmor/" -e "^$LIBDIR/pkgconfig/larmor(-finufft)?\.pc$" \
     -e '^share/doc/larmor/LICENSE$' -e '^share/man/man1/larmor[a-z0-9-]*\.1(\.gz)?$' \
     -e '^share/bash-completion/completions/larmor(-bench)?$' -e '^share/zsh/site-functions/_larmor(-bench)?$' \
     -e '^share/fish/vendor_completions\.d/larmor(-bench)?\.fish$' || true)
@@ -53,7 +53,7 @@ quiet $CC -std=c11 $CFLAGS "$work/version.c" $(pkg-config --cflags --libs larmor
 
 # FINUFFT's interface, in C and in C++: a sum of three points at one mode, and a plan
 cat >"$work/one.c" <<'C'
-#include <finufft.h>
+#include <finufft_errors.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
