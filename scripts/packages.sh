@@ -31,7 +31,7 @@ bundle)
     (cd build/release && cpack -B "$packages")
     ;;
 deb)
-    scripts/deps.sh build
+    scripts/deps.sh deb
     cmake --preset deb
     cmake --build --preset deb -j "$jobs"
     (cd build/deb && cpack -B "$packages")
