@@ -8,6 +8,7 @@ set -eu
 sources=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -lt 1 ] || wheel=$(realpath "$1")
 [ $# -lt 2 ] || scan=$(realpath "$2")
+export OMP_WAIT_POLICY=passive # the machine may be busy
 unset LARMOR_LIBRARY LARMOR_READER LARMOR_PLUGIN_DIR LD_LIBRARY_PATH || true
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
