@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
+# Build larmor and run every test, warnings being errors with LARMOR_WERROR=ON in the environment; one of them, package.examples, installs it into a folder
 # of its own and builds and runs the examples with that.
 # Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
