@@ -79,7 +79,7 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
     larmor_array *times; /* real [samples, readouts], when they were taken, in s, whatever their zero; for b0 */
     const int *step1;    /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
-    const larmor_stamp *stamps; /* [readouts], of which the number of samples is ignored; NULL: none */
+    const larmor_stamp *stamps; /* [readouts], of which the number of samples and kz are ignored; NULL: none */
     larmor_image_meta meta;     /* counters and geometry; without directions x, y and z are those of the patient */
 } larmor_readouts;
 
@@ -102,7 +102,10 @@ LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan,
 
 /* How the readouts of an image become frames: one of spokes, ms and phases; the others are zero. */
 typedef struct larmor_frames_opts {
-    int64_t spokes; /* readouts of a frame, in the order of acquisition */
+    /* Readouts of a frame, in the order of acquisition. In a stack of stars or spirals, whose readouts each have one kz
+     * (larmor_stamp), so many of each partition, whichever of angles and partitions changed first; a partition that was
+     * acquired more rarely than others gives evenly less to each frame. */
+    int64_t spokes;
     double ms;      /* time of a frame, by the readouts' time stamps */
     int phases;     /* frames of the cardiac cycle, by the physiology stamps: time since the last trigger */
     double step;    /* from the start of a frame to that of the next, as spokes or ms; default: frames that touch */
