@@ -272,7 +272,7 @@ static scan stack(int angles_first, int poor, int tilted)
             const double r = (double)(j - N) / 2;
             p[0] = r * cos(M_PI * angle / ANGLES);
             p[1] = r * sin(M_PI * angle / ANGLES);
-            p[2] = plane - PLANES / 2 + (tilted ? .1 * r / N : 0);
+            p[2] = plane - PLANES / 2 + (tilted && angle % 2 ? .1 * r / N : 0);
         }
         readouts++;
     }
