@@ -374,10 +374,10 @@ LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int se
 /* Where the weight of the penalty comes from. */
 typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_CALLER,
-    LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
-    LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
+    LARMOR_LAMBDA_FROM_DATA,  /* chosen from the image's own data */
+    LARMOR_LAMBDA_FROM_SCAN,  /* chosen from those of an earlier image of the scan */
     LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
-    LARMOR_LAMBDA_NONE,       /* there is no penalty, as in images that take no solver */
+    LARMOR_LAMBDA_NONE, /* there is none, or next to none: of images that take no solver, and of one coil on the grid */
     LARMOR_LAMBDA_UNPREDICTED /* expected from the noise: no image predicts the samples held out better than zero does */
 } larmor_lambda_from;
 
