@@ -6,6 +6,7 @@
 #ifndef LARMOR_RANKS_H
 #define LARMOR_RANKS_H
 
+#include "larmor/nufft.h"
 #include "larmor/pipeline.h"
 
 #ifdef __cplusplus
@@ -51,7 +52,33 @@ LARMOR_API larmor_status larmor_ranks_agree(larmor_ranks *ranks, larmor_status o
  * Errors  LARMOR_ERR_ARG for a group of devices; elsewhere than on rank 0 LARMOR_ERR_BACKEND where messages fail. */
 LARMOR_API larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ranks);
 
-/* Share a reconstruction, which every rank has made from the same scan and options, with opts.ranks these, and opts.memory the
+/* ---- volumes that no rank holds by itself ----
+ *
+ * This rank's part of so many planes, points or the like: first .. first + count - 1; the parts of all ranks follow each other.
+ * ranks NULL: all.
+ *
+ * Errors  LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count);
+
+/* larmor_op_toeplitz of a volume in slabs of planes (larmor_ranks_part). All ranks make it, apply it and its adjoint, at the same
+ * place, each to its own slab; the same number of ranks gives the same bits on processors. Of the memory of
+ * larmor_op_toeplitz each rank takes about its part, with room for one volume of the batch at a time.
+ *
+ * opts     ndim 3, modes of the whole volume, batch, tol, sign and dtype.
+ * traj     f32 or f64 [3, samples, readouts] or [3, points]: some of the points, also none; those of all ranks together count, each
+ *          once.
+ * weights  real, of these points; NULL for 1.
+ * N        on [n0, n1, own planes(, batch)].
+ * Errors   on rank 0 those of the first rank that fails, as larmor_ranks_agree has them, and elsewhere LARMOR_STOPPED:
+ *          LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC for points that are not finite, LARMOR_ERR_MEMORY,
+ *          LARMOR_ERR_UNSUPPORTED. */
+LARMOR_API larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks,
+                                                  const larmor_nufft_opts *opts, const larmor_array *traj,
+                                                  const larmor_array *weights, larmor_op **N);
+
+/* ---- reconstructions ----
+ *
+ * Share a reconstruction, which every rank has made from the same scan and options, with opts.ranks these, and opts.memory the
  * same and not 0. A rank that could not calls larmor_ranks_agree with its error in this place.
  *
  * On rank 0 it returns at once, and larmor_recon_run hands out series as with a group of devices (larmor/pipeline.h), of

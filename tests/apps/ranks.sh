@@ -61,6 +61,18 @@ cmp one.cfl several.cfl || fail "maps are those of one process"
 $run -n 2 "$LARMOR" recon few.h5 -o several.npy --iters 8 --device cpu:1 --memory 1M --force >out 2>err && fail "1 MB will not do"
 [ "$(grep -c '^larmor: ' err)" -eq 1 ] || fail "too little memory: one error expected"
 
+# larmor-bench scaling by ranks: one writes a line for one rank and for all.
+for what in weak frames coils slabs; do
+    rm -f s.json
+    $run -n 2 "$BENCH" scaling --what $what --device cpu:1 --modes 12 --points 300 --coils 2 --images 3 --iters 2 --repeats 1 \
+        --json s.json >out 2>err || fail "larmor-bench scaling --what $what: exit code $?"
+    [ "$(grep -c '"ranks": 2, ' s.json)" -eq "$(grep -c '"ranks": 1, ' s.json)" ] || fail "$what: lines of 1 and 2 ranks"
+    [ "$(wc -l <out)" -eq "$(wc -l <s.json)" ] || fail "$what: one speaks"
+done
+$run -n 2 "$BENCH" scaling --device cpu:1,1 >out 2>err && fail "two devices for a rank"
+[ "$(grep -c '^larmor-bench: ' err)" -eq 1 ] || fail "two devices for a rank: one error expected"
+rm s.json
+
 # What is wrong with one is said once, by all's first, and no file is begun.
 refused() {
     rm -f x.npy
