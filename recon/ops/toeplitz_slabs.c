@@ -283,6 +283,7 @@ static void free_points(points *p)
     larmor_array_free(p->scaled);
     larmor_array_free(p->values);
     larmor_array_free(p->phases);
+    p->scaled = p->values = p->phases = NULL;
 }
 
 static larmor_status make_points(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, points *p)
@@ -293,6 +294,20 @@ static larmor_status make_points(larmor_device *dev, const larmor_array *traj, c
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, p->count), &p->scaled));
     LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->values));
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->phases);
+}
+
+/* There are few samples for so many modes, so that the smallest grid is the best where it will do. */
+static larmor_status choose_grid(larmor_device *dev, larmor_nufft_opts *psf)
+{
+    larmor_nufft *plan;
+    psf->upsample = 1.25;
+    larmor_status st = larmor_nufft_create(dev, psf, &plan);
+    if (st == LARMOR_ERR_NUMERIC) {
+        psf->upsample = 0;
+        st = larmor_nufft_create(dev, psf, &plan);
+    }
+    larmor_nufft_free(plan);
+    return st;
 }
 
 /* lags [2 n0, 2 n1, count] <- sum_j w_j exp(sign 2 pi i k_j . r / n) of this rank's points, of the lags `first` and the
@@ -406,16 +421,14 @@ typedef struct making {
     stages s;
 } making;
 
-static larmor_status begin_making(larmor_device *dev, larmor_ranks *ranks, const int64_t modes[3],
-                                  const int64_t cells[3], const larmor_array *traj, const larmor_array *weights,
-                                  making *m)
+static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks, const int64_t modes[3],
+                                  const larmor_array *traj, const larmor_array *weights, making *m)
 {
     const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
     const int64_t own = share_of(lags[2], ranks->count, ranks->number, NULL);
     LMR_TRY(make_edges(dev, lags, &m->edges));
     LMR_TRY(make_points(dev, traj, weights, &m->points));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags));
-    return make_stages(dev, ranks, LARMOR_C128, lags, cells, m->edges, &m->s);
+    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
 }
 
 static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_nufft_opts *psf,
@@ -423,10 +436,14 @@ static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_n
                                    const larmor_array *weights)
 {
     making m = {.edges = NULL};
-    larmor_status st = begin_making(n->s.dev, ranks, modes, cells, traj, weights, &m);
+    const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
     const double scale = 1 / ((double)cells[0] * (double)cells[1] * (double)cells[2]);
+    larmor_status st = begin_making(n->s.dev, ranks, modes, traj, weights, &m);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, gather_lags(ranks, &m.points, psf, modes, m.lags));
+    free_points(&m.points); /* before the next that take much */
+    st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, m.edges, &m.s);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     st = to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
     if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
     st = lmr_ranks_agree(ranks, st, NULL, NULL);
@@ -486,17 +503,19 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
     if (!st && !n) st = LMR_NO_MEMORY();
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
-    const larmor_nufft_opts psf = {.type = 1,
-                                   .ndim = 3,
-                                   .modes = {2 * opts->modes[0], 2 * opts->modes[1]},
-                                   .sign = opts->sign > 0 ? -1 : 1,
-                                   .tol = fmax((opts->tol > 0 ? opts->tol : 1e-5) / 10, 1e-12),
-                                   .dtype = LARMOR_C128};
+    larmor_nufft_opts psf = {.type = 1,
+                             .ndim = 3,
+                             .modes = {2 * opts->modes[0], 2 * opts->modes[1], 2 * opts->modes[2]},
+                             .sign = opts->sign > 0 ? -1 : 1,
+                             .tol = fmax((opts->tol > 0 ? opts->tol : 1e-5) / 10, 1e-12),
+                             .dtype = LARMOR_C128};
     int64_t cells[3];
     for (int d = 0; d < 3; d++) cells[d] = lmr_nufft_good_size(2 * opts->modes[d]);
     n->s.dev = lmr_device_ref(dev);
     n->batch = opts->batch ? opts->batch : 1;
-    LMR_OR(done, lmr_ranks_agree(ranks, begin(dev, ranks, opts, dtype, cells, n), NULL, NULL));
+    st = choose_grid(dev, &psf);
+    if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
     st = make_stages(dev, ranks, dtype, opts->modes, cells, n->ones, &n->s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
