@@ -221,6 +221,8 @@ typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
 
+typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
+
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
@@ -296,6 +298,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_normalise_mode normalise; /* of maps from the data */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
+    larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
