@@ -11,6 +11,7 @@
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "pipeline/cartesian.h"
+#include "pipeline/choose_maps.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 
@@ -213,6 +214,12 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
     return LARMOR_OK;
 }
 
+/* Given maps go on with maps from the data. Those have one set, and one encoding, whose grid the given ones fit. */
+static int can_enlarge(const larmor_recon *r)
+{
+    return !r->job.given || (!r->job.sets && r->job.info.encodings == 1);
+}
+
 static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
 {
     lmr_events *events = &r->events;
@@ -222,15 +229,15 @@ static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_g
         length += snprintf(factor + length, sizeof factor - (size_t)length, "%s%.3g", d ? "x" : "", e->factor[d]);
         size += snprintf(sides + size, sizeof sides - (size_t)size, "%s%lld", d ? "x" : "", (long long)to->matrix[d]);
     }
-    if (r->job.given)
+    if (!can_enlarge(r))
         lmr_warn(events,
                  "signal reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
                  "outside folds in. Maps of %s with the same voxels are taken, too.",
                  factor, (long long)from->matrix[0], (long long)from->matrix[1],
                  (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
     else
-        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped",
-                factor, sides);
+        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped%s",
+                factor, sides, r->job.given && r->job.coils > 1 ? "; beyond the given maps, they are found from the data" : "");
 }
 
 static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
@@ -248,11 +255,11 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
         LMR_TRY(lmr_source_group(r->job.source, i, &g));
         if (g.encoding != encoding) continue;
         before = r->job.grid[i];
-        if (!r->job.given) r->job.grid[i] = grid;
+        if (can_enlarge(r)) r->job.grid[i] = grid;
     }
-    r->enlarged |= !r->job.given;
+    r->enlarged |= can_enlarge(r);
     say_enlarged(r, &extent, &before, &grid);
-    return LARMOR_OK;
+    return r->job.given && can_enlarge(r) ? lmr_choose_maps_beyond(r) : LARMOR_OK;
 }
 
 larmor_status lmr_grids_enlarge(larmor_recon *r)
@@ -274,5 +281,6 @@ int lmr_grids_shrink(larmor_recon *r)
     free(r->job.grid);
     r->enlarged = 0;
     r->job.grid = NULL;
+    if (r->job.given) r->job.maps_method = NULL;
     return lmr_grids_choose(r) == LARMOR_OK;
 }
