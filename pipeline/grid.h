@@ -16,6 +16,11 @@ int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4]);
  * from the data; several sets of them do not, which is only warned of. A failure of the search is logged. Errors: LARMOR_STOPPED. */
 larmor_status lmr_grids_enlarge(larmor_recon *r);
 
+/* Whether what is outside cannot be seen, but predicted (larmor_predict_field_of_view): the centre of k-space is
+ * undersampled, there are several coils, and the readouts are no spokes, which are dense there. */
+larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
+                                     int *predict);
+
 /* Undo the enlargement; returns 1 if there was one. */
 int lmr_grids_shrink(larmor_recon *r);
 
