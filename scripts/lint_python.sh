@@ -8,9 +8,8 @@ cd "$(dirname "$0")/.."
 place=${1:-build/lint}
 tools="mypy==2.4.1 ruff==0.17.6 numpy cffi"
 if [ ! -e "$place/installed" ] || [ "$(cat "$place/installed")" != "$tools" ]; then
-    python3 -m venv "$place"
     # shellcheck disable=SC2086 # a list of packages
-    if ! "$place/bin/pip" install -q --disable-pip-version-check $tools; then
+    if ! python3 -m venv "$place" || ! "$place/bin/pip" install -q --disable-pip-version-check $tools; then
         echo "lint_python.sh: mypy and ruff could not be installed; the Python package was not checked by them." >&2
         exit 0
     fi

@@ -1,5 +1,7 @@
-"""NUFFTs through Python beside FINUFFT, ducc0 and mri-nufft's backends, interleaved in one run. Points of a golden-angle
-scan, single precision, one tolerance; points are sorted and plans are made before, but for ducc0, which has no plans.
+"""NUFFTs through Python beside FINUFFT, ducc0 and mri-nufft's backends, in turn in one run.
+
+Points of a golden-angle scan, single precision, one tolerance. Points are sorted and plans are made before, but for
+ducc0, which has no plans.
 
 Usage: python3 python/bench/nufft.py [THREADS]; peers that are not installed are left out.
 """
