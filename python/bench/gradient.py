@@ -31,7 +31,8 @@ def by_larmor():
     return cycles.grad
 
 
-peer = mrinufft.get_operator("finufft", wrt_data=False, wrt_traj=True)(radians.detach().numpy(), SHAPE, eps=TOL)
+peer = mrinufft.get_operator("finufft", wrt_data=False, wrt_traj=True)(
+    radians.detach().numpy(), SHAPE, eps=TOL, squeeze_dims=False)
 
 
 def by_peer():
