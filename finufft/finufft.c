@@ -290,7 +290,9 @@ static int run(plan *p, execution execute, int to_modes, void *values, void *mod
     if (!p) return FINUFFT_ERR_PLAN_NOTVALID;
     if (!p->has_points) return complain(p->warns, FINUFFT_ERR_INVALID_ARGUMENT, "setpts was not called");
     if (!p->run) { /* a sum over no modes */
-        if (!to_modes && p->points) memset(values, 0, (size_t)(p->points * p->nufft.batch) * 2 * sizeof(real));
+        if (to_modes || !p->points) return 0;
+        if (!values) return complain(p->warns, FINUFFT_ERR_INVALID_ARGUMENT, "the memory for the points is NULL");
+        memset(values, 0, (size_t)(p->points * p->nufft.batch) * 2 * sizeof(real));
         return 0;
     }
     larmor_array *at_points = NULL;
