@@ -67,13 +67,14 @@ typedef struct lmr_job {
     larmor_array *compression; /* [coils, info.coils], or NULL */
     larmor_compression_report compressed;
     int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
-    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL */
+    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
+    larmor_shape given_image; /* its voxels */
     larmor_grid *grid;     /* of every group of the scan; alike for all of an encoding */
     larmor_array *girf;    /* the gradients' impulse response, as in larmor_girf, or NULL */
     double girf_spacing_hz;
     larmor_delays *delays; /* of the gradients in each encoding, or NULL */
     int sets;              /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
-    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data */
+    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;
     int keep_eigenvalues;

@@ -57,7 +57,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 {
     int64_t estimate;
     *bytes = 0;
-    if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
+    if (!job->maps_method || p->coils == 1) return LARMOR_OK;
     larmor_problem own = *p;
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;

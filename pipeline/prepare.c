@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/delays.h"
+#include "pipeline/devices.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
@@ -77,6 +78,7 @@ static larmor_status check_maps(larmor_recon *r)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", r->maps_name,
                         (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
                         (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
+    r->job.given_image = lmr_grid_shape(grid);
     if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
     return lmr_take_sets(r, r->maps_name, got[4]);
 }
@@ -181,6 +183,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(lmr_choose_maps(r));
+    lmr_devices_plan(r);
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     LMR_TRY(lmr_grids_enlarge(r));

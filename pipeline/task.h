@@ -1,4 +1,4 @@
-/* What devices.c and ranks.c share: the queue of series and those who work on it. SPDX-License-Identifier: Apache-2.0 */
+/* The queue of series and those who work on it, for devices and ranks. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_TASK_H
 #define LMR_PIPELINE_TASK_H
 
@@ -77,13 +77,36 @@ struct lmr_devices {
     lmr_decisions known;
 };
 
+/* The place of a queued series. */
+static inline lmr_task *lmr_task_of(const lmr_devices *d, int series)
+{
+    return &d->queue[series % d->room];
+}
+
+/* What the job's images have decided so far, and the job made to know it. */
+lmr_decisions lmr_decisions_of(const lmr_job *job);
+void lmr_decide(lmr_job *job, const lmr_decisions *by);
+
 void lmr_add_line(lmr_task *t, int warning, const char *text);
+
+/* As it was before it was computed. */
+void lmr_clear_task(lmr_task *t);
+
+/* The series goes through the groups of its list: maps stay those of a slice's first group until another slice comes. */
+void lmr_follow_maps(const lmr_devices *d, int series, int *from);
+
+/* Of the queue, its lock being held: as many series as have room; none; how many are in a state; what a worker is to
+ * compute next, or NULL. */
+void lmr_fill_queue(lmr_devices *d);
+void lmr_empty_queue(lmr_devices *d);
+int lmr_count_tasks(const lmr_devices *d, lmr_task_state state);
+lmr_task *lmr_next_task(const lmr_devices *d);
 
 /* The listener of a worker. */
 int lmr_worker_listen(void *worker, const larmor_event *event);
 
-/* As it was before it was computed. */
-void lmr_clear_task(lmr_task *t);
+/* Threads for all workers that have none. */
+larmor_status lmr_start_workers(lmr_devices *d);
 
 /* Compute it on the worker's device; the outcome is in the task. */
 void lmr_run_task(lmr_worker *w, lmr_task *t);

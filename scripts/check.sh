@@ -1,10 +1,10 @@
 #!/bin/sh
-# Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
-# of its own and builds and runs the examples with that.
+# Build larmor and run every test; one of them, package.examples, installs it into a folder of its own and builds and
+# runs the examples with that. With LARMOR_WERROR=ON in the environment warnings are errors.
 # Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
-#         of sources and of the installation; asan library: those of core, io, phantoms and pipeline alone but for its
-#         longest ones, for less time
+#         of sources and of the installation; asan library: those of the library alone but for the longest ones, for
+#         less time
 #   tsan: with ThreadSanitizer, Clang and its OpenMP library; the tests of the library that are not labelled long
 #   cuda: with the CUDA plugin; the tests on a GPU alone, which skip themselves without one
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
@@ -47,7 +47,8 @@ fi
 # shellcheck disable=SC2086 # words are meant
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
-layers='core|backend|io|phantoms|pipeline'
+layers='core|backend|nufft|recon|io|phantoms|pipeline'
+longest='recon[.](delays|memory)|pipeline[.](checkpoint|grid|many|plan|scale)'
 if [ "${2:-}" = library ]; then
     targets=$(ninja -C "build/$preset" -t targets all | grep -oE "^(test_($layers)_[a-z0-9_]+|larmor_reader|faulty): phony")
     targets="--target $(echo "$targets" | sed 's/: phony//' | tr '\n' ' ')"
@@ -61,7 +62,7 @@ case $preset in
 cuda) which="-L cuda" ;;
 asan | tsan)
     which="-LE long|trust -E ^(check|package)[.]"
-    [ "${2:-}" != library ] || which="-LE long|trust -R ^($layers)[.] -E ^pipeline[.](checkpoint|grid|many|plan|scale)@"
+    [ "${2:-}" != library ] || which="-LE long|trust -R ^($layers)[.] -E ^($longest)@"
     ;;
 *) which="" ;;
 esac

@@ -1,0 +1,265 @@
+/* What solvers, their preconditioners and the choice of the weight say of their bytes, against what is really allocated.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/operators.h"
+#include "larmor/solve.h"
+#include "tests/recon/allocated.h"
+#include "tests/recon/memory_scan.h"
+
+/* An operator that has allocated all that its maps need. */
+static larmor_op *warm_operator(larmor_dtype dtype, larmor_shape shape, larmor_array *x, larmor_array *b)
+{
+    larmor_op *F;
+    assert_ok(larmor_op_fft(dev, dtype, shape, 3, NULL, &F));
+    assert_ok(larmor_noise_fill(x, 1, 1));
+    assert_ok(larmor_op_forward(F, x, b));
+    assert_ok(larmor_op_adjoint(F, b, x));
+    assert_ok(larmor_op_normal(F, b, x));
+    return F;
+}
+
+/* What a solver of 300 x 200 gets, large beside what is no array. */
+typedef struct vectors {
+    larmor_array *x, *b, *start;
+    larmor_op *A;
+} vectors;
+
+static vectors warm_vectors(larmor_shape shape)
+{
+    vectors v = {.x = zeros(LARMOR_C64, shape), .b = zeros(LARMOR_C64, shape), .start = zeros(LARMOR_C64, shape)};
+    v.A = warm_operator(LARMOR_C64, shape, v.x, v.b);
+    return v;
+}
+
+static void free_vectors(vectors *v)
+{
+    larmor_op_free(v->A);
+    larmor_array_free(v->x);
+    larmor_array_free(v->b);
+    larmor_array_free(v->start);
+}
+
+/* SENSE of the scan with weights or without, whose maps have run. */
+static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)
+{
+    larmor_op *A;
+    assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &A));
+    larmor_array *b = zeros(s->problem.dtype, larmor_op_out_shape(A)), *z = zeros(s->problem.dtype, s->problem.image);
+    assert_ok(larmor_op_forward(A, x, b));
+    assert_ok(larmor_op_adjoint(A, b, z));
+    assert_ok(larmor_op_normal(A, x, z));
+    larmor_array_free(z);
+    larmor_array_free(b);
+    return A;
+}
+
+static void the_circulant_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        scan s = scan_case(c);
+        larmor_circulant *C;
+        int64_t estimate;
+        assert_ok(larmor_circulant_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_circulant_create(s.maps, s.traj, s.weights, s.problem.image, s.problem.dtype, &C));
+        expect_estimate(cases[c].name, estimate, 0, 3);
+        larmor_circulant_free(C);
+        free_scan(&s);
+    }
+}
+
+static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
+        for (int c = 0; c < 8; c++) {
+            const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
+            const int series = (info.takes & LARMOR_NEEDS_SERIES) != 0;
+            const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
+            const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
+            const larmor_regulariser_opts opts = {.series = series};
+            larmor_array *x = zeros(dtype, shape), *b = zeros(dtype, shape);
+            larmor_op *A = warm_operator(dtype, shape, x, b);
+            scan s = scan_of(image, 128, 60, 1, dtype, 0);
+            larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
+            larmor_circulant *C = NULL;
+            larmor_regulariser *r;
+            int64_t estimate;
+            if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
+            solve.circulant = C;
+            assert_ok(larmor_regularised_memory(info.name, &opts, dtype, shape, &estimate));
+            begin();
+            assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
+            assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
+            expect_estimate(info.name, estimate, 0, 1.5);
+            larmor_regulariser_free(r);
+            larmor_circulant_free(C);
+            larmor_op_free(A);
+            larmor_array_free(x);
+            larmor_array_free(b);
+            free_scan(&s);
+        }
+}
+
+static void conjugate_gradients_take_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    const larmor_shape shape = LARMOR_SHAPE(300, 200);
+    for (int preconditioned = 0; preconditioned < 2; preconditioned++) {
+        vectors v = warm_vectors(shape);
+        larmor_op *M;
+        assert_ok(larmor_fill(v.x, 1));
+        assert_ok(larmor_op_diag(v.x, &M));
+        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .precondition = preconditioned ? M : NULL};
+        int64_t estimate;
+        assert_ok(larmor_cg_memory(LARMOR_C64, shape, &estimate));
+        begin();
+        assert_ok(larmor_cg(v.A, v.b, v.start, &opts, NULL));
+        expect_estimate("cg", estimate, SMALL, 1.3);
+        larmor_op_free(M);
+        free_vectors(&v);
+    }
+}
+
+static void lsmr_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    const larmor_shape shape = LARMOR_SHAPE(300, 200);
+    for (int weighted = 0; weighted < 2; weighted++) {
+        vectors v = warm_vectors(shape);
+        larmor_array *weights = zeros(LARMOR_F64, shape);
+        assert_ok(larmor_fill(weights, 2));
+        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .weights = weighted ? weights : NULL};
+        int64_t estimate;
+        assert_ok(larmor_lsmr_memory(LARMOR_C64, shape, shape, weighted, &estimate));
+        begin();
+        assert_ok(larmor_lsmr(v.A, v.b, v.start, &opts, NULL));
+        expect_estimate("lsmr", estimate, SMALL, 1.1);
+        larmor_array_free(weights);
+        free_vectors(&v);
+    }
+}
+
+static void primal_dual_splitting_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    const larmor_shape shape = LARMOR_SHAPE(300, 200);
+    for (int with_K = 0; with_K < 2; with_K++) {
+        vectors v = warm_vectors(shape);
+        larmor_op *K = NULL;
+        larmor_prox *g;
+        if (with_K) assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 3, NULL, &K));
+        const larmor_shape Kx = K ? larmor_op_out_shape(K) : shape;
+        assert_ok(larmor_prox_l1(dev, 0.1, LARMOR_C64, Kx, &g));
+        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1};
+        int64_t estimate;
+        assert_ok(larmor_pdhg_memory(LARMOR_C64, shape, Kx, &estimate));
+        begin();
+        assert_ok(larmor_pdhg(v.A, v.b, K, g, v.start, &opts, NULL));
+        expect_estimate("pdhg", estimate, SMALL, 1.3);
+        larmor_prox_free(g);
+        larmor_op_free(K);
+        free_vectors(&v);
+    }
+}
+
+static void the_kspace_preconditioner_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 2 * CASES; c++) {
+        scan s = scan_case(c / 2);
+        larmor_array *p;
+        int64_t estimate;
+        if (c % 2) s.problem.coils = 1;
+        assert_ok(larmor_precondition_kspace_memory(dev, &s.problem, &estimate));
+        begin();
+        assert_ok(larmor_precondition_kspace(c % 2 ? NULL : s.maps, s.traj, s.problem.image, s.problem.dtype, 0, &p));
+        expect_estimate(cases[c / 2].name, estimate, (int64_t)larmor_array_bytes(p), 2.5);
+        larmor_array_free(p);
+        free_scan(&s);
+    }
+}
+
+static void the_choice_of_the_weight_takes_no_more_than_estimated(void **state)
+{
+    (void)state;
+    only_for_processors();
+    for (int c = 0; c < 2; c++) {
+        scan s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
+        const larmor_shape image = s.problem.image;
+        larmor_array *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
+        larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
+        larmor_circulant *C;
+        larmor_regulariser *r = NULL;
+        larmor_choice choice;
+        int64_t solver, beside;
+        assert_ok(larmor_noise_fill(x, 1, 1));
+        larmor_op *A = warm_sense(&s, NULL, x);
+        assert_ok(larmor_op_forward(A, x, s.kspace));
+        assert_ok(larmor_noise_fill((larmor_array *)(uintptr_t)out.noise, 0.1, 2));
+        assert_ok(larmor_axpby(1, out.noise, 1, s.kspace));
+        assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
+        assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &kept, &factors));
+        out.A = warm_sense(&s, kept, x);
+        assert_ok(larmor_choose_memory(LARMOR_C64, image, larmor_array_shape(s.kspace), &beside));
+        assert_ok(larmor_cg_memory(LARMOR_C64, image, &solver));
+        if (c) {
+            assert_ok(larmor_regularised_memory("tv", NULL, LARMOR_C64, image, &solver));
+            assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, image, &r));
+        }
+        begin();
+        all = zeros(LARMOR_C64, larmor_array_shape(s.kspace));
+        assert_ok(larmor_fill(all, 1));
+        assert_ok(larmor_sense_weigh(factors, all));
+        out.factors = all;
+        assert_ok(larmor_choose_weight(A, s.kspace, &out, C, r, NULL, &choice));
+        assert_true(choice.tried > 1);
+        expect_estimate(c ? "choice for tv" : "choice for cg", solver + beside,
+                        -(int64_t)(larmor_array_bytes(kept) + larmor_array_bytes(factors)), 1.5);
+        larmor_regulariser_free(r);
+        larmor_circulant_free(C);
+        larmor_op_free(A);
+        larmor_op_free(out.A);
+        larmor_array_free(x);
+        larmor_array_free((larmor_array *)(uintptr_t)out.noise);
+        larmor_array_free(kept);
+        larmor_array_free(factors);
+        larmor_array_free(all);
+        free_scan(&s);
+    }
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    int64_t bytes;
+    larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 1000, .dtype = LARMOR_C64};
+    assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
+    p.coils = 1;
+    p.samples = INT64_MAX;
+    assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
+    assert_int_equal(bytes, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
+    cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
+    cmocka_unit_test(conjugate_gradients_take_no_more_than_estimated),
+    cmocka_unit_test(lsmr_takes_no_more_than_estimated),
+    cmocka_unit_test(primal_dual_splitting_takes_no_more_than_estimated),
+    cmocka_unit_test(the_kspace_preconditioner_takes_no_more_than_estimated),
+    cmocka_unit_test(the_choice_of_the_weight_takes_no_more_than_estimated),
+    cmocka_unit_test(impossible_sizes_are_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}

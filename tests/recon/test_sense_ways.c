@@ -1,0 +1,194 @@
+/* recon/ops/sense.c: the ways to compute it, by Toeplitz, by planes and some coils at a time, are the same operator.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/recon/sense_support.h"
+
+/* Of three trajectories that differ in kz alone: partitions with the same angles, with their own, and none. On a
+ * processor the first two go by planes; all are the NUFFT in 3D within the tolerance. */
+static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
+{
+    (void)state;
+    enum { NZ = 4, SPOKES = 5, ALL = NZ * SPOKES };
+    const larmor_shape image = LARMOR_SHAPE(10, 8, NZ);
+    const larmor_nufft_opts nufft = {.ndim = 3, .modes = {10, 8, NZ}, .batch = COILS, .dtype = LARMOR_C128};
+    cplx *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
+    larmor_array *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    larmor_array *x = complex_array(LARMOR_C128, image, values);
+    for (int t = 0; t < 3; t++) {
+        double k[ALL][SAMPLES][3];
+        for (int j = 0; j < ALL; j++)
+            for (int i = 0; i < SAMPLES; i++) {
+                const double angle = 1.9 * (j / NZ) + (t ? j % NZ : 0);
+                const double r = 8.0 * i / SAMPLES - 4;
+                k[j][i][0] = r * cos(angle);
+                k[j][i][1] = r * sin(angle);
+                k[j][i][2] = j % NZ - NZ / 2 + (t == 2 && j == 7 ? 0.25 : 0);
+            }
+        larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, ALL), &k[0][0][0]);
+        larmor_op *A, *S, *F[2] = {NULL, NULL}, *chain;
+        larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
+        assert_ok(larmor_op_sense(m, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-6, .toeplitz = -1}, &A));
+        assert_ok(larmor_op_forward(A, x, y));
+        cplx *got = values_of(y);
+        assert_ok(larmor_op_coils(m, &S));
+        larmor_nufft_opts opts = nufft;
+        opts.tol = 1e-6;
+        assert_ok(larmor_op_nufft(dev, &opts, traj, &F[0]));
+        if (t < 2) assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &F[1]));
+        const int is_cpu = !strncmp(larmor_device_spec(dev), "cpu", 3), planes = t < 2 && is_cpu;
+        for (int i = 0; i < 2 && F[i]; i++) {
+            assert_ok(larmor_op_chain(F[i], S, &chain));
+            assert_ok(larmor_op_forward(chain, x, y));
+            cplx *expected = values_of(y);
+            assert_at_most(difference(got, expected, SAMPLES * ALL * COILS), 2e-6);
+            if (is_cpu) /* the same bits say which way was taken */
+                assert_int_equal(!memcmp(got, expected, sizeof *got * SAMPLES * ALL * COILS), i == planes);
+            free(expected);
+            larmor_op_free(chain);
+            larmor_op_free(F[i]);
+        }
+        free(got);
+        larmor_op_free(S);
+        larmor_op_free(A);
+        larmor_array_free(y);
+        larmor_array_free(traj);
+    }
+    larmor_array_free(x);
+    larmor_array_free(m);
+    free(values);
+    free(maps);
+}
+
+static void toeplitz_is_chosen_where_it_pays(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t side, coils, samples, iters;
+        int expected;
+    } cases[] = {{32, 4, 40000, 30, 1}, {32, 4, 40000, 0, 1}, {32, 1, 40000, 1, 0}, {128, 2, 50, 30, 0}};
+    for (int i = 0; i < 4; i++) {
+        const larmor_shape image = LARMOR_SHAPE(cases[i].side, cases[i].side);
+        double *k = random_points(image, cases[i].samples, 2);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
+        larmor_array *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
+        larmor_op *A;
+        assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
+        assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
+        larmor_op_free(A);
+        larmor_array_free(maps);
+        larmor_array_free(traj);
+        free(k);
+    }
+}
+
+/* With an effort either may win; both are the same map within the tolerance. */
+static void what_is_timed_is_adjoint_of_forward_still(void **state)
+{
+    (void)state;
+    const int64_t block[] = {0, 2};
+    for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
+        for (int i = 0; i < 2; i++)
+            for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
+                scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+                larmor_op *A;
+                const larmor_sense_opts opts = {.traj = s.traj,
+                                                .weights = i ? s.weights_array : NULL,
+                                                .nufft_tol = 1e-8,
+                                                .block = block[i],
+                                                .toeplitz = toeplitz,
+                                                .effort = (larmor_plan_effort)effort};
+                assert_ok(larmor_op_sense(s.maps_array, &opts, &A));
+                if (toeplitz) assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
+                const larmor_shape image = larmor_op_in_shape(A);
+                larmor_array *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
+                             *z = zeros(LARMOR_C128, image), *two = zeros(LARMOR_C128, image);
+                assert_ok(larmor_fill(x, 1.5));
+                assert_ok(larmor_op_normal(A, x, z));
+                assert_ok(larmor_op_forward(A, x, y));
+                assert_ok(larmor_op_adjoint(A, y, two));
+                double norm, off;
+                assert_ok(larmor_nrm2(two, &norm));
+                assert_ok(larmor_axpby(-1, two, 1, z));
+                assert_ok(larmor_nrm2(z, &off));
+                assert_at_most(off, 4e-8 * norm);
+                larmor_array_free(x);
+                larmor_array_free(y);
+                larmor_array_free(z);
+                larmor_array_free(two);
+                larmor_op_free(A);
+                free_scan(&s);
+            }
+    larmor_wisdom_forget(dev);
+}
+
+static void what_may_be_timed_is_in_the_estimate_of_memory(void **state)
+{
+    (void)state;
+    const larmor_problem p = {
+        .image = LARMOR_SHAPE(64, 64), .samples = 40000, .coils = 4, .dtype = LARMOR_C64, .weighted = 1};
+    larmor_sense_opts opts = {.iters = 30, .toeplitz = -1, .effort = LARMOR_PLAN_MEASURE};
+    int64_t pair, on, open;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &pair));
+    opts.toeplitz = 1;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &on));
+    opts.toeplitz = 0;
+    assert_ok(larmor_sense_memory(dev, &p, &opts, &open));
+    assert_true(open > on && open > pair); /* both are there at a time */
+}
+
+static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 2 * 2 * COILS * 2; c++) { /* a block of COILS and more is all coils at once */
+        const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
+        const double limit = c % 2 ? 1e-14 : 2e-6;
+        scan s = random_scan(dtype, LARMOR_SHAPE(10, 7), 1e-4);
+        const larmor_sense_opts opts = {.traj = s.traj,
+                                        .weights = c / 2 % 2 ? s.weights_array : NULL,
+                                        .nufft_tol = 1e-4,
+                                        .block = c / 4 % COILS + 1,
+                                        .toeplitz = c / 4 / COILS ? 1 : -1};
+        larmor_sense_opts all = opts;
+        all.block = 0;
+        larmor_op *A[2];
+        cplx *x = random_values(70, 6), *y[2], *back[2], *normal[2];
+        larmor_array *in = complex_array(dtype, s.image, x);
+        for (int i = 0; i < 2; i++) {
+            larmor_array *out = zeros(dtype, s.kspace_shape), *z = zeros(dtype, s.image);
+            assert_ok(larmor_op_sense(s.maps_array, i ? &opts : &all, &A[i]));
+            assert_true(larmor_shape_equal(larmor_op_out_shape(A[i]), s.kspace_shape));
+            assert_ok(larmor_op_forward(A[i], in, out));
+            assert_ok(larmor_op_adjoint(A[i], out, z));
+            y[i] = values_of(out);
+            back[i] = values_of(z);
+            assert_ok(larmor_op_normal(A[i], in, z));
+            normal[i] = values_of(z);
+            larmor_array_free(out);
+            larmor_array_free(z);
+            larmor_op_free(A[i]);
+        }
+        assert_at_most(difference(y[1], y[0], M * COILS), limit);
+        assert_at_most(difference(back[1], back[0], 70), limit);
+        assert_at_most(difference(normal[1], normal[0], 70), limit);
+        for (int i = 0; i < 2; i++) {
+            free(y[i]);
+            free(back[i]);
+            free(normal[i]);
+        }
+        free(x);
+        larmor_array_free(in);
+        free_scan(&s);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(partitions_go_by_planes_and_the_rest_by_the_volume),
+    cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
+    cmocka_unit_test(what_is_timed_is_adjoint_of_forward_still),
+    cmocka_unit_test(what_may_be_timed_is_in_the_estimate_of_memory),
+    cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
