@@ -369,11 +369,13 @@ static larmor_status check_spikes(const view *v, lmr_findings *f)
     return LARMOR_OK;
 }
 
-/* Where samples cannot tell, the extent grows to what predicts samples that are left out, as in recon. */
+/* Where samples cannot tell, the extent grows to what predicts samples that are left out, as in recon; what is outside
+ * folds exactly onto the inside of a grid. */
 static larmor_status predict_extent(const view *v, larmor_extent *e)
 {
     larmor_prediction found;
     int predict;
+    if (is_lattice(v)) return LARMOR_OK;
     LMR_TRY(lmr_grid_is_to_predict(&v->encoding, &v->grid, &v->s, &predict));
     if (!predict) return LARMOR_OK;
     LMR_TRY(larmor_predict_field_of_view(v->s.kspace, v->s.traj, lmr_grid_shape(&v->grid), &found));

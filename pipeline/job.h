@@ -141,6 +141,12 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
  * whose coefficient number i it may be. */
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
 
+/* 1 if so many devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
+int lmr_shares_coils(const lmr_job *job, int devices);
+
+/* 1 if the members of the job's device, a group, take whole series of so many. */
+int lmr_spreads_series(const lmr_job *job, int series);
+
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);
 

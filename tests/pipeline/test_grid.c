@@ -157,11 +157,26 @@ static void larger_maps_enlarge_the_grid(void **state)
     free_scan(&s);
 }
 
-static void with_given_maps_a_wide_object_is_only_said(void **state)
+static void given_maps_go_on_where_a_wide_object_enlarges_the_grid(void **state)
 {
     (void)state;
     scan s = wide_object(1);
     larmor_array *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, COILS));
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    const larmor_grid g = grid_of(&s, &opts);
+    assert_true(g.matrix[1] >= 28);
+    assert_int_equal(g.crop[0], N * 3 / 4);
+    assert_noted(n, "beyond the given maps, they are found from the data");
+    larmor_array_free(maps);
+    free_scan(&s);
+}
+
+static void with_two_sets_of_given_maps_a_wide_object_is_only_said(void **state)
+{
+    (void)state;
+    scan s = wide_object(1);
+    larmor_array *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, 1, COILS, 2));
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
@@ -205,7 +220,8 @@ int main(void)
         cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
         cmocka_unit_test(a_wide_object_is_predicted_by_a_larger_field_of_view_only),
         cmocka_unit_test(larger_maps_enlarge_the_grid),
-        cmocka_unit_test(with_given_maps_a_wide_object_is_only_said),
+        cmocka_unit_test(given_maps_go_on_where_a_wide_object_enlarges_the_grid),
+        cmocka_unit_test(with_two_sets_of_given_maps_a_wide_object_is_only_said),
         cmocka_unit_test(maps_that_do_not_fit_are_refused_by_their_name),
     };
     RUN_TESTS(tests);
