@@ -20,6 +20,7 @@ larmor_shape larmor_shape_of(int ndim, const int64_t *dims)
 larmor_shape larmor_shape_append(larmor_shape shape, int64_t last)
 {
     /* one too many is kept as an impossible ndim, which larmor_shape_count refuses */
+    if (shape.ndim < 0 || shape.ndim > LARMOR_MAX_DIMS) return shape;
     if (shape.ndim < LARMOR_MAX_DIMS) shape.dim[shape.ndim] = last;
     shape.ndim++;
     return shape;

@@ -304,7 +304,9 @@ static int run(plan *p, execution execute, int to_modes, void *at_points, void *
     if (!p) return FINUFFT_ERR_PLAN_NOTVALID;
     if (!p->has_points) return complain(p->warns, FINUFFT_ERR_INVALID_ARGUMENT, "setpts was not called");
     if (!p->run) { /* a sum over no modes */
-        if (!to_modes && p->points) memset(at_points, 0, (size_t)(p->points * p->nufft.batch) * sizeof(complex_real));
+        if (to_modes || !p->points) return 0;
+        if (!at_points) return complain(p->warns, FINUFFT_ERR_INVALID_ARGUMENT, "the memory for the points is NULL");
+        memset(at_points, 0, (size_t)(p->points * p->nufft.batch) * sizeof(complex_real));
         return 0;
     }
     values points = {.bytes = 0};

@@ -84,6 +84,7 @@ larmor_status larmor_image_window(const larmor_image *images, int count, double 
     static const larmor_write_opts none = {0};
     lmr_images set;
     float *voxels;
+    LMR_NEED(window);
     LMR_TRY(lmr_images_check("window", images, count, &none, &set));
     LMR_TRY(lmr_magnitudes(&set, &voxels));
     const larmor_status st = lmr_window(voxels, set.voxels * count, window);

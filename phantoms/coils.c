@@ -140,6 +140,11 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     void *host = NULL;
     larmor_status st;
     LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
+    if (larmor_shape_count(whole) < 1) {
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "phantom: got %d maps of %lld voxels along x, which are too many to count",
+                      coils, (long long)shape.dim[0]);
+        goto done;
+    }
     const int64_t nx = shape.dim[0];
     const int64_t ny = shape.dim[1];
     const int64_t nz = shape.ndim == 3 ? shape.dim[2] : 1;

@@ -29,7 +29,7 @@ static void describe_partial(const larmor_coverage *c, int d, char *line, size_t
 
 int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room)
 {
-    if (!report || !line) return 0;
+    if (!report || !line || i < 0) return 0;
     if (report->maps.doubt != LARMOR_MAPS_TRUSTED && i-- == 0) {
         describe_maps(&report->maps, line, room);
         return (int)report->maps.doubt;

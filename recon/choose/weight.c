@@ -287,6 +287,8 @@ larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_sh
     LMR_NEED(bytes);
     *bytes = 0;
     if (kspace.ndim < 1) return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: k-space needs at least one dimension");
+    if (larmor_shape_count(x) < 0 || larmor_shape_count(kspace) < 0)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "choose: image or k-space have no possible shape");
     const double samples = (double)larmor_shape_count(larmor_shape_of(kspace.ndim - 1, kspace.dim));
     return lmr_bytes_store(
         IMAGES * lmr_bytes_of(dtype, x) + DATA * lmr_bytes_of(dtype, kspace) + 8 * (x.ndim + REAL) * samples, bytes);

@@ -2,6 +2,7 @@
 #include "larmor/array.h"
 
 #include <complex.h>
+#include <limits.h>
 #include <math.h>
 
 #include "tests/support/test.h"
@@ -51,6 +52,8 @@ static void shapes_are_made_appended_and_compared(void **state)
     assert_int_equal(larmor_shape_of(-1, dims).ndim, 0);
     const larmor_shape full = LARMOR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1);
     assert_int_equal(larmor_shape_count(larmor_shape_append(full, 1)), -1);
+    assert_int_equal(larmor_shape_count(larmor_shape_append((larmor_shape){-1, {0}}, 1)), -1);
+    assert_int_equal(larmor_shape_append((larmor_shape){INT_MAX, {0}}, 1).ndim, INT_MAX);
 }
 
 static void types_have_names_and_sizes(void **state)

@@ -242,6 +242,7 @@ static void sums_over_nothing_are_zero(void **state)
     memset(g, 1, sizeof g);
     assert_int_equal(finufft2d1(0, NULL, NULL, NULL, 1, 1e-3, NX, NY, g, &o), 0);
     for (int i = 0; i < N; i++) assert_true(g[i] == 0);
+    assert_int_equal(finufftf1d2(2, x, NULL, 1, 1e-3F, 0, f, &o), FINUFFT_ERR_INVALID_ARGUMENT);
 }
 
 static void what_makes_no_sense_has_finuffts_code(void **state)

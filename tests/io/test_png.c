@@ -157,6 +157,7 @@ static void png_window_of_an_even_object_ends_at_its_maximum(void **state)
             if (i % SIDE < size && i / SIDE < size) v[i] = 1e-4f * (float)(0.8 + 0.2 * (i % SIDE) / size);
         larmor_array *x = real_array(LARMOR_SHAPE(SIDE, SIDE), v);
         assert_ok(larmor_image_window(&(larmor_image){.data = x}, 1, window));
+        assert_int_equal(larmor_image_window(&(larmor_image){.data = x}, 1, NULL), LARMOR_ERR_ARG);
         assert_true(window[0] == 0);
         assert_true(window[1] > 0.98 * most && window[1] <= most);
         larmor_array_free(x);

@@ -143,6 +143,8 @@ static void coils_that_make_no_sense_are_refused(void **state)
                    "got 1025 coils");
     assert_refused(larmor_phantom_coils(dev, LARMOR_F32, LARMOR_SHAPE(8, 8), 4, &maps), LARMOR_ERR_ARG,
                    "phantom coils: got f32, expected c64 or c128");
+    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(INT64_MAX, 1), 4, &maps), LARMOR_ERR_SHAPE,
+                   "too many to count");
     assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8), 4, &maps), LARMOR_ERR_SHAPE,
                    "phantom coils: got an image of 1 dimensions");
 }

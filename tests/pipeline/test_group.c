@@ -1,4 +1,6 @@
 /* pipeline/group.c. SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+
 #include "tests/pipeline/scan.h"
 
 /* ---- trajectories from counters ---- */
@@ -270,6 +272,7 @@ static void calibration_readouts_give_the_maps(void **state)
     assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_UNDERSAMPLED);
     assert_non_null(strstr(line, "coil maps cannot be trusted: only"));
     assert_int_equal(larmor_recon_doubt(&result.report, 1, line, sizeof line), 0);
+    assert_int_equal(larmor_recon_doubt(&result.report, INT_MIN, line, sizeof line), 0);
     larmor_recon_result_free(&result);
     assert_ok(larmor_recon_run(recon, 1, &result));
     assert_noted(n, "W:image 1 of 2: coil maps cannot be trusted");

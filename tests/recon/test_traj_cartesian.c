@@ -110,6 +110,11 @@ static void acceleration_keeps_every_rth_line_and_the_middle_all(void **state)
     assert_int_equal(larmor_traj_line_role(&odd, 0, 0), LARMOR_LINE_IMAGING);
     assert_int_equal(larmor_traj_line_role(&odd, 1, 0), 0);
     assert_int_equal(larmor_traj_line_role(&odd, 16, 0), 0); /* outside of the matrix */
+    const larmor_traj_opts none[] = {{.matrix = {16, 16}, .acceleration = {-1}},
+                                     {.matrix = {16, INT64_MIN}},
+                                     {.matrix = {16, 16}, .calibration = {INT64_MIN}},
+                                     {.matrix = {16, 16}, .partial_fourier = NAN}};
+    for (int i = 0; i < 4; i++) assert_int_equal(larmor_traj_line_role(&none[i], 0, 0), 0);
 }
 
 static void acceleration_and_calibration_go_along_y_and_z(void **state)
