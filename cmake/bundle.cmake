@@ -1,4 +1,5 @@
-# Run at the end of an installation: the bundled libraries find each other, and a bill of materials says what they are.
+# Run at the end of cpack's installation: the bundled libraries find each other, a bill of materials says what they are,
+# and the statements of copyright of their Debian packages are copied to share/doc/larmor/licences.
 #   cmake -D PREFIX=... -D LIBDIR=lib -D LIBEXECDIR=libexec -D DOCDIR=share/doc/larmor -D VERSION=0.1.0 -P bundle.cmake
 # The bill is CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): each file with its SHA-256, and where dpkg knows it
 # the Debian package that it is from.
@@ -121,6 +122,25 @@ function(add_component file package version)
   set(components "${components}" PARENT_SCOPE)
 endfunction()
 
+# keep_licence(PACKAGE): its statement of copyright, and the licences that Debian has in one place for all packages.
+function(keep_licence package)
+  set(statement /usr/share/doc/${package}/copyright)
+  if(NOT package OR NOT EXISTS ${statement})
+    return()
+  endif()
+  set(folder ${PREFIX}/${DOCDIR}/licences)
+  file(COPY_FILE ${statement} ${folder}/${package})
+  file(READ ${statement} text)
+  string(REGEX MATCHALL "/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]" common "${text}")
+  foreach(licence ${common})
+    if(EXISTS ${licence})
+      cmake_path(GET licence FILENAME name)
+      file(REAL_PATH ${licence} real)
+      file(COPY_FILE ${real} ${folder}/${name})
+    endif()
+  endforeach()
+endfunction()
+
 # Files, not the links to them.
 function(list_files out)
   set(files "")
@@ -136,6 +156,7 @@ function(list_files out)
 endfunction()
 
 set(components "")
+file(MAKE_DIRECTORY ${PREFIX}/${DOCDIR}/licences)
 list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/liblarmor_finufft.so* ${LIBDIR}/larmor/*.so)
 list_files(bundled ${LIBDIR}/*.so*)
 list(REMOVE_ITEM bundled ${own})
@@ -147,6 +168,7 @@ foreach(file ${bundled})
   find_neighbours(${file})
   find_package_of(${file} package version)
   add_component(${file} "${package}" "${version}")
+  keep_licence("${package}")
 endforeach()
 
 # Archives that are linked into larmor-reader are no files of the installation; their package says which they are.
@@ -166,6 +188,7 @@ foreach(file ${LINKED})
     endif()
   endif()
   add_component(${real} "${package}" "${version}" ${LIBEXECDIR}/larmor/larmor-reader)
+  keep_licence("${package}")
 endforeach()
 
 string(REGEX REPLACE ",\n$" "\n" components "${components}")

@@ -1,13 +1,9 @@
-# cmake --install and cpack: a directory that works wherever it is put, with the libraries that a plain Linux machine
-# lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out. The components `runtime` and
-# `development` are installed together unless one is named: cmake --install ... --component runtime.
+# cmake --install: larmor's own files, which work wherever they are put. Components: `library`, `program`, `development`,
+# `cuda` and `mpi` for the plugins; all of them unless one is named: cmake --install ... --component program.
+# `bundle`, which cpack takes as well and cmake --install only by its name, has the libraries that a plain Linux machine
+# lacks. What glibc and the C++ compiler's runtime bring is on every machine and stays out.
 
-set(programs larmor_cli larmor_bench larmor_reader)
-set(libraries larmor)
 set(tests "")
-if(LARMOR_HAVE_CUDA)
-  list(APPEND libraries larmor_cuda)
-endif()
 if(LARMOR_TESTS AND LARMOR_BUNDLE_TESTS)
   get_property(entries GLOBAL PROPERTY LMR_TESTS)
   foreach(entry ${entries})
@@ -19,30 +15,46 @@ endif()
 
 set(lib ${CMAKE_INSTALL_LIBDIR})
 set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
-set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
-# of the build, too: CMake's own would be empty there, and an empty one means the working directory
-set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
-set_target_properties(larmor PROPERTIES INSTALL_RPATH "$ORIGIN")
+# Debian's packages lie where the linker looks anyway.
+if(NOT LARMOR_DEBIAN)
+  set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
+  # of the build, too: CMake's own would be empty there, and an empty one means the working directory
+  set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
+  set_target_properties(larmor larmor_finufft PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 if(LARMOR_HAVE_CUDA)
-  set_target_properties(larmor_cuda PROPERTIES
-    INSTALL_RPATH "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
+  set(cuda_path "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
+  if(SKBUILD) # CUDA's libraries are those of NVIDIA's wheels, beside the package
+    set(cuda_path "$ORIGIN/../../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib")
+  endif()
+  set_target_properties(larmor_cuda PROPERTIES INSTALL_RPATH "${cuda_path}")
 endif()
 
-set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
-install(TARGETS larmor_reader RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/larmor)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
+if(NOT LARMOR_DEBIAN) # whose packages have their own statement
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
 install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY NAMELINK_COMPONENT development)
+install(TARGETS larmor_reader RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/larmor)
+install(TARGETS larmor_finufft EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY COMPONENT finufft
+  NAMELINK_COMPONENT development)
 if(LARMOR_HAVE_CUDA)
-  install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor)
+  install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor COMPONENT cuda)
 endif()
 if(LARMOR_HAVE_MPI)
-  install(TARGETS larmor_mpi LIBRARY DESTINATION ${lib}/larmor) # MPI is that of the machine
+  install(TARGETS larmor_mpi LIBRARY DESTINATION ${lib}/larmor COMPONENT mpi) # MPI is that of the machine
 endif()
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
+install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# in a folder of its own, so that it hides no other finufft.h
+install(FILES finufft/finufft.h finufft/finufft_errors.h finufft/finufft_opts.h finufft/finufft.fh
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larmor-finufft)
 install(TARGETS larmor_bench RUNTIME_DEPENDENCY_SET needed)
+include(cmake/manual.cmake)
 
 # What other builds look for: find_package(larmor) and pkg-config. Both find the rest from where they are themselves.
 include(CMakePackageConfigHelpers)
@@ -59,8 +71,14 @@ install(FILES ${PROJECT_BINARY_DIR}/package/larmorConfig.cmake ${PROJECT_BINARY_
   DESTINATION ${package})
 file(RELATIVE_PATH to_prefix /${lib}/pkgconfig /) # from larmor.pc's folder
 string(REGEX REPLACE "/$" "" to_prefix ${to_prefix})
-configure_file(cmake/larmor.pc.in ${PROJECT_BINARY_DIR}/package/larmor.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/larmor.pc DESTINATION ${lib}/pkgconfig)
+set(run_path "") # so that a program starts from wherever larmor is
+if(NOT LARMOR_DEBIAN)
+  set(run_path " -Wl,-rpath,\${libdir}")
+endif()
+foreach(name larmor larmor-finufft)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${lib}/pkgconfig)
+endforeach()
 
 # The test programs, and what `ctest --test-dir <prefix>/libexec/larmor/tests` reads.
 if(tests)
@@ -94,25 +112,31 @@ if(tests)
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${test_dir}/larmor-reader\" SYMBOLIC)")
 endif()
 
+set(packed "${PROJECT_BINARY_DIR};larmor;ALL;/")
 if(LARMOR_BUNDLE)
   set(present "^ld-linux" "^linux-vdso" "^lib(c|m|dl|rt|pthread|util|resolv|nsl|anl|mvec|gcc_s|stdc\\+\\+)\\.so")
   if(NOT LARMOR_BUNDLE_CUDA)
     list(APPEND present "^lib(cufft|cublas|cublasLt|cusolver|cusparse|nvJitLink)\\.so")
   endif()
-  install(RUNTIME_DEPENDENCY_SET needed COMPONENT runtime PRE_EXCLUDE_REGEXES ${present}
-    DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib})
+  install(RUNTIME_DEPENDENCY_SET needed COMPONENT bundle EXCLUDE_FROM_ALL PRE_EXCLUDE_REGEXES ${present}
+    DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib} COMPONENT bundle EXCLUDE_FROM_ALL)
   get_property(linked GLOBAL PROPERTY LARMOR_READER_LINKED)
   # after all that is stripped and copied; a RUNPATH serves the libraries of its own file alone
   install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D PREFIX=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX} -D LIBDIR=${lib}
     -D LIBEXECDIR=${CMAKE_INSTALL_LIBEXECDIR} -D DOCDIR=${CMAKE_INSTALL_DOCDIR} -D VERSION=${PROJECT_VERSION} -D \"LINKED=${linked}\" -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
-    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT bundle EXCLUDE_FROM_ALL)
+  list(APPEND packed "${PROJECT_BINARY_DIR};larmor;bundle;/")
 endif()
 
 set(CPACK_GENERATOR TGZ)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${packed}")
 set(CPACK_PACKAGE_NAME larmor)
 set(CPACK_PACKAGE_VENDOR larmor)
 set(CPACK_PACKAGE_FILE_NAME larmor-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_THREADS 0)
 set(CPACK_VERBATIM_VARIABLES ON)
+if(LARMOR_DEBIAN)
+  include(cmake/debian.cmake)
+endif()
 include(CPack)

@@ -64,6 +64,28 @@ function(lmr_device_tests name target)
   endforeach()
 endfunction()
 
+# lmr_ranks_test(core ranks LIBRARIES lmr_core COUNTS 2 3): tests/<layer>/test_<file>.c by so many processes of mpirun.
+function(lmr_ranks_test layer file)
+  if(NOT LARMOR_HAVE_MPI)
+    return()
+  endif()
+  cmake_parse_arguments(T "" "" "LIBRARIES;COUNTS" ${ARGN})
+  set(target test_${layer}_${file})
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${layer}/test_${file}.c)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${CMOCKA_INCLUDE})
+  target_compile_options(${target} PRIVATE ${LARMOR_WARNINGS} ${LARMOR_FLAGS})
+  target_link_libraries(${target} PRIVATE ${T_LIBRARIES} ${CMOCKA_LIBRARY})
+  add_dependencies(${target} larmor_mpi)
+  foreach(count ${T_COUNTS})
+    add_test(NAME ${layer}.${file}@${count} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe
+      --bind-to none -n ${count} $<TARGET_FILE:${target}>)
+    # Containers often forbid a process to read another's memory. Sanitizers, which leave out what is long, would report
+    # what MPI itself leaks.
+    set_tests_properties(${layer}.${file}@${count} PROPERTIES LABELS "cpu;long" TIMEOUT 120 PROCESSORS 2
+      ENVIRONMENT "LARMOR_TEST_DEVICE=cpu:1;LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR};OMPI_MCA_btl_vader_single_copy_mechanism=none")
+  endforeach()
+endfunction()
+
 # lmr_test(core array [LIBRARIES lmr_core ...] [DEVICES cpu]): tests/<layer>/test_<file>.c, one CTest entry per
 # device.
 function(lmr_test layer file)

@@ -15,8 +15,9 @@ struct larmor_device {
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
     void (*forget)(void *learnt);
-    larmor_device **member; /* [members] of a group, in the order in which they were named */
-    int members;            /* 0: a single device */
+    larmor_device **member;     /* [members] of a group, in the order in which they were named */
+    int members;                /* 0: a single device */
+    struct larmor_ranks *ranks; /* processes that share the coils of operators here (core/ranks.h); NULL: none */
     lmr_refs refs;
 };
 

@@ -3,18 +3,54 @@
 #define LMR_RANKS_H
 
 #include "core/transport.h"
+#include "larmor/array.h"
 #include "larmor/ranks.h"
 
 struct larmor_ranks {
     const lmr_transport *by;
     int number, count, local, local_count;
-    int is_shared; /* rank 0: the others wait for orders */
+    int is_shared;         /* rank 0: the others wait for orders */
+    larmor_device *shared; /* rank 0: whose operators have rows on the others (core/rank_rows.h); NULL: none */
+    int rows_made;         /* rank 0: operators since the start */
+    struct lmr_row *rows;  /* elsewhere: the rows that are there */
+    char *stage;           /* [2 LMR_STAGE] of host memory */
+    struct {               /* of an exchange, [count] each */
+        const void **send;
+        void **receive;
+        int64_t *sent, *received; /* bytes */
+    } with;
 };
+
+/* Bytes that go at a time where numbers pass through the host's memory. */
+enum { LMR_STAGE = 1 << 23 };
 
 /* Tags of messages. */
 enum { LMR_TAG_AGREE = 1, LMR_TAG_ORDER, LMR_TAG_ANSWER, LMR_TAG_STOP };
 
 /* larmor_ranks_agree, where all must also have the same bytes of `same`. */
 larmor_status lmr_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *least, const uint64_t same[3]);
+
+/* Rank 0: operators on this device may have rows on the other ranks, which wait for orders, until the ranks are freed. */
+void lmr_ranks_take(larmor_ranks *ranks, larmor_device *dev);
+
+/* Other ranks than 0: free the rows that rank 0 has not (core/rank_rows.c). */
+void lmr_rows_clear(larmor_ranks *ranks);
+
+/* Those that follow move numbers that lie on a device or in the host's memory, and are called by those ranks that have to
+ * do with them, at the same place. A failing device of one does not keep the others waiting.
+ *
+ * x of rank 0 to all: arrays of one type and shape. */
+larmor_status lmr_ranks_broadcast(larmor_ranks *ranks, larmor_array *x);
+
+/* x to rank `to` on rank `from`, and the other way round: arrays of one size on both. */
+larmor_status lmr_ranks_pass(larmor_ranks *ranks, int from, int to, larmor_array *x);
+
+/* x of rank `to` <- the sum of all x, complex, in the order of the ranks; what the others have is lost. */
+larmor_status lmr_ranks_sum(larmor_ranks *ranks, int to, larmor_array *x);
+
+/* sent[i] bytes of `from`, those for rank 0 first, to each rank i, and received[i] from there to `to`, likewise. Called by
+ * all; sent and received: [count], of which all agree. */
+larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, const int64_t *sent, larmor_array *to,
+                                 const int64_t *received);
 
 #endif

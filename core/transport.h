@@ -7,7 +7,7 @@
 #include "core/backend.h"
 
 /* Grows by one with every change of the struct below. */
-#define LMR_TRANSPORT_ABI 1
+#define LMR_TRANSPORT_ABI 2
 
 /* Any thread may call; a message comes from one rank to another, in the order of those with its tag. */
 typedef struct lmr_transport {
@@ -17,6 +17,14 @@ typedef struct lmr_transport {
     /* Wait, asleep, until there is a message or stop(user) is 1: then LARMOR_STOPPED. data: to be freed by free(). */
     larmor_status (*receive)(int from, int tag, int (*stop)(void *user), void *user, void **data, int64_t *bytes);
     int (*is_there)(int from, int tag);
+    /* The first `bytes` of data, of rank 0, to all others; all ranks call it, with as many bytes. */
+    larmor_status (*broadcast)(void *data, int64_t bytes);
+    /* All of data to that rank (sends 1), or from there: both call it. */
+    larmor_status (*pass)(int other, int sends, void *data, int64_t bytes);
+    /* send[i] to rank i and receive[i] from there for every i whose bytes are not 0, which fit those of rank i; what goes to
+     * the rank itself is copied. Ranks with nothing to give or to get need not call it. */
+    larmor_status (*exchange)(const void *const *send, const int64_t *send_bytes, void *const *receive,
+                              const int64_t *receive_bytes);
     void (*end)(void);
 } lmr_transport;
 

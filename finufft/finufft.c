@@ -4,8 +4,6 @@
  * This library alone writes to stderr, as FINUFFT's users expect it to with opts.showwarn. docs/finufft.md says what
  * differs. Source of the interface: FINUFFT's documentation and public headers, Barnett, Magland, af Klinteberg, SIAM J.
  * Sci. Comput. 41, C479 (2019). SPDX-License-Identifier: Apache-2.0 */
-#include "finufft/finufft.h"
-
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
@@ -13,18 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finufft/precision.h"
 #include "larmor/larmor.h"
 
 #if LMR_REAL == 32
-typedef float real;
-#define NAME(suffix) finufftf##suffix
 #define DTYPE LARMOR_C64
-#define EPSILON (FLT_EPSILON / 2)
+#define EPSILON FLT_EPSILON
 #else
-typedef double real;
-#define NAME(suffix) finufft##suffix
 #define DTYPE LARMOR_C128
-#define EPSILON (DBL_EPSILON / 2)
+#define EPSILON DBL_EPSILON
 #endif
 
 #define MOST_POINTS INT64_C(100000000000000)
@@ -36,7 +31,7 @@ static const double loosest = 0.5;
 static const double least_upsample = 1.15;
 static const double most_upsample = 2.5;
 
-typedef struct plan {
+struct NAME(_plan_s) {
     larmor_nufft_opts nufft;
     larmor_nufft *run; /* NULL: there are no modes, so nothing is computed */
     larmor_device *dev;
@@ -44,7 +39,7 @@ typedef struct plan {
     int64_t points;
     int warns, has_points;
     pthread_mutex_t lock; /* a plan of larmor serves one thread at a time; FINUFFT's may be executed by several */
-} plan;
+};
 
 /* Returns code. */
 static int complain(int warns, int code, const char *text)
@@ -64,7 +59,6 @@ static int code_of(int warns, larmor_status st)
     return complain(warns, code, larmor_last_error());
 }
 
-LARMOR_API void NAME(_default_opts)(finufft_opts *o);
 void NAME(_default_opts)(finufft_opts *o)
 {
     *o = (finufft_opts){.showwarn = 1,
@@ -127,7 +121,11 @@ static int open_device(const finufft_opts *o, plan *p)
 static double upsample(const finufft_opts *o)
 {
     if (o->upsampfac == 0) return 0;
-    return fmin(fmax(o->upsampfac, least_upsample), most_upsample);
+    const double taken = fmin(fmax(o->upsampfac, least_upsample), most_upsample);
+    if (taken != o->upsampfac && o->showwarn)
+        fprintf(stderr, "larmor's finufft warning: upsampfac = %.3g is outside of %.3g to %.3g; %.3g is taken.\n",
+                o->upsampfac, least_upsample, most_upsample, taken);
+    return taken;
 }
 
 static int fill_plan(plan *p, int type, int dim, const int64_t *n_modes, int iflag, int n_transf, double tol,
@@ -160,7 +158,6 @@ static int fill_plan(plan *p, int type, int dim, const int64_t *n_modes, int ifl
     return code_of(p->warns, larmor_nufft_create(p->dev, &p->nufft, &p->run));
 }
 
-LARMOR_API int NAME(_destroy)(plan *p);
 int NAME(_destroy)(plan *p)
 {
     if (!p) return FINUFFT_ERR_PLAN_NOTVALID;
@@ -171,8 +168,6 @@ int NAME(_destroy)(plan *p)
     return 0;
 }
 
-LARMOR_API int NAME(_makeplan)(int type, int dim, const int64_t *n_modes, int iflag, int n_transf, real tol,
-                               plan **out, const finufft_opts *opts);
 int NAME(_makeplan)(int type, int dim, const int64_t *n_modes, int iflag, int n_transf, real tol, plan **out,
                     const finufft_opts *opts)
 {
@@ -243,8 +238,6 @@ static larmor_status set_points(plan *p, const larmor_array *points, const larmo
     return st;
 }
 
-LARMOR_API int NAME(_setpts)(plan *p, int64_t nj, const real *x, const real *y, const real *z, int64_t nk,
-                             const real *s, const real *t, const real *u);
 int NAME(_setpts)(plan *p, int64_t nj, const real *x, const real *y, const real *z, int64_t nk, const real *s,
                   const real *t, const real *u)
 {
@@ -306,14 +299,12 @@ static int run(plan *p, execution execute, int to_modes, void *values, void *mod
     return code_of(p->warns, st);
 }
 
-LARMOR_API int NAME(_execute)(plan *p, void *weights, void *result);
-int NAME(_execute)(plan *p, void *weights, void *result)
+int NAME(_execute)(plan *p, complex_real *weights, complex_real *result)
 {
     return run(p, larmor_nufft_execute, !p || p->nufft.type != 2, weights, result);
 }
 
-LARMOR_API int NAME(_execute_adjoint)(plan *p, void *weights, void *result);
-int NAME(_execute_adjoint)(plan *p, void *weights, void *result)
+int NAME(_execute_adjoint)(plan *p, complex_real *weights, complex_real *result)
 {
     return run(p, larmor_nufft_execute_adjoint, p && p->nufft.type == 2, weights, result);
 }
@@ -335,15 +326,6 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
     return code;
 }
 
-#define X1 const real *x
-#define X2 const real *x, const real *y
-#define X3 const real *x, const real *y, const real *z
-#define S1 const real *s
-#define S2 const real *s, const real *t
-#define S3 const real *s, const real *t, const real *u
-#define N1 int64_t ms
-#define N2 int64_t ms, int64_t mt
-#define N3 int64_t ms, int64_t mt, int64_t mu
 #define MODES1                                                                                                       \
     {                                                                                                                \
         ms, 1, 1                                                                                                     \
@@ -383,42 +365,35 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
 
 /* Types 1 and 2 of a dimension, for one vector and for many. */
 #define UNIFORM(dim, type)                                                                                           \
-    LARMOR_API int NAME(dim##d##type##many)(int ntrans, int64_t nj, X##dim, void *c, int iflag, real eps, N##dim,    \
-                                            void *f, const finufft_opts *o);                                         \
-    int NAME(dim##d##type##many)(int ntrans, int64_t nj, X##dim, void *c, int iflag, real eps, N##dim, void *f,      \
-                                 const finufft_opts *o)                                                              \
+    int NAME(dim##d##type##many)(int ntrans, int64_t nj, FINUFFT_X##dim##_(real), C##type, int iflag, real eps,      \
+                                 FINUFFT_N##dim##_, F##type, const finufft_opts *o)                                  \
     {                                                                                                                \
         const int64_t modes[3] = MODES##dim;                                                                         \
         const places at = {.x = AT##dim};                                                                            \
-        return all(type, dim, ntrans, nj, at, c, iflag, eps, modes, 0, f, o);                                        \
+        return all(type, dim, ntrans, nj, at, (void *)c, iflag, eps, modes, 0, (void *)f, o);                        \
     }                                                                                                                \
-    LARMOR_API int NAME(dim##d##type)(int64_t nj, X##dim, void *c, int iflag, real eps, N##dim, void *f,             \
-                                      const finufft_opts *o);                                                        \
-    int NAME(dim##d##type)(int64_t nj, X##dim, void *c, int iflag, real eps, N##dim, void *f, const finufft_opts *o) \
+    int NAME(dim##d##type)(int64_t nj, FINUFFT_X##dim##_(real), C##type, int iflag, real eps, FINUFFT_N##dim##_,     \
+                           F##type, const finufft_opts *o)                                                           \
     {                                                                                                                \
         const int64_t modes[3] = MODES##dim;                                                                         \
         const places at = {.x = AT##dim};                                                                            \
-        return all(type, dim, 1, nj, at, c, iflag, eps, modes, 0, f, o);                                             \
+        return all(type, dim, 1, nj, at, (void *)c, iflag, eps, modes, 0, (void *)f, o);                             \
     }
 
 #define POINTS(dim)                                                                                                  \
-    LARMOR_API int NAME(dim##d3many)(int ntrans, int64_t nj, X##dim, void *c, int iflag, real eps, int64_t nk,       \
-                                     S##dim, void *f, const finufft_opts *o);                                        \
-    int NAME(dim##d3many)(int ntrans, int64_t nj, X##dim, void *c, int iflag, real eps, int64_t nk, S##dim, void *f, \
-                          const finufft_opts *o)                                                                     \
+    int NAME(dim##d3many)(int ntrans, int64_t nj, FINUFFT_X##dim##_(real), C1, int iflag, real eps, int64_t nk,      \
+                          FINUFFT_S##dim##_(real), F1, const finufft_opts *o)                                        \
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
         const places at = {.x = AT##dim, .s = TO##dim};                                                              \
-        return all(3, dim, ntrans, nj, at, c, iflag, eps, none, nk, f, o);                                           \
+        return all(3, dim, ntrans, nj, at, (void *)c, iflag, eps, none, nk, f, o);                                   \
     }                                                                                                                \
-    LARMOR_API int NAME(dim##d3)(int64_t nj, X##dim, void *c, int iflag, real eps, int64_t nk, S##dim, void *f,      \
-                                 const finufft_opts *o);                                                             \
-    int NAME(dim##d3)(int64_t nj, X##dim, void *c, int iflag, real eps, int64_t nk, S##dim, void *f,                 \
-                      const finufft_opts *o)                                                                         \
+    int NAME(dim##d3)(int64_t nj, FINUFFT_X##dim##_(real), C1, int iflag, real eps, int64_t nk,                      \
+                      FINUFFT_S##dim##_(real), F1, const finufft_opts *o)                                            \
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
         const places at = {.x = AT##dim, .s = TO##dim};                                                              \
-        return all(3, dim, 1, nj, at, c, iflag, eps, none, nk, f, o);                                                \
+        return all(3, dim, 1, nj, at, (void *)c, iflag, eps, none, nk, f, o);                                        \
     }
 
 UNIFORM(1, 1)

@@ -72,6 +72,10 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
 
+/* mrd_segments.c: acquisitions that are the consecutive segments of one long readout become the first of them. asked: 1: by
+ * their counters alone; 0: where their trajectory goes on and no time stamps contradict. */
+larmor_status lmr_mrd_join_segments(larmor_raw *raw, int asked);
+
 /* mrd_calibration.c: readouts for calibration alone that an image lacks and that match its readouts become imaging
  * ones, too. The others are named in a warning. */
 larmor_status lmr_mrd_complete_images(larmor_raw *raw);

@@ -6,8 +6,9 @@
 
 #include "io/mrd.h"
 
-/* Of the energy of lines that were acquired twice, so much may differ; noise and drift are below, a contrast above. */
+/* Of the energy of lines that were acquired twice, so much may differ beside the noise; drift is below, a contrast above. */
 #define SAME_SIGNAL .05
+#define FLOOR .9 /* a part of readouts has less energy than this, beside the mean, where it is near the noise */
 #define MOST_COMPARED 64 /* readouts with the same counters, for one of the same trajectory */
 
 static uint32_t line_of(const lmr_mrd_head *h)
@@ -102,9 +103,31 @@ static int64_t find_twin(const larmor_raw *raw, const lined *lines, int64_t coun
     return -1;
 }
 
+enum { PARTS = 8 }; /* of a readout */
+
 typedef struct energies { /* of lines that were acquired twice */
     double both, apart;
+    double part[PARTS], count[PARTS]; /* of both, along readouts; numbers that these are from */
 } energies;
+
+/* The energy of the noise in `both`, which is also that in `apart`: as in the weakest part of readouts, if that is weaker than
+ * the others. */
+static double noise_of(const energies *e)
+{
+    double least = INFINITY, count = 0;
+    for (int p = 0; p < PARTS; p++) {
+        count += e->count[p];
+        if (e->count[p] > 0) least = fmin(least, e->part[p] / e->count[p]);
+    }
+    return least * count < FLOOR * e->both ? least * count : 0;
+}
+
+/* 1 if lines that were acquired twice have another signal, by more than noise. */
+static int has_other_signal(const energies *e)
+{
+    const double noise = noise_of(e);
+    return e->apart - noise > SAME_SIGNAL * e->both;
+}
 
 static void compare_signal(const larmor_raw *raw, int64_t a, int64_t b, energies *e)
 {
@@ -114,8 +137,11 @@ static void compare_signal(const larmor_raw *raw, int64_t a, int64_t b, energies
     const float *x = raw->data + raw->readout[a].data, *y = raw->data + raw->readout[b].data;
     for (int64_t n = 0; n < INT64_C(2) * h->samples * h->channels; n++) {
         const double u = (double)x[n], v = (double)y[n];
+        const int64_t part = n / 2 % h->samples * PARTS / h->samples;
         e->both += u * u + v * v;
         e->apart += (u - v) * (u - v);
+        e->part[part] += u * u + v * v;
+        e->count[part]++;
     }
 }
 
@@ -126,7 +152,7 @@ static larmor_status complete_image(larmor_raw *raw, const lmr_mrd_keyed *image,
 {
     lined *lines = calloc((size_t)images, sizeof *lines);
     int64_t *lacking = calloc((size_t)count, sizeof *lacking), found = 0;
-    energies e = {0, 0};
+    energies e = {0};
     for (int64_t n = 0; lines && n < images; n++) lines[n] = (lined){line_of(&raw->head[image[n].i]), 0, image[n].i};
     if (lines) qsort(lines, (size_t)images, sizeof *lines, by_line);
     for (int64_t n = 0; lines && lacking && n < count; n++) {
@@ -140,7 +166,7 @@ static larmor_status complete_image(larmor_raw *raw, const lmr_mrd_keyed *image,
         else
             kept_out[why]++;
     }
-    const int other = e.apart > SAME_SIGNAL * e.both;
+    const int other = has_other_signal(&e);
     if (other) kept_out[SIGNAL] += found;
     for (int64_t n = 0; !other && n < found; n++) raw->readout[lacking[n]].use |= LMR_IMAGING;
     if (!other) {

@@ -12,8 +12,9 @@ static uint64_t hash_readout(const larmor_raw *raw, int64_t i, uint64_t hash)
     hash = lmr_hash(hash, h, UP_TO(lmr_mrd_head, table));
     hash = lmr_hash(hash, &r->use, sizeof r->use);
     if (!r->use) return hash;
-    hash = lmr_hash(hash, raw->data + r->data, sizeof(float) * 2 * h->samples * h->channels);
-    return lmr_hash(hash, raw->traj + r->traj, sizeof(float) * h->samples * h->traj_dims);
+    const size_t samples = (size_t)h->samples;
+    hash = lmr_hash(hash, raw->data + r->data, sizeof(float) * 2 * samples * h->channels);
+    return lmr_hash(hash, raw->traj + r->traj, sizeof(float) * samples * h->traj_dims);
 }
 
 uint64_t larmor_raw_fingerprint(const larmor_raw *raw)

@@ -20,10 +20,10 @@ static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",
                                                         "repetition",
                                                         "set",
                                                         "segment"};
-#define JOINED_NAMES "slice, contrast, phase, repetition or set"
+#define JOINED_NAMES "slice, contrast, phase, repetition, set or segment"
 
-/* The counters that make images, in the order of a key. */
-static const int key_counter[LMR_KEY - 1] = {LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION, LMR_SET};
+/* The counters that can be joined: those that make images, in the order of a key, and segments of a readout. */
+static const int key_counter[LMR_KEY] = {LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION, LMR_SET, LMR_SEGMENT};
 
 void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY])
 {
@@ -182,10 +182,10 @@ static larmor_status parse_join(const char *text, unsigned *bits)
     for (const char *at = text;; at++) {
         const size_t length = strcspn(at, ",");
         int k = 0;
-        while (k < LMR_KEY - 1 && (strlen(counter_names[key_counter[k]]) != length ||
-                                   strncmp(counter_names[key_counter[k]], at, length) != 0))
+        while (k < LMR_KEY && (strlen(counter_names[key_counter[k]]) != length ||
+                               strncmp(counter_names[key_counter[k]], at, length) != 0))
             k++;
-        if (k == LMR_KEY - 1)
+        if (k == LMR_KEY)
             return LMR_FAIL(LARMOR_ERR_ARG, "--join \"%s\": auto, none, or %s, with commas between, expected.",
                             lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
         *bits |= 1u << key_counter[k];
@@ -200,7 +200,11 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
     const int ask = !join || !strcmp(join, "auto");
     lmr_mrd_keyed *list;
     int64_t n;
+    const int apart = join && !strcmp(join, "none");
     if (!ask) LMR_TRY(parse_join(join, &bits));
+    const int segments = bits >> LMR_SEGMENT & 1;
+    if (!apart) LMR_TRY(lmr_mrd_join_segments(raw, segments));
+    bits &= ~(1u << LMR_SEGMENT);
     LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
     larmor_status st = LARMOR_OK;
     for (int e = 0; e < raw->header.encodings && !st; e++) {

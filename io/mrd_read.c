@@ -149,6 +149,7 @@ static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, la
     if (!memory || got != bytes) return lmr_reader_lies(reader);
     memcpy(raw->head, memory, (size_t)bytes);
     for (int64_t i = 0; i < n; i++) {
+        raw->head[i].samples = raw->head[i].stored;
         numbers += numbers_of(&raw->head[i]);
         if (numbers > source->size / (int64_t)sizeof(float)) return lmr_reader_lies(reader);
     }

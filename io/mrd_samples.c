@@ -283,6 +283,23 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     return st;
 }
 
+#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+
+/* The kz of larmor_stamp. */
+static double kz_of(const larmor_raw *raw, int64_t i)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
+    const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
+    if (space->ndim < 3 || !strcmp(space->trajectory, "cartesian") || !strcmp(space->trajectory, "epi")) return 0;
+    if (!h->traj_dims || t->spatial < 3) return h->counter[LMR_STEP2] - t->center[2];
+    const float *k = raw->traj + raw->readout[i].traj + 2;
+    const double first = (double)k[(int64_t)h->discard_pre * h->traj_dims];
+    for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
+        if (fabs((double)k[s * h->traj_dims] - first) * t->scale[2] > FLAT) return NAN;
+    return t->scale[2] * (first - t->offset);
+}
+
 larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
 {
     LMR_NEED(raw);
@@ -290,8 +307,9 @@ larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *
     if (group < 0 || group >= raw->info.groups)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
     for (int64_t r = 0; r < raw->group[group].readouts; r++) {
-        const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group] + r]];
-        stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h)};
+        const int64_t i = raw->order[raw->first_in_order[group] + r];
+        const lmr_mrd_head *h = &raw->head[i];
+        stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h), .kz = kz_of(raw, i)};
         for (int d = 0; d < 3; d++) stamps[r].physiology[d] = h->physiology_stamp[d];
     }
     return LARMOR_OK;

@@ -1,7 +1,7 @@
 /* Exact k-space of a phantom seen by coils: shifted copies of the density's transform. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "core/parallel.h"
-#include "phantoms/phantom.h"
+#include "phantoms/field.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,31 +172,14 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     larmor_status st = cycles ? larmor_array_download(traj, LARMOR_F64, &points) : LMR_NO_MEMORY();
     if (!st) st = larmor_array_download(times, LARMOR_F64, &seconds);
     if (!st) add_field(field, phantom->ndim, count, seconds, each, points, cycles);
-    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, cycles, coils, dtype, shape, kspace);
+    larmor_device *dev = larmor_array_device(traj);
+    const lmr_field_samples samples = {points, cycles, seconds, count, each};
+    if (!st && lmr_field_is_linear(field))
+        st = make_kspace(phantom, dev, points, cycles, coils, dtype, shape, kspace);
+    else if (!st)
+        st = lmr_field_kspace(phantom, dev, field, &samples, coils, dtype, shape, kspace);
     free(cycles);
     free(seconds);
     free(points);
-    return st;
-}
-
-larmor_status larmor_phantom_field_map(const larmor_phantom_field *field, larmor_device *dev, larmor_dtype dtype,
-                                       larmor_shape shape, larmor_array **map)
-{
-    LMR_NEED(map);
-    *map = NULL;
-    LMR_NEED(field);
-    LMR_NEED(dev);
-    if (!lmr_is_real(dtype))
-        return LMR_FAIL(LARMOR_ERR_ARG, "phantom field: got %s, expected f32 or f64", larmor_dtype_name(dtype));
-    LMR_TRY(lmr_image_check("phantom field", shape.ndim == 3 ? 3 : 2, LARMOR_C64, shape));
-    double *host = lmr_new(larmor_shape_count(shape), sizeof *host);
-    if (!host) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
-        host[i] = field->hz;
-        for (int64_t d = 0, rest = i; d < shape.ndim; rest /= shape.dim[d], d++)
-            host[i] += field->gradient[d] * lmr_voxel(rest % shape.dim[d], shape.dim[d]);
-    }
-    const larmor_status st = larmor_array_upload(dev, dtype, shape, LARMOR_F64, host, map);
-    free(host);
     return st;
 }

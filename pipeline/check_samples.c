@@ -55,9 +55,16 @@ static double quantile(double *values, int64_t count, double part)
 
 /* ---- the trajectory ---- */
 
+/* 1 if samples lie on the grid, as the header says. */
+static int is_lattice(const view *v)
+{
+    return !strcmp(v->encoding.trajectory, "cartesian") || !strcmp(v->encoding.trajectory, "epi");
+}
+
 static void check_reach(const view *v, lmr_findings *f)
 {
     larmor_coverage c;
+    const int filled = is_lattice(v);
     if (larmor_traj_coverage(v->s.traj, &c)) return;
     for (int d = 0; d < v->nd; d++) {
         const double edge = (double)v->grid.matrix[d] / 2, reach = fmax(-c.low[d], c.high[d]) / edge;
@@ -68,9 +75,10 @@ static void check_reach(const view *v, lmr_findings *f)
                 "would show as much.",
                 reach, "xyz"[d], (ll)ceil((double)v->grid.crop[d] * reach));
         if (c.partial[d])
-            lmr_found(f, LARMOR_WARNING, "partial-fourier",
-                      "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other.",
-                      fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]));
+            lmr_found(f, filled ? LARMOR_NOTE : LARMOR_WARNING, "partial-fourier",
+                      "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other%s.",
+                      fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]),
+                      filled ? ": recon fills it in (--partial-fourier)" : "");
     }
     const double outside = (double)v->s.outside / (double)(v->s.outside + v->points);
     if (v->s.outside)
@@ -136,8 +144,9 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     return LARMOR_OK;
 }
 
-/* Cells of 1/FOV within the sampled ellipse, and those that hold a sample; of all, and within the centre. */
-static larmor_status check_undersampling(const view *v, lmr_findings *f)
+/* Cells of 1/FOV within the sampled ellipse, and those that hold a sample; of all, and within the centre. calibrated: other
+ * readouts give the maps. */
+static larmor_status check_undersampling(const view *v, int calibrated, lmr_findings *f)
 {
     int64_t side[3] = {1, 1, 1}, cells = 1, within = 0, sampled = 0, centre = 0, centre_sampled = 0;
     for (int d = 0; d < v->nd; d++) {
@@ -156,7 +165,7 @@ static larmor_status check_undersampling(const view *v, lmr_findings *f)
         }
         held[cell] = 1;
     }
-    const int lattice = !strcmp(v->encoding.trajectory, "cartesian") || !strcmp(v->encoding.trajectory, "epi");
+    const int lattice = is_lattice(v);
     for (int64_t cell = 0; cell < cells; cell++) {
         int64_t rest = cell;
         double square = 0, most = 0;
@@ -185,7 +194,7 @@ static larmor_status check_undersampling(const view *v, lmr_findings *f)
                   factor > .7 * (double)v->coils && factor > 1.5
                       ? ": more than coils resolve; a penalty is needed (--method tv or wavelet)."
                       : ".");
-    if (v->coils > 1 && (double)centre_sampled < .9 * (double)centre)
+    if (v->coils > 1 && !calibrated && (double)centre_sampled < .9 * (double)centre)
         lmr_found(f, LARMOR_WARNING, "calibration",
                   "the centre of k-space has gaps, samples in %.3g %% of its cells: maps from the data may be wrong. "
                   "Give maps by --maps.",
@@ -408,7 +417,7 @@ static larmor_status look(larmor_source *source, const view *v, larmor_device *d
     check_reach(v, f);
     LMR_TRY(check_centre(v, f));
     LMR_TRY(check_delays(v, f));
-    LMR_TRY(check_undersampling(v, f));
+    LMR_TRY(check_undersampling(v, info.calibration > 0, f));
     LMR_TRY(check_coils(v, info.noise > 0, f));
     if (info.noise) LMR_TRY(check_whitening(source, v, &info, dev, f));
     check_clipping(v, f);

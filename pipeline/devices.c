@@ -47,10 +47,17 @@ static void free_job(lmr_job *job)
     lmr_job_clear(job);
 }
 
-/* 1 if all devices can work on one series: SENSE of coils that they share (larmor_op_sense). */
+/* 1 if all devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
 static int shares_coils(const lmr_job *job, int members)
 {
     return job->coils >= members && !job->sets && !job->field && !job->basis && !job->no_maps;
+}
+
+void lmr_devices_plan(larmor_recon *r)
+{
+    const int count = larmor_ranks_count(r->opts.ranks);
+    if (larmor_device_members(r->job.dev)) return;
+    if (count > 1 && r->list.series < count && shares_coils(&r->job, count)) r->job.dev->ranks = r->opts.ranks;
 }
 
 static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)

@@ -6,6 +6,9 @@
 
 /* lmr_devices: the members of a group, each with a thread and a copy of the job on its own device; or ranks. */
 
+/* Before memory is planned: the device gets the ranks that the options name, if they are to share coils. */
+void lmr_devices_plan(larmor_recon *r);
+
 /* Copy the job to each member of its device, a group, if there are several series; else nothing is done. */
 larmor_status lmr_devices_open(larmor_recon *r);
 

@@ -31,6 +31,7 @@ typedef struct frames {
     int64_t *readout; /* numbers within the image, frame after frame */
     int64_t frames, readouts, frame_room, readout_room;
     int64_t left, empty; /* readouts that are left out; frames without any */
+    int64_t partitions;  /* of the image that has the most; 1 where none is a stack */
 } frames;
 
 /* ---- what the pipeline asks ---- */
@@ -191,6 +192,7 @@ typedef struct timed { /* a readout of the image */
     int64_t readout;
     double ms, since; /* of the clock, from the first readout on; since the trigger */
     int cycle;
+    int64_t spoke; /* its number within its partition, as if each partition had as many as the fullest */
 } timed;
 
 typedef struct image {
@@ -320,19 +322,111 @@ static larmor_status add_range(frames *f, image *m, int64_t from, int64_t to)
 
 /* ---- windows ---- */
 
+#define SAME_KZ 1e-2 /* cycles per field of view: readouts so close are of one partition */
+
+typedef struct planar { /* a readout by its plane */
+    int64_t readout;
+    double kz;
+} planar;
+
+static int by_kz(const void *a, const void *b)
+{
+    const planar *x = a, *y = b;
+    if (x->kz != y->kz) return x->kz < y->kz ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+static int by_spoke(const void *a, const void *b)
+{
+    const timed *x = a, *y = b;
+    if (x->spoke != y->spoke) return x->spoke < y->spoke ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+static int by_readout(const void *a, const void *b)
+{
+    const planar *x = a, *y = b;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+/* Past the end of the partition that begins at `first` of a list by kz. */
+static int64_t end_of_partition(const planar *list, int64_t first, int64_t count)
+{
+    int64_t end = first + 1;
+    while (end < count && list[end].kz - list[end - 1].kz <= SAME_KZ) end++;
+    return end;
+}
+
+/* All readouts by kz, *partitions and the most readouts that one of them has; 1 partition where it is no stack. */
+static larmor_status find_partitions(const image *m, planar **by_plane, int64_t *partitions, int64_t *most)
+{
+    const int64_t all = m->group.readouts;
+    planar *list = calloc((size_t)all + 1, sizeof *list);
+    *by_plane = list;
+    *partitions = *most = 0;
+    if (!list) return LMR_NO_MEMORY();
+    int flat = 1;
+    for (int64_t i = 0; i < all; i++) flat &= isfinite(m->stamp[i].kz) != 0;
+    for (int64_t i = 0; i < all; i++) list[i] = (planar){i, flat ? m->stamp[i].kz : 0};
+    qsort(list, (size_t)all, sizeof *list, by_kz);
+    for (int64_t first = 0, end = 0; first < all; first = end) {
+        end = end_of_partition(list, first, all);
+        if (end - first > *most) *most = end - first;
+        ++*partitions;
+    }
+    if (*most > 1) return LARMOR_OK;
+    *partitions = 1; /* each readout has a kz of its own: not a stack */
+    *most = all;
+    return LARMOR_OK;
+}
+
+/* Which spoke of its partition each readout is; the readouts are then in the order of spokes. */
+static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
+{
+    const int64_t all = m->group.readouts;
+    planar *list = NULL;
+    int64_t partitions;
+    larmor_status st = find_partitions(m, &list, &partitions, spokes);
+    for (int64_t first = 0, end = 0; !st && first < all; first = end) {
+        end = partitions > 1 ? end_of_partition(list, first, all) : all;
+        qsort(list + first, (size_t)(end - first), sizeof *list, by_readout);
+        for (int64_t i = first; i < end; i++) m->at[list[i].readout].spoke = (i - first) * *spokes / (end - first);
+    }
+    if (!st) qsort(m->at, (size_t)all, sizeof *m->at, by_spoke);
+    if (!st && partitions > f->partitions) f->partitions = partitions;
+    free(list);
+    return st;
+}
+
+/* The first readout in the order of spokes that is of this spoke or of a later one. */
+static int64_t first_of_spoke(const image *m, int64_t spoke)
+{
+    int64_t low = 0, high = m->group.readouts;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (m->at[middle].spoke < spoke)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static larmor_status cut_by_spokes(frames *f, image *m)
 {
-    const int64_t length = f->opts.spokes, all = m->group.readouts, step = (int64_t)f->opts.step;
-    if (length > all)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--spokes-per-frame %lld: the images of %s have %lld readouts.",
-                        (long long)length, lmr_source_name(f->inner), (long long)all);
-    int64_t first = 0;
-    while (first + length <= all) {
-        const int last = first + step + length > all;
-        const int64_t end = last && f->opts.join_rest ? all : first + length;
-        LMR_TRY(add_range(f, m, first, end));
-        if (last) f->left += all - end;
-        first += step;
+    const int64_t length = f->opts.spokes, step = (int64_t)f->opts.step;
+    int64_t spokes;
+    LMR_TRY(number_spokes(f, m, &spokes));
+    if (length > spokes)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--spokes-per-frame %lld: the images of %s have %lld %s.", (long long)length,
+                        lmr_source_name(f->inner), (long long)spokes,
+                        f->partitions > 1 ? "spokes in each partition" : "readouts");
+    for (int64_t first = 0; first + length <= spokes; first += step) {
+        const int last = first + step + length > spokes;
+        const int64_t end = last && f->opts.join_rest ? spokes : first + length;
+        const int64_t to = first_of_spoke(m, end);
+        LMR_TRY(add_range(f, m, first_of_spoke(m, first), to));
+        if (last) f->left += m->group.readouts - to;
     }
     return LARMOR_OK;
 }
@@ -501,6 +595,9 @@ static void report(frames *f)
     int used = 0;
     if (o->phases)
         used = snprintf(text, room, "%lld bins of the cardiac cycle", count);
+    else if (o->spokes && f->partitions > 1)
+        used = snprintf(text, room, "%lld of %lld spokes in each of %lld partitions, one every %g", count,
+                        (long long)o->spokes, (long long)f->partitions, o->step);
     else if (o->spokes)
         used = snprintf(text, room, "%lld of %lld readouts, one every %g", count, (long long)o->spokes, o->step);
     else

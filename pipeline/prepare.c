@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/delays.h"
+#include "pipeline/devices.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
@@ -181,6 +182,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     LMR_TRY(lmr_choose_maps(r));
+    lmr_devices_plan(r);
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     LMR_TRY(lmr_grids_enlarge(r));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/task.h"
@@ -246,7 +247,8 @@ static larmor_status agree(const larmor_recon *r, larmor_ranks *ranks)
                            ? LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
                                       larmor_device_spec(r->job.dev))
                            : lmr_fingerprints_of(r, &f);
-    const uint64_t same[3] = {f.scan, f.options, f.plan ^ (sizeof(answer) << 32) ^ sizeof(order)};
+    const uint64_t coils = r->job.dev->ranks != NULL;
+    const uint64_t same[3] = {f.scan, f.options, f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63};
     return lmr_ranks_agree(ranks, st, NULL, same);
 }
 
@@ -257,6 +259,10 @@ larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks)
     LMR_NEED(ranks);
     LMR_TRY(agree(recon, ranks));
     if (larmor_ranks_count(ranks) < 2) return LARMOR_OK;
+    if (recon->job.dev->ranks) {
+        lmr_log(&recon->events, "coils: %d shared by %d processes", recon->job.coils, larmor_ranks_count(ranks));
+        return larmor_sense_share(recon->job.dev, ranks);
+    }
     LMR_TRY(larmor_device_open(larmor_device_spec(recon->job.dev), &own));
     larmor_status st = lmr_devices_make(recon, &own, 1, ranks);
     larmor_device_free(own);

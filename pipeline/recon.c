@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/device.h"
+#include "core/ranks.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/compress.h"
@@ -27,6 +28,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
     lmr_field_free(r->job.field);
+    if (r->job.dev && r->job.dev->ranks == r->opts.ranks) r->job.dev->ranks = NULL;
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
     larmor_array_free(r->b0);
@@ -165,7 +167,12 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    if (!report->device[0]) snprintf(report->device, sizeof report->device, "%s", larmor_device_spec(r->job.dev));
+    const int ranks = larmor_ranks_count(r->job.dev->ranks);
+    const char *spec = larmor_device_spec(r->job.dev);
+    if (!report->device[0] && ranks > 1)
+        snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
+    else if (!report->device[0])
+        snprintf(report->device, sizeof report->device, "%s", spec);
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);

@@ -246,11 +246,16 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         lmr_log(e, "%s: lambda %.2e, chosen by samples held out, in %d step%s, %.2f s", name, now->lambda,
                 now->choice.tried, plural(now->choice.tried), now->choice.seconds);
+    else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && lmr_chooses(&r->job))
+        lmr_log(e, "%s: lambda %.2e, expected from the noise: one coil on the grid does not tell it", name,
+                now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
         lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
                 now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_UNPREDICTED)
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
+    else if (now->lambda_from == LARMOR_LAMBDA_NONE)
+        lmr_log(e, "%s: no lambda: one coil on the grid does not tell what was not sampled", name);
 }
 
 /* Each doubt once, with the image that it came up with. */

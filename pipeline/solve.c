@@ -15,6 +15,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/weight.h"
 
+#define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
 #define EMPTY 10.0  /* times the unit of lambda: a weight that leaves next to nothing of the image */
 #define ENOUGH 0.05 /* error of a solution relative to the noise in it */
 #define STRICT 0.02 /* without a preconditioner, where what M hardly sees comes last */
@@ -131,6 +132,8 @@ static larmor_status search_weight(const lmr_job *job, const problem *p, const l
             result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
             LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         }
+    } else if (result->lambda_from == LARMOR_LAMBDA_NONE) {
+        result->weight = HARDLY * unit;
     } else if (by_noise(job, result)) {
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
@@ -205,6 +208,15 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
     result->terms = result->toeplitz ? info.terms : 0;
 }
 
+/* 1 if no sample tells another: those of one coil on the grid are orthogonal, and what was not sampled is zero whatever the
+ * weight, which scales the image. */
+static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    int nothing = job->method == LMR_METHOD_CG && job->coils == 1 && !job->weighted && !job->field && !job->basis;
+    for (int i = 0; i < count; i++) nothing &= frames[i].cartesian.on_grid && !frames[i].has_phase;
+    return nothing;
+}
+
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -214,6 +226,9 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     result->lambda_from = lmr_weight_origin(job, frames, count);
     if (job->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none */
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && predicts_nothing(job, frames, count))
+        result->lambda_from =
+            result->partial_fourier == LARMOR_PARTIAL_POCS ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE;
     result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.noise : noise;
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
                                        &p.C)); /* first, while there is memory for its creation */

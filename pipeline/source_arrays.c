@@ -313,16 +313,38 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     return st;
 }
 
+#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+
+/* The kz of larmor_stamp, from a trajectory in three dimensions. */
+static larmor_status find_planes(const larmor_array *traj, larmor_stamp *stamps)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t samples = shape.dim[1], readouts = shape.dim[2];
+    double *k;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < readouts; i++) {
+        const double *kz = k + 3 * samples * i + 2;
+        stamps[i].kz = kz[0];
+        for (int64_t j = 0; j < samples; j++)
+            if (!(fabs(kz[3 * j] - kz[0]) <= FLAT)) stamps[i].kz = NAN;
+    }
+    free(k);
+    return LARMOR_OK;
+}
+
 static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
 {
     const scan *s = self;
     if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
     const larmor_readouts *image = &s->image[group];
+    const int lines = !strcmp(s->encoding.trajectory, "cartesian") || !strcmp(s->encoding.trajectory, "epi");
     for (int64_t i = 0; i < s->group[group].readouts; i++) {
         stamps[i] = image->stamps ? image->stamps[i] : (larmor_stamp){.time = 0};
         stamps[i].samples = s->group[group].samples;
+        stamps[i].kz = 0;
     }
-    return LARMOR_OK;
+    const int volume = image->traj && larmor_array_shape(image->traj).dim[0] == 3;
+    return volume && !lines ? find_planes(image->traj, stamps) : LARMOR_OK;
 }
 
 /* ---- when samples were taken ---- */

@@ -2,7 +2,8 @@
 """Summaries and plots of what larmor-bench --json wrote.
 
 Ratios are geometric means over cases, with the least of them: the peer's seconds over larmor's, those of fixed
-upsampling factors over those of the chosen one, what the planner's efforts choose, and an earlier file's over these.
+upsampling factors over those of the chosen one, what the planner's efforts choose, what several devices gain over one,
+and an earlier file's over these.
 Plots need matplotlib.  SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -160,20 +161,54 @@ def planner_curves(cases):
              (c["measure"]["upsample"], c["measure"]["seconds"])) for c in cases]
 
 
-def plot(path, nufft, planner):
+def workers(case):
+    return case.get("ranks") or case["devices"]
+
+
+def scaling_curves(cases):
+    """{what is scaled: [(devices or ranks, gain)]}; a line of one of them is left out of its name."""
+    curves = {}
+    for c in cases:
+        kind = "ranks" if "ranks" in c else "devices"
+        curves.setdefault(f"{c['case'].rsplit(', ', 1)[0][len('scaling '):]}, {kind}", []).append((workers(c), c["gain"]))
+    return {name: sorted(curve) for name, curve in curves.items()}
+
+
+def summarise_scaling(cases):
+    for name, curve in scaling_curves(cases).items():
+        gains = ", ".join(f"{count}: {gain:.2f} ({100 * gain / count:.0f} %)" for count, gain in curve if count > 1)
+        if gains:
+            print(f"{name}: times one by number, {gains}")
+
+
+def plot_scaling(plt, cases):
+    figure, axes = plt.subplots(figsize=(8, 6))
+    most = max(map(workers, cases))
+    axes.plot([1, most], [1, most], "k:", lw=1, label="ideal")
+    for name, curve in scaling_curves(cases).items():
+        axes.plot(*zip(*curve), ".-", label=name)
+    axes.set(xlabel="devices or ranks", ylabel="times one")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=6)
+    return figure
+
+
+def plot(path, nufft, planner, scaling):
     try:
         import matplotlib
     except ImportError:
         sys.exit("bench_report.py: -o needs matplotlib (Debian: python3-matplotlib)")
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
-    if planner:
+    if scaling:
+        figure = plot_scaling(plt, scaling)
+    elif planner:
         figure = plot_curves(plt, planner_curves(planner))
     elif any(c["upsample_asked"] for c in nufft):
         figure = plot_curves(plt, factor_curves(nufft))
     else:
         figure = plot_rates(plt, nufft)
-    figure.suptitle((planner or nufft)[0]["device_reason"], fontsize=9)
+    figure.suptitle((scaling or planner or nufft)[0]["device_reason"], fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
 
@@ -189,14 +224,16 @@ def main():
     cases = list(read(given.file, given.only).values())
     nufft = [c for c in cases if "larmor" in c]
     planner = [c for c in cases if "measure" in c]
+    scaling = [c for c in cases if "scaling" in c]
     summarise_peer(nufft)
     if any(c["upsample_asked"] for c in nufft):
         summarise_factors(nufft)
     summarise_planner(planner)
+    summarise_scaling(scaling)
     if given.before:
         summarise_change(read(given.before, given.only), cases)
     if given.output:
-        plot(given.output, nufft, planner)
+        plot(given.output, nufft, planner, scaling)
 
 
 if __name__ == "__main__":

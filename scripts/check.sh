@@ -1,6 +1,6 @@
 #!/bin/sh
-# Build larmor with all warnings as errors and run every test; one of them, package.examples, installs it into a folder
-# of its own and builds and runs the examples with that.
+# Build larmor and run every test; one of them, package.examples, installs it into a folder of its own and builds and
+# runs the examples with that. With LARMOR_WERROR=ON in the environment warnings are errors.
 # Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
 #         of sources and of the installation; asan library: those of the library alone but for the longest ones, for

@@ -397,17 +397,28 @@ static void print_choices(FILE *out, const app_option *o)
     }
 }
 
+const app_option app_shared_options[] = {
+    {.letter = 'q', .name = "quiet", .metavar = "", .help = "no log and no progress, only results and errors"},
+    {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
+    {0},
+};
+
+void app_describe_option(const app_option *o, char *text, size_t size)
+{
+    char choices[512] = "";
+    if (o->choices || o->choice) describe_value(o, choices, sizeof choices);
+    snprintf(text, size, "%s%s%s%s%s%s%s", o->help, *choices ? ": " : "", choices, o->preset ? " (default: " : "",
+             o->preset ? o->preset : "", o->preset ? ")" : "", o->needed ? " (needed)" : "");
+}
+
 static void print_option(FILE *out, const app_option *o)
 {
-    char left[128], help[1024], choices[512] = "";
+    char left[128], help[1024];
     if (o->letter)
         snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
     else
         snprintf(left, sizeof left, "      --%s", o->name);
-    if (o->choices || o->choice) describe_value(o, choices, sizeof choices);
-    snprintf(help, sizeof help, "%s%s%s%s%s%s%s", o->help, *choices ? ": " : "", choices,
-             o->preset ? " (default: " : "", o->preset ? o->preset : "", o->preset ? ")" : "",
-             o->needed ? " (needed)" : "");
+    app_describe_option(o, help, sizeof help);
     const int used = fprintf(out, "%s %s", left, o->type == APP_FLAG ? "" : o->metavar);
     if (used > HELP_COLUMN - 2)
         fprintf(out, "\n%*s", HELP_COLUMN, "");
@@ -419,14 +430,9 @@ static void print_option(FILE *out, const app_option *o)
 
 void app_help(const app_command *command, FILE *out)
 {
-    static const app_option shared[] = {
-        {.letter = 'q', .name = "quiet", .metavar = "", .help = "no log and no progress, only results and errors"},
-        {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
-        {0},
-    };
     fprintf(out, "usage: %s %s %s\n\n%c%s.\n\n", app_self.name, command->name, command->usage,
             toupper(command->summary[0]), command->summary + 1);
     for (const app_option *o = command->options; o->name; o++) print_option(out, o);
-    for (const app_option *o = shared; o->name; o++) print_option(out, o);
+    for (const app_option *o = app_shared_options; o->name; o++) print_option(out, o);
     if (command->details) fprintf(out, "\n%s\n", command->details);
 }

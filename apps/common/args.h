@@ -92,6 +92,11 @@ typedef struct app_program {
 } app_program;
 extern const app_program app_self;
 
+/* What the exit codes mean, in two lines. */
+#define APP_EXIT_CODES                                                                                               \
+    "0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,",                            \
+        "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP"
+
 /* Read argv[0..argc) into settings (zeroed by the caller) and files.
  *
  * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (reported in one line on
@@ -109,12 +114,22 @@ int app_differs(const app_command *command, const void *settings, const char *op
 
 void app_help(const app_command *command, FILE *out);
 
+/* What the help says of an option beside its name: its purpose, choices, default. */
+void app_describe_option(const app_option *option, char *text, size_t size);
+
+/* --quiet and --help, which every command has. */
+extern const app_option app_shared_options[];
+
 /* Choice i of a text and the length of its name, 0 past the last; *help as in app_choice. */
 int app_choice_at(const app_option *option, int i, const char **name, const char **help);
 
-/* For a shell that completes the words after the program's name, the last of them unfinished: what it may be, a line
- * each. Without words: what makes bash ask so. Returns the exit code. */
+/* What lets a shell complete command lines. "bash", "zsh", "fish" or nothing, which is bash: the script for it. Scripts
+ * ask with --words, or with --described, and then the words after the program's name, the last of them unfinished: what
+ * that may be, a line each, with --described a tabulator and its meaning behind it. Returns the exit code. */
 int app_complete(int count, char **words);
+
+/* Print the manual page of a command, or of the program if that is NULL, for man(1) to format. */
+void app_manual(const app_command *command);
 
 /* The word of words (ended by NULL) that the user may have meant, or NULL if none is near. */
 const char *app_nearest(const char *word, const char *const *words);

@@ -12,10 +12,11 @@ static void print_commands(FILE *out)
         fprintf(out, "  %-10s%s\n", (*c)->name, (*c)->summary);
     fprintf(out,
             "\n'%1$s help COMMAND' and '%1$s COMMAND --help' list a command's options;\n"
-            "'source <(%1$s completion)' lets bash complete them.\n\n"
-            "exit codes: 0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,\n"
-            "            130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP\n",
+            "'source <(%1$s completion)' lets bash complete them, 'completion zsh' and 'completion fish' others;\n"
+            "'%1$s manual COMMAND' is its page for 'man -l -'.\n\n",
             app_self.name);
+    static const char *const codes[] = {APP_EXIT_CODES};
+    fprintf(out, "exit codes: %s\n            %s\n", codes[0], codes[1]);
 }
 
 static const app_command *find_command(const char *name)
@@ -34,6 +35,14 @@ static const app_command *find_command(const char *name)
     app_error("unknown command \"%s\"%s%s; '%s --help' lists them.", name, nearest ? ", did you mean " : "",
               nearest ? nearest : "", app_self.name);
     return NULL;
+}
+
+static int manual(const char *name)
+{
+    const app_command *command = name ? find_command(name) : NULL;
+    if (name && !command) return APP_USAGE;
+    app_manual(command);
+    return APP_DONE;
 }
 
 /* "larmor help" and "larmor help COMMAND" */
@@ -59,6 +68,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
     if (!strcmp(argv[1], "completion")) return app_complete(argc - 2, argv + 2);
+    if (!strcmp(argv[1], "manual")) return manual(argc > 2 ? argv[2] : NULL);
     const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
     if (!command) return APP_USAGE;
     void *settings = calloc(1, command->settings + 1); /* + 1, because it may be 0 */

@@ -75,6 +75,15 @@ static const app_option options[] = {
            .preset = "0", .low = -1e6, .high = 1e6),
     OPTION(APP_NUMBERS, gradient, 0, "field-gradient", "X[,Y[,Z]]",
            "by how many Hz the off-resonance rises across the field of view", .low = -1e6, .high = 1e6),
+    OPTION(APP_NUMBERS, shim, 0, "field-shim", "A[,B[,C]]",
+           "off-resonance as second-order shims make it: Hz at the edge of the field of view of x^2-y^2, 2xy and "
+           "z^2-(x^2+y^2)/2",
+           .low = -1e6, .high = 1e6),
+    OPTION(
+        APP_NUMBERS, dipole, 0, "field-dipole", "HZ,X,Y[,Z]",
+        "off-resonance by a magnetised region at X, Y, Z fields of view from the centre: HZ at its poles; the main "
+        "field is along z, of 2D scans along y",
+        .low = -1e6, .high = 1e6, .most = 4),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
            "the image has a smooth phase, RAD sin(2 pi cycles . r), from -RAD to RAD", .preset = "0", .low = -20,
            .high = 20),
@@ -148,8 +157,12 @@ static int check(simulation *m)
                   (long long)s->noise_samples);
         return APP_USAGE;
     }
-    if (s->image_phase != 0 && (s->off_resonance != 0 || s->gradient.count)) {
-        app_error("--image-phase \"%g\": is not for a scan with --off-resonance or --field-gradient.", s->image_phase);
+    if (s->image_phase != 0 && simulation_is_off_resonant(m)) {
+        app_error("--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
+        return APP_USAGE;
+    }
+    if (s->dipole.count == 1 || s->dipole.count == 2) {
+        app_error("--field-dipole: %d numbers; HZ,X,Y or HZ,X,Y,Z expected.", s->dipole.count);
         return APP_USAGE;
     }
     if (simulation_moves(m) && s->repetitions < 2) {

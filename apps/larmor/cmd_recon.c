@@ -56,7 +56,9 @@ static const app_option options[] = {
     OPTION(APP_TEXT, basis_images, 0, "basis-images", "I", "write the coefficients, or the frames that they give",
            .preset = "coefficients", .choices = "coefficients|frames"),
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
-           "make frames out of each image: N readouts each, in the order of acquisition", .low = 1, .high = 1 << 28),
+           "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
+           "each partition",
+           .low = 1, .high = 1 << 28),
     OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
            .high = 1e9),
     OPTION(
@@ -160,7 +162,8 @@ static const app_option options[] = {
            .choice = choose_unit_or_auto),
     OPTION(APP_TEXT, join, 0, "join", "LIST",
            "counters that make no separate images: none, or some of slice, contrast, phase, repetition and set, with "
-           "commas between; auto: those that exceed their limits and whose images have too few samples",
+           "commas between; auto: those that exceed their limits and whose images have too few samples; segment: "
+           "acquisitions that are segments of a readout make one, as they do without it where k-space goes on",
            .preset = "auto"),
     OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
     OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),

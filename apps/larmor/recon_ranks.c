@@ -20,7 +20,7 @@ int recon_open_ranks(recon_run *r)
     }
     const larmor_status st = larmor_ranks_open(&r->ranks);
     if (st) return app_fail(APP_RUN, st);
-    if (recon_is_first(r)) app_log("%d processes share the series", larmor_ranks_count(r->ranks));
+    if (recon_is_first(r)) app_log("%d processes share the reconstruction", larmor_ranks_count(r->ranks));
     return APP_DONE;
 }
 
@@ -74,6 +74,7 @@ int recon_agree(recon_run *r, int code, larmor_recon_opts *opts)
     int64_t least = memory_of(r);
     const larmor_status st = larmor_ranks_agree(r->ranks, status_of(r, code), &least);
     opts->memory = least;
+    opts->ranks = r->ranks;
     return judge(r, code, st);
 }
 

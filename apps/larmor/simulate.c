@@ -159,7 +159,15 @@ static larmor_phantom_field field_of(const simulation *m)
 {
     larmor_phantom_field field = {.hz = m->s->off_resonance};
     for (int d = 0; d < m->s->gradient.count && d < m->ndim; d++) field.gradient[d] = m->s->gradient.value[d];
+    for (int i = 0; i < m->s->shim.count && i < 3; i++) field.shim[i] = m->s->shim.value[i];
+    if (m->s->dipole.count) field.dipole = m->s->dipole.value[0];
+    for (int d = 0; d + 1 < m->s->dipole.count && d < m->ndim; d++) field.dipole_at[d] = m->s->dipole.value[d + 1];
     return field;
+}
+
+int simulation_is_off_resonant(const simulation *m)
+{
+    return m->s->off_resonance != 0 || m->s->gradient.count || m->s->shim.count || m->s->dipole.count;
 }
 
 /* From the excitation to the centre of k-space, in s; 0 where no echo times are asked for. */
@@ -222,7 +230,7 @@ static larmor_status silence(const simulation *m, const unsigned char *listed, l
 static larmor_status exact_kspace(simulation *m, int repetition, int contrast, larmor_array **kspace)
 {
     const simulation_settings *s = m->s;
-    const int field = s->off_resonance != 0 || s->gradient.count;
+    const int field = simulation_is_off_resonant(m);
     larmor_phantom *object = NULL;
     larmor_array *delayed = NULL;
     *kspace = NULL;

@@ -11,7 +11,7 @@ typedef struct simulation_settings {
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
-    app_list maps_matrix, drift, gradient, delays, phase_cycles, echo_times;
+    app_list maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times;
     double readout_start;
     int oblique, same_angles, force;
 } simulation_settings;
@@ -37,6 +37,9 @@ typedef struct simulation {
 
 /* 1 if the object is not the same in every repetition. */
 int simulation_moves(const simulation *m);
+
+/* 1 if the field is not the nominal one everywhere. */
+int simulation_is_off_resonant(const simulation *m);
 
 /* Trajectory, phantom, noise and geometry; device and coils are filled in. */
 larmor_status simulation_prepare(simulation *m);

@@ -20,7 +20,9 @@ typedef struct larmor_raw_opts { /* zero means default */
     const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
     const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
-                                  * slice, contrast, phase, repetition and set, with commas between */
+                                  * slice, contrast, phase, repetition and set, with commas between; "segment":
+                                  * consecutive segments make one readout, which they do without it where their
+                                  * trajectory goes on, but not with "none" */
     int conjugate;               /* 1: conjugate all samples */
     int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
@@ -61,6 +63,7 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
+    int64_t joined;     /* segments of readouts that were joined to the first one */
     int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
     int channels;   /* of the imaging readouts, as stored */
@@ -155,6 +158,9 @@ LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all t
 typedef struct larmor_stamp {     /* when a readout was acquired */
     uint32_t time, physiology[3]; /* as the file has them, in ticks: of the clock, and since a trigger */
     int64_t samples;              /* that it has, after discards */
+    /* Of a readout that stays in its plane of a stack, in cycles per encoded field of view; NAN of others in 3D; 0 in 2D and of
+     * Cartesian lines. */
+    double kz;
 } larmor_stamp;
 
 /* The stamps of a group's readouts, in the order of larmor_raw_samples: that of acquisition.

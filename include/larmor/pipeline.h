@@ -79,7 +79,7 @@ typedef struct larmor_readouts { /* of one image; zero means that there is none 
     larmor_array *calibration_traj; /* real [nd, samples, readouts], needed with calibration */
     larmor_array *times; /* real [samples, readouts], when they were taken, in s, whatever their zero; for b0 */
     const int *step1;    /* [readouts] numbers of spokes; NULL: 0, 1, 2, ... */
-    const larmor_stamp *stamps; /* [readouts], of which the number of samples is ignored; NULL: none */
+    const larmor_stamp *stamps; /* [readouts], of which the number of samples and kz are ignored; NULL: none */
     larmor_image_meta meta;     /* counters and geometry; without directions x, y and z are those of the patient */
 } larmor_readouts;
 
@@ -102,7 +102,10 @@ LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan,
 
 /* How the readouts of an image become frames: one of spokes, ms and phases; the others are zero. */
 typedef struct larmor_frames_opts {
-    int64_t spokes; /* readouts of a frame, in the order of acquisition */
+    /* Readouts of a frame, in the order of acquisition. In a stack of stars or spirals, whose readouts each have one kz
+     * (larmor_stamp), so many of each partition, whichever of angles and partitions changed first; a partition that was
+     * acquired more rarely than others gives evenly less to each frame. */
+    int64_t spokes;
     double ms;      /* time of a frame, by the readouts' time stamps */
     int phases;     /* frames of the cardiac cycle, by the physiology stamps: time since the last trigger */
     double step;    /* from the start of a frame to that of the next, as spokes or ms; default: frames that touch */
@@ -218,6 +221,8 @@ typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
 
+typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
+
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
@@ -293,6 +298,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_normalise_mode normalise; /* of maps from the data */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
+    larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -371,10 +377,10 @@ LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int se
 /* Where the weight of the penalty comes from. */
 typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_CALLER,
-    LARMOR_LAMBDA_FROM_DATA, /* chosen from the image's own data */
-    LARMOR_LAMBDA_FROM_SCAN, /* chosen from those of an earlier image of the scan */
+    LARMOR_LAMBDA_FROM_DATA,  /* chosen from the image's own data */
+    LARMOR_LAMBDA_FROM_SCAN,  /* chosen from those of an earlier image of the scan */
     LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
-    LARMOR_LAMBDA_NONE,       /* there is no penalty, as in images that take no solver */
+    LARMOR_LAMBDA_NONE, /* there is none, or next to none: of images that take no solver, and of one coil on the grid */
     LARMOR_LAMBDA_UNPREDICTED /* expected from the noise: no image predicts the samples held out better than zero does */
 } larmor_lambda_from;
 

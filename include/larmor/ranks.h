@@ -6,13 +6,12 @@
 #ifndef LARMOR_RANKS_H
 #define LARMOR_RANKS_H
 
+#include "larmor/nufft.h"
 #include "larmor/pipeline.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process */
 
 /* How many ranks mpirun has started, by the environment of Open MPI and of those with its PMI; 1 without it. */
 LARMOR_API int larmor_ranks_started(void);
@@ -23,7 +22,7 @@ LARMOR_API int larmor_ranks_started(void);
  *         LARMOR_ERR_MEMORY. *ranks is NULL on error. */
 LARMOR_API larmor_status larmor_ranks_open(larmor_ranks **ranks);
 
-/* End MPI, and on rank 0 all ranks that wait in larmor_recon_share; NULL is fine. */
+/* End MPI, and on rank 0 all ranks that wait in larmor_recon_share or larmor_sense_share; NULL is fine. */
 LARMOR_API void larmor_ranks_free(larmor_ranks *ranks);
 
 /* This process's number from 0, and how many there are; the same among those on its machine. */
@@ -40,12 +39,55 @@ LARMOR_API int larmor_ranks_local_count(const larmor_ranks *ranks);
  *        one speaks. */
 LARMOR_API larmor_status larmor_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *least);
 
-/* Share a reconstruction, which every rank has made from the same scan and options, with opts.memory the same and not 0. A
- * rank that could not calls larmor_ranks_agree with its error in this place.
+/* Share the coils of SENSE operators: called by all ranks.
+ *
+ * On rank 0 it returns at once. Until the ranks are freed larmor_op_sense on dev, with at least as many coils as there are ranks,
+ * without off_resonance and for one set of maps, has some of the coils on each: rank 0 sends their maps, the trajectory and
+ * the weights, and for each map what goes in; the images that come back are summed in the order of the ranks, so that on
+ * processors as many ranks give the same bits. These operators are to be freed before the ranks. On the other ranks it
+ * computes what rank 0 asks for, on dev, and returns when rank 0 frees its ranks. What fails on one is the error of the
+ * operator's call on rank 0, "rank 2: its message".
+ *
+ * dev     a single device; its memory is that of larmor_sense_memory for this number of ranks.
+ * Errors  LARMOR_ERR_ARG for a group of devices; elsewhere than on rank 0 LARMOR_ERR_BACKEND where messages fail. */
+LARMOR_API larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ranks);
+
+/* ---- volumes that no rank holds by itself ----
+ *
+ * This rank's part of so many planes, points or the like: first .. first + count - 1; the parts of all ranks follow each other.
+ * ranks NULL: all.
+ *
+ * Errors  LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count);
+
+/* larmor_op_toeplitz of a volume in slabs of planes (larmor_ranks_part). All ranks make it, apply it and its adjoint, at the same
+ * place, each to its own slab; the same number of ranks gives the same bits on processors. Of the memory of
+ * larmor_op_toeplitz each rank takes about its part, with room for one volume of the batch at a time.
+ *
+ * opts     ndim 3, modes of the whole volume, batch, tol, sign and dtype.
+ * traj     f32 or f64 [3, samples, readouts] or [3, points]: some of the points, also none; those of all ranks together count, each
+ *          once.
+ * weights  real, of these points; NULL for 1.
+ * N        on [n0, n1, own planes(, batch)].
+ * Errors   on rank 0 those of the first rank that fails, as larmor_ranks_agree has them, and elsewhere LARMOR_STOPPED:
+ *          LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC for points that are not finite, LARMOR_ERR_MEMORY,
+ *          LARMOR_ERR_UNSUPPORTED. */
+LARMOR_API larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks,
+                                                  const larmor_nufft_opts *opts, const larmor_array *traj,
+                                                  const larmor_array *weights, larmor_op **N);
+
+/* ---- reconstructions ----
+ *
+ * Share a reconstruction, which every rank has made from the same scan and options, with opts.ranks these, and opts.memory the
+ * same and not 0. A rank that could not calls larmor_ranks_agree with its error in this place.
  *
  * On rank 0 it returns at once, and larmor_recon_run hands out series as with a group of devices (larmor/pipeline.h), of
  * which every rank is one. On the others it computes what rank 0 asks for, and returns when rank 0 frees its ranks.
  * A rank that fails is left like a device; one that dies ends all, as MPI has it.
+ *
+ * Where there are fewer series than ranks, and at least as many coils, all ranks share the coils of one series after the other
+ * (larmor_sense_share): rank 0 decides and solves. The images agree with those of one process to rounding, and what fails on
+ * a rank is an error of the series. Not shared are the coils with off-resonance, several sets of maps or a basis.
  *
  * recon  on a single device; of rank 0 to be freed before ranks.
  * Errors LARMOR_ERR_ARG for a group of devices; LARMOR_ERR_FORMAT if a rank has another scan, other options or another plan;

@@ -130,13 +130,13 @@ static larmor_status find_acquisitions(lmr_mrd_file *f)
 
 static larmor_status check_lengths(int64_t i, const lmr_mrd_head *h, const lmr_mrd_refs *r)
 {
-    if (r->data.length != UINT64_C(2) * h->samples * h->channels)
+    if (r->data.length != UINT64_C(2) * h->stored * h->channels)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "acquisition %lld: header says %d samples x %d channels, %u numbers stored.", (long long)i,
-                        h->samples, h->channels, r->data.length);
-    if (r->traj.length != (uint64_t)h->samples * h->traj_dims)
+                        h->stored, h->channels, r->data.length);
+    if (r->traj.length != (uint64_t)h->stored * h->traj_dims)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: trajectory has %u numbers, %d x %d expected.",
-                        (long long)i, r->traj.length, h->samples, h->traj_dims);
+                        (long long)i, r->traj.length, h->stored, h->traj_dims);
     return LARMOR_OK;
 }
 
@@ -157,7 +157,7 @@ larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_re
             return LMR_FAIL(LARMOR_ERR_FORMAT,
                             "acquisition %lld: header says %d samples x %d channels, more than the "
                             "file's %lld bytes hold.",
-                            (long long)i, head[i].samples, head[i].channels, (long long)bytes);
+                            (long long)i, head[i].stored, head[i].channels, (long long)bytes);
     }
     return LARMOR_OK;
 }

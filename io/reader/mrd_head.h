@@ -10,7 +10,8 @@
 typedef struct lmr_mrd_head { /* of an acquisition, from the file */
     uint64_t flags;
     uint32_t measurement_uid, time_stamp, physiology_stamp[3];
-    uint16_t samples, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
+    int32_t samples; /* of all segments that are joined; the reader leaves it alone */
+    uint16_t stored, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
     uint16_t counter[LMR_COUNTERS];
     float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
 } lmr_mrd_head;

@@ -83,7 +83,7 @@ static const member readout_members[] = {
     ONE(lmr_mrd_readout_head, scan_counter, U32),
     READ(acquisition_time_stamp, U32, 0, time_stamp),
     READ(physiology_time_stamp, U32, 3, physiology_stamp),
-    READ(number_of_samples, U16, 0, samples),
+    READ(number_of_samples, U16, 0, stored),
     ONE(lmr_mrd_readout_head, available_channels, U16),
     READ(active_channels, U16, 0, channels),
     MANY(lmr_mrd_readout_head, channel_mask, U64, 16),

@@ -12,6 +12,7 @@
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
 #include "recon/ops/off_resonance.h"
+#include "recon/ops/sense_ranks.h"
 #include "recon/ops/sense_spread.h"
 #include "recon/ops/weights.h"
 
@@ -291,7 +292,8 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
-    const int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
+    int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
+    if (devices == 1) devices = lmr_sense_ranks(dev, p->coils, p->sets, opts);
     if (devices == 1) return sense_bytes(dev, p, opts, by, bytes);
     larmor_problem own = *p;
     own.coils = (p->coils + devices - 1) / devices;
@@ -389,7 +391,8 @@ done:
     return st;
 }
 
-larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
+/* alone: 1 if neither the members of a group nor other processes share the coils. */
+static larmor_status make(larmor_array *maps, const larmor_sense_opts *opts, int alone, larmor_op **A)
 {
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
     *A = NULL;
@@ -418,9 +421,13 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
                               .dtype = maps->dtype,
                               .weighted = opts->weights != NULL,
                               .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
-    const int devices = lmr_sense_devices(maps->dev, p.coils, p.sets, opts);
+    const int devices = alone ? 1 : lmr_sense_devices(maps->dev, p.coils, p.sets, opts);
     if (devices > 1) {
         st = lmr_sense_spread(maps, opts, devices, A);
+        goto done;
+    }
+    if (!alone && lmr_sense_is_served(maps->dev) && lmr_sense_ranks(maps->dev, p.coils, p.sets, opts) > 1) {
+        st = lmr_sense_on_ranks(maps, opts, A);
         goto done;
     }
     if (opts->weights)
@@ -430,4 +437,14 @@ done:
     larmor_array_free(root);
     larmor_op_free(S);
     return st;
+}
+
+larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
+{
+    return make(maps, opts, 0, A);
+}
+
+larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
+{
+    return make(maps, opts, 1, A);
 }

@@ -14,6 +14,7 @@ expect 0 --help
 printed '^  nufft '
 printed '^  planner '
 printed '^  normal '
+printed '^  scaling '
 expect 0 planner --help
 printed '^usage: larmor-bench planner \[options\]$'
 
@@ -164,6 +165,23 @@ done
 expect 0 normal --device cpu --threads 1 --repeats 1 --modes 24 --coils 3 --json n.json
 said 'n.json: had this case already'
 rm n.json
+
+# Scaling: a line for each number of devices, of weak scaling for both types.
+for what in weak frames slices coils; do
+    expect 0 scaling --what $what --device cpu:1,1 --modes 12 --points 300 --coils 2 --images 3 --iters 2 --repeats 1 --json s.json
+    python3 - s.json $what <<'END' || fail "$last: JSON with the gains expected"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+weak = sys.argv[2] == "weak"
+sys.exit(not ([line["devices"] for line in lines] == ([1, 2, 1, 2] if weak else [1, 2]) and
+              all(line["scaling"] == sys.argv[2] and line["seconds"] > 0 and
+                  abs(line["gain"] * line["seconds"] / line["seconds_of_one"] / (line["devices"] if weak else 1) - 1)
+                  < 1e-6 for line in lines)))
+END
+    rm s.json
+done
+expect 2 scaling --what slabs --device cpu:1
+said 'larmor-bench: --what slabs: is for processes; start it by mpirun -n 2 or more.'
 
 expect 2 fft
 said "larmor-bench: unknown command \"fft\", did you mean nufft; 'larmor-bench --help' lists them."

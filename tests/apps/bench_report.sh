@@ -52,8 +52,18 @@ printed '^measure / exhaustive: geometric mean 2.000, '
 printed '^1.25 / measure: geometric mean 2.000, '
 [ "$(wc -l <out)" -eq 3 ] || fail "$last: no ratio of a factor that was out of reach expected"
 
+# Several devices, in any order, and as many ranks.
+scaled() {
+    printf '{ "case": "scaling %s, %d %s", "scaling": "weak", "%s": %d, "gain": %s, "device_reason": "here" }\n' \
+        "$1" "$2" "$3" "$3" "$2" "$4"
+}
+{ scaled "weak a" 4 devices 3; scaled "weak a" 1 devices 1; scaled "weak a" 2 devices 1.9; scaled "weak a" 2 ranks 1.5; } >scaling.jsonl
+expect 0 scaling.jsonl
+printed '^weak a, devices: times one by number, 2: 1.90 \(95 %\), 4: 3.00 \(75 %\)$'
+printed '^weak a, ranks: times one by number, 2: 1.50 \(75 %\)$'
+
 # Plots, or the word that what draws them is missing.
-for file in peers factors planner; do
+for file in peers factors planner scaling; do
     if python3 -c 'import matplotlib' 2>/dev/null; then
         expect 0 $file.jsonl -o $file.png
         [ "$(head -c 4 $file.png | tail -c 3)" = PNG ] || fail "$last: $file.png is no PNG"
@@ -71,4 +81,4 @@ expect 1 peers.jsonl --only nothing
 said 'peers.jsonl: no case in it fits'
 expect 1 none.jsonl
 said 'none.jsonl: No such file or directory'
-only before.jsonl factors.jsonl peers.jsonl planner.jsonl
+only before.jsonl factors.jsonl peers.jsonl planner.jsonl scaling.jsonl

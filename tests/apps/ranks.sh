@@ -20,7 +20,7 @@ for options in "--iters 8" "--method grid" "--method tv --joint --iters 5"; do
             fail "$count ranks: exit code $?"
         cmp one.npy several.npy || fail "$count ranks, $options: images are those of one process"
         [ "$(grep -c '^wrote several.npy' err)" -eq 1 ] || fail "$count ranks: one writes"
-        [ "$(grep -c "^$count processes share the series" err)" -eq 1 ] || fail "$count ranks: one speaks"
+        [ "$(grep -c "^$count processes share the reconstruction" err)" -eq 1 ] || fail "$count ranks: one speaks"
     done
 done
 expect 0 recon scan.h5 -o one.npy --iters 8 --device cpu:1 --memory 2G --slice 1 --save-maps one.cfl --force -q
@@ -35,6 +35,43 @@ until grep '^      "device"' out | tail -1 | grep -q '"rank [12]: cpu:1"'; do
     cmp one.cfl several.cfl || fail "maps are those of one process"
     cmp one.npy several.npy || fail "images of one slice are those of one process"
 done
+
+# Fewer series than ranks: the coils are shared, which is the same to rounding, and the same each time.
+expect 0 phantom -o few.h5 --device cpu:1 --matrix 32 --coils 4 --readouts 30 --snr 30 --repetitions 2 -q
+for options in "--eps 1e-8" "--iters 8 --lambda 1e-3" "--method tv --joint --iters 20 --eps 1e-8" "--method grid" \
+    "--toeplitz off --weighted --lambda 1e-2 --iters 4"; do
+    # shellcheck disable=SC2086
+    expect 0 recon few.h5 -o one.npy $options --device cpu:1 --memory 2G --force -q
+    for again in 1 2; do
+        # shellcheck disable=SC2086
+        $run -n 3 "$LARMOR" recon few.h5 -o several.$again.npy $options --device cpu:1 --memory 2G --force >out 2>err ||
+            fail "3 ranks, $options: exit code $?"
+        [ "$(grep -c '^coils: 4 shared by 3 processes' err)" -eq 1 ] || fail "$options: coils are shared"
+        [ "$(grep -c '^wrote several' err)" -eq 1 ] || fail "$options: one writes"
+    done
+    expect 0 compare several.1.npy one.npy --tol 1e-5
+    cmp several.1.npy several.2.npy || fail "$options: as many ranks give the same bits"
+done
+expect 0 recon few.h5 -o one.npy --repetition 1 --iters 8 --device cpu:1 --memory 2G --save-maps one.cfl --force -q
+$run -n 2 "$LARMOR" recon few.h5 -o several.npy --repetition 1 --iters 8 --device cpu:1 --memory 2G --save-maps several.cfl \
+    --json --force >out 2>err || fail "2 ranks, one image: exit code $?"
+grep -q '^      "device": "2 ranks: cpu:1"' out || fail "who computed is to be said"
+expect 0 compare several.npy one.npy --tol 1e-5
+cmp one.cfl several.cfl || fail "maps are those of one process"
+$run -n 2 "$LARMOR" recon few.h5 -o several.npy --iters 8 --device cpu:1 --memory 1M --force >out 2>err && fail "1 MB will not do"
+[ "$(grep -c '^larmor: ' err)" -eq 1 ] || fail "too little memory: one error expected"
+
+# larmor-bench scaling by ranks: one writes a line for one rank and for all.
+for what in weak frames coils slabs; do
+    rm -f s.json
+    $run -n 2 "$BENCH" scaling --what $what --device cpu:1 --modes 12 --points 300 --coils 2 --images 3 --iters 2 --repeats 1 \
+        --json s.json >out 2>err || fail "larmor-bench scaling --what $what: exit code $?"
+    [ "$(grep -c '"ranks": 2, ' s.json)" -eq "$(grep -c '"ranks": 1, ' s.json)" ] || fail "$what: lines of 1 and 2 ranks"
+    [ "$(wc -l <out)" -eq "$(wc -l <s.json)" ] || fail "$what: one speaks"
+done
+$run -n 2 "$BENCH" scaling --device cpu:1,1 >out 2>err && fail "two devices for a rank"
+[ "$(grep -c '^larmor-bench: ' err)" -eq 1 ] || fail "two devices for a rank: one error expected"
+rm s.json
 
 # What is wrong with one is said once, by all's first, and no file is begun.
 refused() {
@@ -74,6 +111,18 @@ wait "$job" || code=$?
 [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "a rank was killed: exit code $code"
 [ "$(cat x.npy)" = before ] || fail "a rank was killed: the output changed"
 grep -q 'rank 1 .*signal 9' err || fail "a rank was killed: who it was is to be said"
+sleep 1
+expect 0 phantom -o long.h5 --device cpu:1 --matrix 64 --coils 4 --readouts 60 --snr 30 --force -q
+code=0
+$run -n 2 sh start.sh "$LARMOR" recon long.h5 -o x.npy --force --device cpu:1 --method tv --iters 100000 --tol 0 >out 2>err &
+job=$!
+timeout 60 sh -c 'until grep -q "^coils: 4 shared" err; do sleep 0.05; done' || fail "coils are not shared"
+sleep 0.5
+kill -s KILL "$(cat pid.1)"
+wait "$job" || code=$?
+[ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "a rank with coils was killed: exit code $code"
+[ "$(cat x.npy)" = before ] || fail "a rank with coils was killed: the output changed"
+grep -q 'rank 1 .*signal 9' err || fail "a rank with coils was killed: who it was is to be said"
 sleep 1
 rm -f pid.0 pid.1 start.sh ./*.h5 one.* several.*
 only x.npy

@@ -23,6 +23,16 @@ expect 0 help
 printed '^  recon '
 expect 2 help recno
 said "larmor: unknown command \"recno\", did you mean recon; 'larmor --help' lists them."
+expect 2 manual recno
+said "larmor: unknown command \"recno\", did you mean recon; 'larmor --help' lists them."
+expect 0 manual recon
+printed '^\.TH LARMOR-RECON 1 '
+expect 2 completion tcsh
+said 'larmor: completion: "tcsh": bash, zsh or fish expected.'
+for shell in bash zsh fish; do
+    expect 0 completion $shell
+    printed 'larmor completion --'
+done
 expect 0 phantom --help
 printed '--coils C .*\(default: 8\)$'
 printed '-o, --output SCAN.h5 .*\(needed\)$'

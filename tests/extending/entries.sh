@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 # choices COMMAND OPTION: $names are the choices that a shell is offered, which the help and the documents must have, too
 choices() {
-    expect 0 completion "$1" "$2" ''
+    expect 0 completion --words "$1" "$2" ''
     mv out offered
     [ -s offered ] || fail "$1 $2: nothing is offered"
     expect 0 "$1" --help
@@ -57,13 +57,13 @@ done
 
 # ---- the rest of what a shell is offered ----
 
-expect 0 completion re
+expect 0 completion --words re
 [ "$(cat out)" = recon ] || fail "re is not completed to recon"
-expect 0 completion recon --traj-un
+expect 0 completion --words recon --traj-un
 [ "$(cat out)" = --traj-units ] || fail "--traj-un is not completed"
-expect 0 completion recon -m w
+expect 0 completion --words recon -m w
 [ "$(cat out)" = wavelet ] || fail "-m w is not completed to wavelet"
-expect 0 completion recon scan.h
+expect 0 completion --words recon scan.h
 [ ! -s out ] || fail "names of files are the shell's"
 expect 0 completion
 grep -q '^complete .* larmor$' out || fail "bash gets nothing"

@@ -12,23 +12,6 @@
 
 #include <cmocka.h>
 
-typedef struct plan plan;
-void finufft_default_opts(finufft_opts *o);
-int finufft_makeplan(int type, int dim, const int64_t *n_modes, int iflag, int n_transf, double tol, plan **out,
-                     const finufft_opts *opts);
-int finufft_setpts(plan *p, int64_t nj, const double *x, const double *y, const double *z, int64_t nk,
-                   const double *s, const double *t, const double *u);
-int finufft_execute(plan *p, double complex *c, double complex *f);
-int finufft_execute_adjoint(plan *p, double complex *c, double complex *f);
-int finufft_destroy(plan *p);
-int finufft2d1(int64_t nj, const double *x, const double *y, const double complex *c, int iflag, double eps,
-               int64_t ms, int64_t mt, double complex *f, const finufft_opts *o);
-int finufft2d3many(int ntrans, int64_t nj, const double *x, const double *y, const double complex *c, int iflag,
-                   double eps, int64_t nk, const double *s, const double *t, double complex *f,
-                   const finufft_opts *o);
-int finufftf1d2(int64_t nj, const float *x, float complex *c, int iflag, float eps, int64_t ms,
-                const float complex *f, const finufft_opts *o);
-
 enum { M = 40, NX = 7, NY = 6, N = NX * NY };
 
 static double uniform(void)
@@ -106,7 +89,7 @@ static void a_plan_in_fft_order_has_an_exact_adjoint(void **state)
     double x[M], parts[2 * (M + N)];
     double complex c[M], f[N], Ac[N], Af[M];
     finufft_opts o = quiet();
-    plan *p = NULL;
+    finufft_plan p = NULL;
     const int64_t modes[3] = {N, 1, 1};
     double complex left = 0, right = 0;
     o.modeord = 1;
@@ -162,7 +145,7 @@ static void what_makes_no_sense_has_finuffts_code(void **state)
     (void)state;
     const int64_t modes[3] = {N, 1, 1};
     finufft_opts o = quiet();
-    plan *p = NULL;
+    finufft_plan p = NULL;
     double x[1] = {NAN};
     assert_int_equal(finufft_makeplan(4, 1, modes, 1, 1, 1e-6, &p, &o), FINUFFT_ERR_TYPE_NOTVALID);
     assert_int_equal(finufft_makeplan(1, 4, modes, 1, 1, 1e-6, &p, &o), FINUFFT_ERR_DIM_NOTVALID);

@@ -102,9 +102,9 @@ static void heads(void)
     ask_for_room(READOUTS * (int64_t)sizeof(lmr_mrd_head) + (is("more heads") ? 4096 : 0));
     lmr_mrd_head *head = (void *)memory;
     for (int i = 0; i < READOUTS; i++) {
-        head[i] = (lmr_mrd_head){.samples = SAMPLES, .channels = 1, .traj_dims = 2, .center_sample = SAMPLES / 2};
+        head[i] = (lmr_mrd_head){.stored = SAMPLES, .channels = 1, .traj_dims = 2, .center_sample = SAMPLES / 2};
         head[i].counter[LMR_STEP1] = (uint16_t)i;
-        if (is("long readouts")) head[i].samples = head[i].channels = 65535;
+        if (is("long readouts")) head[i].stored = head[i].channels = 65535;
     }
 }
 

@@ -247,6 +247,30 @@ static void lines_acquired_twice_tell_another_contrast(void **state)
     }
 }
 
+/* The same signal, at the middle of readouts, under noise of a tenth of its energy; or another one. */
+static void noise_is_no_other_contrast(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        scan *s = empty_scan(&lines64);
+        add_centre(s, 1, 1, NULL);
+        const int first = s->count;
+        add_image(s, 0, 0);
+        uint64_t seed = 3;
+        for (int i = 0; i < s->count; i++)
+            for (int k = 0; k < 2 * 2 * 64; k++) {
+                const double place = (k / 2 % 64 - 32) / 6.;
+                const double signal = exp(-place * place) * (other && i < first ? .6 : 1);
+                data_of(s, i)[k] = (float)(signal + .2 * test_random(&seed));
+            }
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_int_equal(larmor_raw_describe(raw).completing, other ? 0 : 10);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
 /* ---- with a trajectory ---- */
 
 static void spokes_that_the_image_lacks_complete_it(void **state)
@@ -285,6 +309,7 @@ int main(void)
         WITH_SCAN(lines_with_another_timing_or_contrast_give_maps_alone_which_is_said),
         WITH_SCAN(a_calibration_of_another_slice_is_not_this_ones),
         WITH_SCAN(lines_acquired_twice_tell_another_contrast),
+        WITH_SCAN(noise_is_no_other_contrast),
         WITH_SCAN(spokes_that_the_image_lacks_complete_it),
     };
     RUN_TESTS(tests);

@@ -120,13 +120,14 @@ static void a_counter_that_cannot_be_joined_is_refused(void **state)
     (void)state;
     scan *s = radial_scan(4, 1);
     write_scan(s);
-    static const char *const wrong[] = {"segment", "slice,", "", "slices", "slice;set", "none,slice"};
+    static const char *const wrong[] = {"segments", "slice,", "", "slices", "slice;set", "none,slice"};
     for (int i = 0; i < 6; i++) {
         char line[160];
-        snprintf(line, sizeof line,
-                 "--join \"%s\": auto, none, or slice, contrast, phase, repetition or set, with commas between, "
-                 "expected.",
-                 wrong[i]);
+        snprintf(
+            line, sizeof line,
+            "--join \"%s\": auto, none, or slice, contrast, phase, repetition, set or segment, with commas between, "
+            "expected.",
+            wrong[i]);
         refused_with(&(larmor_raw_opts){.join = wrong[i]}, LARMOR_ERR_ARG, line);
     }
     free_scan(s);

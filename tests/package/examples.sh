@@ -14,14 +14,6 @@ trap 'exit 1' HUP INT TERM
 fail() { echo "package: $*" >&2; exit 1; }
 quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$* failed"; }; }
 
-# users' part: the program, and nothing for developers
-quiet "$CMAKE" --install "$build" --prefix "$work/users" --component runtime
-"$work/users/bin/larmor" version >/dev/null || fail "larmor does not run from the component runtime"
-for part in bin/larmor-bench include lib*/cmake lib*/pkgconfig; do
-    # shellcheck disable=SC2086 # stars are meant
-    ! ls -d "$work/users"/$part >/dev/null 2>&1 || fail "the component runtime has $part"
-done
-
 quiet "$CMAKE" --install "$build" --prefix "$work/installed"
 prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
@@ -52,8 +44,7 @@ int main(void)
 }
 C
 # shellcheck disable=SC2086 # lists of options
-quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/about.c" $options -Wl,-rpath,"$libdir" \
-    -o "$work/about"
+quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/about.c" $options -o "$work/about"
 "$work/about" >"$work/about.out" || fail "a program that lists the devices fails"
 version=$(pkg-config --modversion larmor)
 found=$(head -n 1 "$work/about.out")
@@ -86,7 +77,7 @@ quiet make -C "$work/examples" CFLAGS="-O2 -Wall -Wextra -Wshadow -Werror -pedan
 if command -v "$CXX" >/dev/null; then
     # shellcheck disable=SC2086 # lists of options
     quiet "$CXX" -std=c++17 -O2 -Wall -Wextra -Werror -pedantic-errors $CFLAGS -x c++ "$work/examples/spectrum.c" \
-        -x none $options -Wl,-rpath,"$libdir" -o "$work/by_cmake/spectrum_cxx"
+        -x none $options -o "$work/by_cmake/spectrum_cxx"
 else
     echo "package: no C++ compiler, C++17 left out"
 fi

@@ -13,12 +13,18 @@ status=0
 bad() { echo "hardening: $*" >&2; status=1; }
 unset LD_LIBRARY_PATH || true
 
-"$CMAKE" --install "$build" --prefix "$work/installed" --strip >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+for component in "" "--component bundle"; do
+    # shellcheck disable=SC2086 # nothing, or two words
+    "$CMAKE" --install "$build" --prefix "$work/installed" --strip $component >"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        exit 1
+    }
+done
 prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
 lib=$prefix/$LIBDIR
 reader=$prefix/libexec/larmor/larmor-reader
-own="$prefix/bin/larmor $prefix/bin/larmor-bench $reader $lib/liblarmor.so"
+own="$prefix/bin/larmor $prefix/bin/larmor-bench $reader $lib/liblarmor.so $lib/liblarmor_finufft.so"
 [ ! -e "$lib/larmor/larmor_cuda.so" ] || own="$own $lib/larmor/larmor_cuda.so"
 
 # of any ELF file: its path to libraries
@@ -105,6 +111,10 @@ for mark, name in ((b'H5Fopen', 'hdf5'), (b'unclosed CDATA section', 'expat')):
 if there != listed:
     print('the bill of materials is wrong of', sorted(set(there.items()) ^ set(listed.items())))
     sys.exit(1)
+# and each package of the bill has its statement of copyright
+packages = {c['name'] for c in bill['components'] if 'purl' in c}
+licences = set(os.listdir(os.path.dirname(path) + '/licences'))
+assert packages and packages <= licences, f'no statement of copyright of {sorted(packages - licences)}'
 print(f'{len(listed)} files listed, {sum("purl" in c for c in bill["components"])} of them with their package')
 P
 [ $status -ne 0 ] || echo "hardening: as it should be"

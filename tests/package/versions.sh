@@ -20,4 +20,13 @@ done
 for least in 'OpenBLAS .* 0.3.18' 'LAPACKE .* 3.9' 'EXPAT 2.4' 'PNG 1.6' 'ZLIB 1.2' 'HDF5 1.10' 'fftw3>=3.3.5 fftw3f>=3.3.5'; do
     grep -qE "$least" "$source/CMakeLists.txt" || fail "the configuration does not ask for $least"
 done
+# The version is written in the header; what names it besides is of the same release.
+version=$(sed -n 's/.*define LARMOR_VERSION "\(.*\)".*/\1/p' "$source/include/larmor/larmor.h")
+minor=${version%.*}
+named() { grep -qF "$2" "$source/$1" || fail "$1 does not say \"$2\", but LARMOR_VERSION is $version"; }
+named CITATION.cff "version: $version"
+named README.md "find_package(larmor $minor REQUIRED)"
+named examples/CMakeLists.txt "find_package(larmor $minor REQUIRED)"
+named python/cuda/pyproject.toml "larmor == $minor.*"
+named CHANGELOG.md "## [$version] - "
 echo "versions: as they should be"

@@ -175,11 +175,14 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
 {
     (void)state;
     enum { SAMPLES = 6, COILS = 2 };
-    const larmor_phantom_field field = {.hz = 70, .gradient = {150, -90, 60}};
+    const larmor_phantom_field fields[] = {
+        {.hz = 70, .gradient = {150, -90, 60}},
+        {.hz = 40, .gradient = {50, 0, 20}, .shim = {60, -30, 20}, .dipole = 50, .dipole_at = {.1, .2, -.1}}};
     const double seconds[SAMPLES] = {-2e-3, -1e-3, 0, 1e-3, 3e-3, 7e-3};
     const larmor_shape shapes[] = {LARMOR_SHAPE(128, 120), LARMOR_SHAPE(48, 44, 40)};
-    for (int i = 0; i < 2; i++) {
-        const larmor_shape shape = shapes[i];
+    for (int i = 0; i < 4; i++) {
+        const larmor_phantom_field field = fields[i / 2];
+        const larmor_shape shape = shapes[i % 2];
         const int64_t voxels = larmor_shape_count(shape);
         larmor_phantom *p = phantom("texture", shape.ndim);
         larmor_array *picture, *maps, *map, *y, *times, *traj = points_within(shape.ndim, SAMPLES, 3, 11);
@@ -214,6 +217,198 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
         larmor_array_free(traj);
         larmor_phantom_free(p);
     }
+}
+
+enum { RADII = 64, ANGLES = 128 };
+
+/* Nodes and weights of Gauss and Legendre on [0, 1]. */
+static void gauss(double x[RADII], double w[RADII])
+{
+    for (int i = 0; i < RADII; i++) {
+        double t = cos(M_PI * (i + .75) / (RADII + .5)), slope = 0;
+        for (int step = 0; step < 20; step++) {
+            double before = 1, p = t;
+            for (int n = 2; n <= RADII; n++) {
+                const double next = ((2 * n - 1) * t * p - (n - 1) * before) / n;
+                before = p;
+                p = next;
+            }
+            slope = RADII * (before - t * p) / (1 - t * t);
+            t -= p / slope;
+        }
+        x[i] = (1 + t) / 2;
+        w[i] = 1 / ((1 - t * t) * slope * slope);
+    }
+}
+
+static double complex coil_at(const lmr_coils *coils, int c, const double r[3])
+{
+    double complex sum = 0;
+    for (int m = 0; m < coils->modes; m++) {
+        const double *w = coils->weight + 2 * (c * coils->modes + m), *f = coils->frequency[m];
+        sum += (w[0] + I * w[1]) * cexp(2 * M_PI * I * (f[0] * r[0] + f[1] * r[1]));
+    }
+    return sum;
+}
+
+static double sawtooth(double x)
+{
+    return (45 * sin(M_PI * x) - 9 * sin(2 * M_PI * x) + sin(3 * M_PI * x)) / (30 * M_PI);
+}
+
+/* The dipole's field in the plane, as a sum of its waves; not scaled. */
+static double dipole_at(double x, double y)
+{
+    double sum = 0;
+    for (int l = -30; l <= 30; l++)
+        for (int m = -30; m <= 30; m++)
+            if (l || m)
+                sum += (.5 - (double)m * m / (l * l + m * m)) * exp(-.0032 * M_PI * M_PI * (l * l + m * m)) *
+                       cos(M_PI * (l * x + m * y));
+    return sum;
+}
+
+static double field_at(const larmor_phantom_field *f, const double r[3], double peak)
+{
+    const double x = sawtooth(r[0]), y = sawtooth(r[1]);
+    double hz = f->hz + f->gradient[0] * r[0] + f->gradient[1] * r[1];
+    hz += 4 * f->shim[0] * (x * x - y * y) + 8 * f->shim[1] * x * y - 2 * f->shim[2] * (x * x + y * y);
+    if (f->dipole != 0) hz += f->dipole * dipole_at(r[0] - f->dipole_at[0], r[1] - f->dipole_at[1]) / peak;
+    return hz;
+}
+
+enum { NODES = RADII * ANGLES };
+
+typedef struct quadrature { /* over the disc */
+    double r[NODES][3], weight[NODES], hz[NODES];
+    double complex coil[2][NODES];
+} quadrature;
+
+static void prepare(const larmor_phantom *p, const lmr_coils *coils, quadrature *q)
+{
+    const lmr_ellipsoid *e = &p->part[0];
+    double x[RADII], w[RADII];
+    gauss(x, w);
+    for (int i = 0; i < NODES; i++) {
+        const double radius = x[i / ANGLES], angle = 2 * M_PI * (i % ANGLES) / ANGLES;
+        const double u = radius * cos(angle) * e->half_axis[0], v = radius * sin(angle) * e->half_axis[1];
+        q->r[i][0] = e->centre[0] + e->cosine * u - e->sine * v;
+        q->r[i][1] = e->centre[1] + e->sine * u + e->cosine * v;
+        q->r[i][2] = 0;
+        q->weight[i] = w[i / ANGLES] * radius * 2 * M_PI / ANGLES * e->half_axis[0] * e->half_axis[1];
+        for (int c = 0; c < 2; c++) q->coil[c][i] = coil_at(coils, c, q->r[i]);
+    }
+}
+
+static double complex disc_integral(const quadrature *q, int c, const double *k, double t)
+{
+    double complex sum = 0;
+    for (int i = 0; i < NODES; i++)
+        sum += q->weight[i] * q->coil[c][i] *
+               cexp(2 * M_PI * I * (q->hz[i] * t - k[0] * q->r[i][0] - k[1] * q->r[i][1]));
+    return sum;
+}
+
+static void a_curved_field_is_integrated_to_1e_5_of_the_largest_sample(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 5, COILS = 2 };
+    const larmor_phantom_field fields[] = {{.shim = {50, 0, 0}},
+                                           {.shim = {0, 40, 60}, .hz = -30, .gradient = {40, 90, 0}},
+                                           {.dipole = 60, .dipole_at = {.15, -.1, 0}}};
+    const double seconds[SAMPLES] = {0, -3e-3, 2e-3, 8e-3, 15e-3};
+    larmor_phantom *p = phantom("disc", 2);
+    larmor_array *times, *traj = points_within(2, SAMPLES, 12, 5);
+    lmr_coils coils;
+    assert_ok(lmr_coils_create(2, COILS, p->reach, &coils));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), LARMOR_F64, seconds, &times));
+    double *k = coordinates_of(traj), peak = 0;
+    quadrature *q = calloc(1, sizeof *q);
+    assert_non_null(q);
+    prepare(p, &coils, q);
+    for (int i = 0; i < 200; i++) peak = fmax(peak, dipole_at(0, i / 200.));
+    for (int i = 0; i < 3; i++) {
+        larmor_array *y;
+        assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &fields[i], times, COILS, LARMOR_C128, &y));
+        double complex *v = values_of(y);
+        for (int n = 0; n < NODES; n++) q->hz[n] = field_at(&fields[i], q->r[n], peak);
+        for (int c = 0; c < COILS; c++)
+            for (int j = 0; j < SAMPLES; j++) {
+                const double complex expected = disc_integral(q, c, k + 2 * j, seconds[j]);
+                assert_at_most(cabs(v[j + SAMPLES * c] - expected), 1e-5 * cabs(v[SAMPLES * c]));
+            }
+        free(v);
+        larmor_array_free(y);
+    }
+    free(q);
+    free(k);
+    lmr_coils_free(&coils);
+    larmor_array_free(times);
+    larmor_array_free(traj);
+    larmor_phantom_free(p);
+}
+
+/* Fields in a vacuum are harmonic: each value is the mean of the values around it. Shims are, near the centre, and what is
+ * four standard deviations away from a magnetised region. */
+static void shims_and_dipoles_are_fields_that_a_magnet_can_have(void **state)
+{
+    (void)state;
+    const larmor_phantom_field fields[] = {
+        {.shim = {100, 50, 0}}, {.shim = {0, 0, 100}}, {.dipole = 200, .dipole_at = {.375, -.375, .375}}};
+    enum { SIDE = 64 };
+    for (int i = 0; i < 3; i++) {
+        larmor_array *map;
+        double *f;
+        assert_ok(larmor_phantom_field_map(&fields[i], dev, LARMOR_F64, LARMOR_SHAPE(SIDE, SIDE, SIDE), &map));
+        assert_ok(larmor_array_download(map, LARMOR_F64, &f));
+        for (int at = 24; at < 42; at += 4) {
+            const int64_t steps[] = {1, SIDE, SIDE * SIDE}, here = at + SIDE * (at + 3) + SIDE * SIDE * (at - 2);
+            double sum = 0, size = 0;
+            for (int d = 0; d < 3; d++) {
+                const double bend = f[here + steps[d]] + f[here - steps[d]] - 2 * f[here];
+                sum += bend;
+                size += fabs(bend);
+            }
+            assert_true(size > 1e-4);
+            assert_at_most(fabs(sum), 2e-2 * size);
+        }
+        if (fields[i].dipole !=
+            0) { /* no field in the middle of the region, as all directions cancel, and all of it at the poles */
+            double most = 0;
+            for (int64_t at = 0; at < SIDE * SIDE * SIDE; at++) most = fmax(most, f[at]);
+            assert_at_most(fabs(f[56 + SIDE * 8 + SIDE * SIDE * 56]), 1e-3 * most);
+            assert_at_most(fabs(most - fields[i].dipole), .02 * most);
+        }
+        free(f);
+        larmor_array_free(map);
+    }
+}
+
+static void fields_that_cannot_be_simulated_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        larmor_phantom_field field;
+        const char *text;
+    } refused[] = {{{.dipole = 10, .dipole_at = {2, 0, 0}}, "a dipole of 10 Hz at 2, 0, 0"},
+                   {{.shim = {NAN, 0, 0}}, "phantom field: got"},
+                   {{.shim = {1e6, 0, 0}}, "phantom field: it varies too much over 0.01 s"},
+                   {{.shim = {1, 0, 0}}, "an enlarged one"}};
+    const double seconds = 1e-2;
+    larmor_phantom *p = phantom("disc", 2);
+    larmor_array *times, *y, *traj = points_within(2, 1, 1, 5);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(1), LARMOR_F64, &seconds, &times));
+    for (int i = 0; i < 3; i++)
+        assert_refused(larmor_phantom_kspace_off_resonance(p, traj, &refused[i].field, times, 1, LARMOR_C64, &y),
+                       LARMOR_ERR_ARG, refused[i].text);
+    larmor_phantom *large;
+    assert_ok(larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
+    assert_refused(larmor_phantom_kspace_off_resonance(large, traj, &refused[3].field, times, 1, LARMOR_C64, &y),
+                   LARMOR_ERR_ARG, "enlarged 1.3 times");
+    larmor_phantom_free(large);
+    larmor_array_free(times);
+    larmor_array_free(traj);
+    larmor_phantom_free(p);
 }
 
 static void times_are_those_of_samples_or_of_all_readouts(void **state)
@@ -377,6 +572,9 @@ int main(void)
         cmocka_unit_test(coil_kspace_is_the_integral_of_coil_times_picture),
         cmocka_unit_test(blobs_have_the_transform_of_gaussians),
         cmocka_unit_test(off_resonance_is_a_phase_that_grows_with_time),
+        cmocka_unit_test(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample),
+        cmocka_unit_test(shims_and_dipoles_are_fields_that_a_magnet_can_have),
+        cmocka_unit_test(fields_that_cannot_be_simulated_are_refused),
         cmocka_unit_test(times_are_those_of_samples_or_of_all_readouts),
         cmocka_unit_test(a_real_density_has_a_conjugate_symmetric_kspace),
         cmocka_unit_test(a_shifted_phantom_has_a_linear_phase),

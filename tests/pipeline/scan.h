@@ -82,13 +82,13 @@ static inline larmor_recon_result result_of(const scan *s, const larmor_recon_op
     return result;
 }
 
-/* |x - y| / |y| */
 /* Sums on a GPU are taken in any order. */
 static inline int is_cpu(void)
 {
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
 }
 
+/* |x - y| / |y| */
 static inline double difference(const larmor_array *x, const larmor_array *y)
 {
     larmor_array *d;

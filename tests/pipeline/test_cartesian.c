@@ -107,6 +107,46 @@ static double nrmse(const larmor_array *x, const larmor_array *y)
     return sqrt(fmax(0, 1 - pow(hypot(product[0], product[1]) / (own * other), 2)));
 }
 
+/* There, samples do not predict each other, and a weight would scale the image alone. */
+static void one_coil_on_the_grid_gives_its_fft_and_no_doubts(void **state)
+{
+    (void)state;
+    const larmor_traj_opts lines[] = {{.matrix = {32, 32}, .acceleration = {2}},
+                                      {.matrix = {32, 32}, .partial_fourier = .75}};
+    for (int i = 0; i < 2; i++) {
+        char line[256];
+        scan s = lines_scan(&lines[i], &none, 1e-3);
+        larmor_array *alone;
+        larmor_op *F;
+        assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
+        assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
+        larmor_array_free(s.image[0].kspace);
+        const larmor_shape shape = larmor_array_shape(alone);
+        assert_ok(larmor_array_reshape(alone, larmor_shape_append(shape, 1), &s.image[0].kspace));
+        const larmor_recon_opts opts = OPTS(.method = "cg");
+        larmor_recon_result result = result_of(&s, &opts);
+        assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), 0);
+        assert_int_equal(result.report.lambda_from, i ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE);
+        if (!i) {
+            larmor_array *x;
+            const larmor_nufft_opts fourier = {.ndim = 2, .modes = {32, 32}};
+            assert_ok(larmor_op_cartesian(dev, &fourier, s.image[0].traj, &F));
+            assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_shape_of(2, lines[i].matrix), &x));
+            assert_ok(larmor_op_adjoint(F, alone, x));
+            double size, own;
+            assert_ok(larmor_nrm2(x, &size));
+            assert_ok(larmor_nrm2(result.image[0].data, &own));
+            assert_at_most(nrmse(x, result.image[0].data), 1e-4);
+            assert_at_most(fabs(own / size - 1), 2e-3);
+            larmor_array_free(x);
+            larmor_op_free(F);
+        }
+        larmor_array_free(alone);
+        larmor_recon_result_free(&result);
+        free_scan(&s);
+    }
+}
+
 static double error_with(const larmor_traj_opts *lines, double sigma, larmor_partial_fourier how,
                          larmor_partial_fourier *done)
 {
@@ -312,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fully_sampled_image_is_the_fft_of_each_coil_combined),
         cmocka_unit_test(undersampled_images_are_those_of_nuffts),
+        cmocka_unit_test(one_coil_on_the_grid_gives_its_fft_and_no_doubts),
         cmocka_unit_test(half_the_lines_and_more_are_nearly_as_good_as_all),
         cmocka_unit_test(what_the_methods_cannot_do_is_refused),
         cmocka_unit_test(storage_does_not_show_in_the_image),

@@ -254,6 +254,64 @@ static void windows_slide_and_the_rest_is_dropped_or_joined(void **state)
     free_scan(&one);
 }
 
+enum { PLANES = 4, ANGLES = 6 };
+
+/* A stack of ANGLES spokes in each of the planes. angles_first: the planes change last. poor: of the outermost plane, every
+ * second spoke alone. tilted: spokes leave their planes. */
+static scan stack(int angles_first, int poor, int tilted)
+{
+    scan s = {.arrays = {.matrix = {N, N, PLANES}, .images = 1}};
+    double k[PLANES * ANGLES * SAMPLES * 3];
+    int readouts = 0;
+    for (int i = 0; i < PLANES * ANGLES; i++) {
+        const int plane = angles_first ? i / ANGLES : i % PLANES;
+        const int angle = angles_first ? i % ANGLES : i / PLANES;
+        if (poor && !plane && angle % 2) continue;
+        for (int j = 0; j < SAMPLES; j++) {
+            double *p = k + 3 * (SAMPLES * readouts + j);
+            const double r = (double)(j - N) / 2;
+            p[0] = r * cos(M_PI * angle / ANGLES);
+            p[1] = r * sin(M_PI * angle / ANGLES);
+            p[2] = plane - PLANES / 2 + (tilted && angle % 2 ? .1 * r / N : 0);
+        }
+        readouts++;
+    }
+    assert_ok(larmor_phantom_create("shepp-logan", 3, &s.phantom));
+    assert_ok(
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, SAMPLES, readouts), LARMOR_F64, k, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
+    return s;
+}
+
+static void frames_of_a_stack_have_as_many_spokes_of_each_partition(void **state)
+{
+    (void)state;
+    scan planes_first = stack(0, 0, 0), angles_first = stack(1, 0, 0), poor = stack(0, 1, 0), tilted = stack(0, 0, 1);
+    larmor_source *frames = frames_of(&planes_first, (larmor_frames_opts){.spokes = 2});
+    assert_int_equal(count_of(frames), 3);
+    expect_range(frames, 1, 2 * PLANES, 4 * PLANES);
+    assert_string_equal(larmor_source_describe(frames).frames_report,
+                        "3 of 2 spokes in each of 4 partitions, one every 2");
+    larmor_source_free(frames);
+    frames = frames_of(&angles_first, (larmor_frames_opts){.spokes = 2, .step = 1});
+    assert_int_equal(count_of(frames), 5);
+    expect_readouts(frames, 1, 2 * PLANES, (int[]){1, 7, 13, 19, 2, 8, 14, 20});
+    larmor_source_free(frames);
+    frames = frames_of(&poor, (larmor_frames_opts){.spokes = 2});
+    assert_int_equal(count_of(frames), 3);
+    expect_range(frames, 1, 7, 14);
+    larmor_source_free(frames);
+    frames = frames_of(&tilted, (larmor_frames_opts){.spokes = 2});
+    assert_int_equal(count_of(frames), PLANES * ANGLES / 2);
+    larmor_source_free(frames);
+    assert_refused(try_frames(&planes_first, &(larmor_frames_opts){.spokes = 7}, &frames), LARMOR_ERR_ARG,
+                   "have 6 spokes in each partition");
+    free_scan(&planes_first);
+    free_scan(&angles_first);
+    free_scan(&poor);
+    free_scan(&tilted);
+}
+
 static void frames_follow_the_clock_over_midnight_and_over_pauses(void **state)
 {
     (void)state;
@@ -412,6 +470,7 @@ int main(void)
         cmocka_unit_test(differences_in_time_of_frames_weigh_four_times_as_much),
         cmocka_unit_test(the_samples_of_a_frame_are_those_of_its_readouts),
         cmocka_unit_test(windows_slide_and_the_rest_is_dropped_or_joined),
+        cmocka_unit_test(frames_of_a_stack_have_as_many_spokes_of_each_partition),
         cmocka_unit_test(frames_follow_the_clock_over_midnight_and_over_pauses),
         cmocka_unit_test(ticks_may_be_of_another_length),
         cmocka_unit_test(readouts_are_binned_by_the_cardiac_cycle_that_they_are_in),

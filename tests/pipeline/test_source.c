@@ -223,6 +223,52 @@ static void a_file_and_its_arrays_give_the_same_image(void **state)
     rmdir(folder);
 }
 
+/* The image of a file of this scan. */
+static larmor_recon_result result_of_file(const scan *s, const char *path, int conjugate)
+{
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_recon_result result;
+    write_file(s, path);
+    assert_ok(larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
+    assert_ok(larmor_source_of_raw(raw, path, &source));
+    assert_ok(larmor_recon_create(source, dev, &OPTS(.method = "grid"), &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(result.count, 1);
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_raw_free(raw);
+    return result;
+}
+
+static void samples_conjugated_in_the_file_and_while_it_is_read_give_the_image(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/larmor-test-XXXXXX", path[64], other[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/scan.h5", folder);
+    snprintf(other, sizeof other, "%s/conjugated.h5", folder);
+    scan s = scan_of(COILS, 1, 1e-4);
+    larmor_recon_result plain = result_of_file(&s, path, 0);
+    float *values = values_of(s.image[0].kspace);
+    for (int64_t i = 1; i < 2 * larmor_array_count(s.image[0].kspace); i += 2) values[i] = -values[i];
+    assert_ok(larmor_array_write(s.image[0].kspace, values, larmor_array_bytes(s.image[0].kspace)));
+    larmor_recon_result back = result_of_file(&s, other, 1);
+    assert_at_most(difference(back.image[0].data, plain.image[0].data), is_cpu() ? 0 : 1e-5);
+    remove(other);
+    larmor_recon_result mirrored = result_of_file(&s, other, 0);
+    assert_true(difference(mirrored.image[0].data, plain.image[0].data) > 0.3);
+    larmor_recon_result_free(&plain);
+    larmor_recon_result_free(&back);
+    larmor_recon_result_free(&mirrored);
+    free(values);
+    free_scan(&s);
+    remove(path);
+    remove(other);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +277,7 @@ int main(void)
         cmocka_unit_test(incomplete_sources_are_refused),
         cmocka_unit_test(references_keep_a_source),
         cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),
+        cmocka_unit_test(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image),
     };
     RUN_TESTS(tests);
 }

@@ -1,0 +1,531 @@
+/* The normal map of a volume that no rank holds by itself, as a convolution in slabs along the last axis: an FFT of the first
+ * two axes in the slab, an exchange after which each rank has some lines of the last axis, these times the spectrum, and
+ * back. The point spread function is made slab by slab, too: a slab's lags are modes around another centre, which is a
+ * phase at each point, so that a NUFFT of a rank's points needs no grid larger than the slab's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/ranks.h"
+#include "nufft/choose/sizes.h"
+#include "nufft/kernels.h"
+#include "recon/inputs.h"
+#include "recon/sparse.h"
+
+enum { TOGETHER = 4096 }; /* lines that are transformed at a time */
+
+/* Planes of one kind or lines, dealt out to the ranks in their order. */
+static int64_t share_of(int64_t all, int ranks, int i, int64_t *first)
+{
+    const int64_t start = i * all / ranks;
+    if (first) *first = start;
+    return (i + 1) * all / ranks - start;
+}
+
+larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count)
+{
+    LMR_NEED(first);
+    LMR_NEED(count);
+    if (all < 0 || all > INT64_C(1) << 40)
+        return LMR_FAIL(LARMOR_ERR_ARG, "ranks: a part of %lld, expected 0 to 2^40", (long long)all);
+    *count = share_of(all, larmor_ranks_count(ranks), larmor_ranks_number(ranks), first);
+    return LARMOR_OK;
+}
+
+/* ---- from slabs to lines ---- */
+
+/* Arrays [side of plane, planes] of which each rank has some planes, and after the exchange some of the side's lines with all
+ * planes, of one type. */
+typedef struct deal {
+    larmor_ranks *ranks;
+    int64_t side, planes, own_planes, own_lines;
+    int64_t *of_planes,
+        *of_lines; /* bytes: of this rank's planes the lines of each, of this rank's lines the planes of each */
+} deal;
+
+static void free_deal(deal *d)
+{
+    free(d->of_planes);
+    free(d->of_lines);
+}
+
+static larmor_status make_deal(larmor_ranks *ranks, int64_t side, int64_t planes, larmor_dtype dtype, deal *d)
+{
+    const int count = ranks->count;
+    const int64_t size = (int64_t)larmor_dtype_size(dtype);
+    *d = (deal){.ranks = ranks, .side = side, .planes = planes};
+    d->own_planes = share_of(planes, count, ranks->number, NULL);
+    d->own_lines = share_of(side, count, ranks->number, NULL);
+    d->of_planes = calloc((size_t)count, sizeof *d->of_planes);
+    d->of_lines = calloc((size_t)count, sizeof *d->of_lines);
+    if (!d->of_planes || !d->of_lines) return LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) {
+        d->of_planes[i] = share_of(side, count, i, NULL) * d->own_planes * size;
+        d->of_lines[i] = share_of(planes, count, i, NULL) * d->own_lines * size;
+    }
+    return LARMOR_OK;
+}
+
+/* How many numbers both arrangements need room for. */
+static int64_t room_of(const deal *d)
+{
+    const int64_t slab = d->side * d->own_planes, lines = d->own_lines * d->planes;
+    return slab > lines ? slab : lines;
+}
+
+/* slab [side, own planes] to blocks [lines of rank i, own planes], one after the other, or the other way round. */
+static larmor_status arrange(const deal *d, larmor_array *slab, larmor_array *blocks, int to_blocks)
+{
+    const larmor_device *dev = slab->dev;
+    const int64_t size = (int64_t)larmor_dtype_size(slab->dtype);
+    for (int i = 0; i < d->ranks->count; i++) {
+        int64_t first;
+        const int64_t lines = share_of(d->side, d->ranks->count, i, &first);
+        for (int64_t p = 0; p < d->own_planes; p++) {
+            char *in_slab = (char *)slab->data + (p * d->side + first) * size;
+            char *in_block = (char *)blocks->data + (first * d->own_planes + p * lines) * size;
+            LMR_TRY(dev->be->copy(dev->ctx, LMR_ON_DEVICE, to_blocks ? in_block : in_slab,
+                                  to_blocks ? in_slab : in_block, (size_t)(lines * size)));
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* a: from [side, own planes] to [own lines, planes]; b is room. What fails here does not keep the others waiting. */
+static larmor_status to_lines(const deal *d, larmor_array *a, larmor_array *b, larmor_status own)
+{
+    if (!own) own = arrange(d, a, b, 1);
+    const larmor_status st = lmr_ranks_exchange(d->ranks, b, d->of_planes, a, d->of_lines);
+    return own ? own : st;
+}
+
+static larmor_status to_slab(const deal *d, larmor_array *a, larmor_array *b, larmor_status own)
+{
+    const larmor_status st = lmr_ranks_exchange(d->ranks, a, d->of_lines, b, d->of_planes);
+    if (!own) own = st;
+    return own ? own : arrange(d, a, b, 0);
+}
+
+/* ---- the stages ---- */
+
+/* FFTs of one precision: of the planes of a slab, and of some lines. */
+typedef struct stages {
+    larmor_device *dev;
+    larmor_dtype dtype;
+    const lmr_nufft_kernels *kernels;
+    const lmr_sparse_kernels *sparse;
+    const lmr_fft *fft;
+    lmr_nufft_geometry plane, line; /* from modes to cells, and back */
+    void *plane_plan, *line_plan;   /* of the slab's planes, and of TOGETHER lines */
+    deal deal;
+    larmor_array *a, *b, *lines; /* lines: [cells, TOGETHER] */
+} stages;
+
+static void free_stages(stages *s)
+{
+    if (s->fft) s->fft->destroy(s->dev->ctx, s->plane_plan);
+    if (s->fft) s->fft->destroy(s->dev->ctx, s->line_plan);
+    larmor_array_free(s->a);
+    larmor_array_free(s->b);
+    larmor_array_free(s->lines);
+    free_deal(&s->deal);
+    *s = (stages){.dev = NULL};
+}
+
+/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest. */
+static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor_dtype dtype, const int64_t modes[3],
+                                 const int64_t cells[3], const larmor_array *factor, stages *s)
+{
+    const int precision = lmr_precision(dtype);
+    *s = (stages){.dev = dev, .dtype = dtype, .fft = dev->be->fft[precision]};
+    s->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
+    if (!s->kernels)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
+    LMR_TRY(make_deal(ranks, cells[0] * cells[1], modes[2], dtype, &s->deal));
+    s->plane = (lmr_nufft_geometry){.ndim = 2,
+                                    .batch = s->deal.own_planes,
+                                    .modes = {modes[0], modes[1], 1},
+                                    .cells = {cells[0], cells[1], 1},
+                                    .factor = {factor->data, factor->data}};
+    s->line = (lmr_nufft_geometry){
+        .ndim = 1, .batch = TOGETHER, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
+    if (s->deal.own_planes) LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->deal.own_planes, &s->plane_plan));
+    LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, TOGETHER, &s->line_plan));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(room_of(&s->deal)), &s->a));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(room_of(&s->deal)), &s->b));
+    return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], TOGETHER), &s->lines);
+}
+
+/* a <- the transforms of x [modes of a plane, own planes]. */
+static larmor_status transform_planes(const stages *s, const void *x)
+{
+    if (!s->deal.own_planes) return LARMOR_OK;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->plane, s->deal.own_planes, x, s->a->data));
+    return s->fft->band(s->dev->ctx, s->plane_plan, -1, 0, s->plane.modes, s->a->data);
+}
+
+static larmor_status planes_back(const stages *s, void *y)
+{
+    if (!s->deal.own_planes) return LARMOR_OK;
+    LMR_TRY(s->fft->band(s->dev->ctx, s->plane_plan, 1, 1, s->plane.modes, s->a->data));
+    return s->kernels->crop(s->dev->ctx, &s->plane, s->deal.own_planes, s->a->data, y);
+}
+
+/* to [rows, columns] <- from [columns, rows] */
+static larmor_status turn(const stages *s, int64_t columns, int64_t rows, const larmor_array *from, larmor_array *to)
+{
+    const int64_t dim[3] = {columns, rows, 1};
+    return columns > 0 && rows > 0 ? s->sparse->transpose(s->dev->ctx, dim, from->data, to->data) : LARMOR_OK;
+}
+
+/* Lines `first` and the following of b [planes, own lines], `count` of them, to s->lines and transformed. */
+static larmor_status transform_lines(const stages *s, int64_t first, int64_t count)
+{
+    const size_t size = larmor_dtype_size(s->dtype);
+    const char *from = (const char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->line, count, from, s->lines->data));
+    return s->fft->band(s->dev->ctx, s->line_plan, -1, 0, s->line.modes, s->lines->data);
+}
+
+static larmor_status lines_back(const stages *s, int64_t first, int64_t count)
+{
+    const size_t size = larmor_dtype_size(s->dtype);
+    char *to = (char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    LMR_TRY(s->fft->band(s->dev->ctx, s->line_plan, 1, 1, s->line.modes, s->lines->data));
+    return s->kernels->crop(s->dev->ctx, &s->line, count, s->lines->data, to);
+}
+
+static int64_t together(int64_t left)
+{
+    return left < TOGETHER ? left : TOGETHER;
+}
+
+/* ---- the operator ---- */
+
+typedef struct slabs {
+    stages s;
+    larmor_array *ones;
+    larmor_array *spectrum; /* real [cells of a line, own lines] */
+    int64_t batch;
+} slabs;
+
+static void destroy(void *self)
+{
+    slabs *n = self;
+    larmor_device *dev = n->s.dev;
+    free_stages(&n->s);
+    larmor_array_free(n->spectrum);
+    larmor_array_free(n->ones);
+    larmor_device_free(dev);
+    free(n);
+}
+
+/* b [planes, own lines] convolved with the spectrum along its lines */
+static larmor_status filter_lines(const slabs *n)
+{
+    const stages *s = &n->s;
+    const int64_t cells = s->line.cells[0];
+    const size_t real = larmor_dtype_size(s->dtype) / 2;
+    for (int64_t first = 0; first < s->deal.own_lines; first += TOGETHER) {
+        const int64_t count = together(s->deal.own_lines - first);
+        const char *spectrum = (const char *)n->spectrum->data + (size_t)(first * cells) * real;
+        LMR_TRY(transform_lines(s, first, count));
+        LMR_TRY(s->sparse->weigh(s->dev->ctx, cells * count, 1, spectrum, s->lines->data, s->lines->data));
+        LMR_TRY(lines_back(s, first, count));
+    }
+    return LARMOR_OK;
+}
+
+/* One volume; all ranks take part in both exchanges, whatever fails. */
+static larmor_status convolve(const slabs *n, const void *x, void *y)
+{
+    const stages *s = &n->s;
+    const deal *d = &s->deal;
+    larmor_status st = to_lines(d, s->a, s->b, transform_planes(s, x));
+    if (!st) st = turn(s, d->own_lines, d->planes, s->a, s->b);
+    if (!st) st = filter_lines(n);
+    if (!st) st = turn(s, d->planes, d->own_lines, s->b, s->a);
+    st = to_slab(d, s->a, s->b, st);
+    return st ? st : planes_back(s, y);
+}
+
+static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
+{
+    const slabs *n = self;
+    const stages *s = &n->s;
+    const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->deal.own_planes;
+    const size_t bytes = (size_t)each * larmor_dtype_size(s->dtype);
+    larmor_status own = LARMOR_OK;
+    for (int64_t i = 0; i < n->batch; i++) {
+        const larmor_status st =
+            convolve(n, (const char *)x->data + (size_t)i * bytes, (char *)y->data + (size_t)i * bytes);
+        if (!own) own = st;
+    }
+    return lmr_ranks_agree(s->deal.ranks, own, NULL, NULL);
+}
+
+/* ---- the point spread function ---- */
+
+/* This rank's points and what its part of the function comes from, in double. */
+typedef struct points {
+    larmor_array *traj, *weights; /* as given */
+    int64_t count;
+    larmor_array *scaled, *values, *phases;
+} points;
+
+static void free_points(points *p)
+{
+    larmor_array_free(p->scaled);
+    larmor_array_free(p->values);
+    larmor_array_free(p->phases);
+    p->scaled = p->values = p->phases = NULL;
+}
+
+static larmor_status make_points(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, points *p)
+{
+    p->count = larmor_array_count(traj) / 3;
+    p->traj = (larmor_array *)(uintptr_t)traj;
+    p->weights = (larmor_array *)(uintptr_t)weights;
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, p->count), &p->scaled));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->values));
+    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->phases);
+}
+
+/* There are few samples for so many modes, so that the smallest grid is the best where it will do. */
+static larmor_status choose_grid(larmor_device *dev, larmor_nufft_opts *psf)
+{
+    larmor_nufft *plan;
+    psf->upsample = 1.25;
+    larmor_status st = larmor_nufft_create(dev, psf, &plan);
+    if (st == LARMOR_ERR_NUMERIC) {
+        psf->upsample = 0;
+        st = larmor_nufft_create(dev, psf, &plan);
+    }
+    larmor_nufft_free(plan);
+    return st;
+}
+
+/* lags [2 n0, 2 n1, count] <- sum_j w_j exp(sign 2 pi i k_j . r / n) of this rank's points, of the lags `first` and the
+ * following of the last axis, which begin with -n2. */
+static larmor_status lags_of(const points *p, const larmor_nufft_opts *psf, const int64_t modes[3], int64_t first,
+                             int64_t count, larmor_array *lags)
+{
+    const larmor_device *dev = lags->dev;
+    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, LMR_F64);
+    const double all = (double)modes[2], centre = (double)(first - modes[2] + count / 2);
+    const double none[3] = {0, 0, 0}, scale[3] = {2, 2, (double)count / all};
+    const int is_double = p->traj->dtype == LARMOR_F64;
+    const lmr_nufft_phases moved = {.ndim = 3, .by = {0, 0, psf->sign * centre / all}};
+    larmor_nufft_opts opts = *psf;
+    larmor_nufft *plan = NULL;
+    larmor_status st = LARMOR_OK;
+    if (!p->count) return larmor_zero(lags);
+    opts.modes[2] = count;
+    LMR_OR(done, kernels->rescale(dev->ctx, 3, p->count, is_double, p->traj->data, none, scale, p->scaled->data));
+    LMR_OR(done, kernels->phases(dev->ctx, &moved, p->count, is_double, p->traj->data, p->phases->data));
+    if (p->weights)
+        LMR_OR(done, dev->be->convert(dev->ctx, p->count, p->weights->dtype, p->weights->data, LARMOR_C128,
+                                      p->values->data));
+    else
+        LMR_OR(done, larmor_fill(p->values, 1));
+    LMR_OR(done, larmor_mul(p->phases, 0, p->values));
+    LMR_OR(done, larmor_nufft_create(p->scaled->dev, &opts, &plan));
+    LMR_OR(done, larmor_nufft_set_points(plan, p->scaled, NULL));
+    st = larmor_nufft_execute(plan, p->values, lags);
+done:
+    larmor_nufft_free(plan);
+    return st;
+}
+
+/* own [2 n0, 2 n1, own lags] <- the lags of this rank's slab, from the points of all. */
+static larmor_status gather_lags(larmor_ranks *ranks, const points *p, const larmor_nufft_opts *psf,
+                                 const int64_t modes[3], larmor_array *own)
+{
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < ranks->count; i++) {
+        int64_t first;
+        const int64_t count = share_of(2 * modes[2], ranks->count, i, &first);
+        larmor_array *lags = NULL;
+        if (!count) continue;
+        larmor_status mine = LARMOR_OK;
+        if (i == ranks->number)
+            lags = larmor_array_ref(own);
+        else
+            mine = larmor_array_create(own->dev, LARMOR_C128, LARMOR_SHAPE(2 * modes[0], 2 * modes[1], count), &lags);
+        if (!mine) mine = lags_of(p, psf, modes, first, count, lags);
+        st = lmr_ranks_agree(ranks, mine, NULL, NULL);
+        if (!st) st = lmr_ranks_sum(ranks, i, lags);
+        larmor_array_free(lags);
+        LMR_TRY(st);
+    }
+    return st;
+}
+
+/* The real parts of lines [cells, count], over the number of cells of the volume, to their place in the spectrum. */
+static larmor_status keep_spectrum(const stages *s, int64_t first, int64_t count, double scale,
+                                   larmor_array *spectrum)
+{
+    const int64_t numbers = s->line.cells[0] * count;
+    larmor_array *part = NULL, *real = NULL, *to = NULL;
+    double *values = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_slice(s->lines, 0, count, &part));
+    LMR_OR(done, larmor_array_download(part, LARMOR_C128, &values));
+    for (int64_t i = 0; i < numbers; i++) values[i] = scale * values[2 * i];
+    LMR_OR(done, larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64,
+                                     values, &real));
+    LMR_OR(done, larmor_array_slice(spectrum, first, count, &to));
+    st = s->dev->be->copy(s->dev->ctx, LMR_ON_DEVICE, to->data, real->data, larmor_array_bytes(to));
+done:
+    larmor_array_free(part);
+    larmor_array_free(real);
+    larmor_array_free(to);
+    free(values);
+    return st;
+}
+
+static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_array *spectrum)
+{
+    LMR_TRY(turn(s, s->deal.own_lines, s->deal.planes, s->a, s->b));
+    for (int64_t first = 0; first < s->deal.own_lines; first += TOGETHER) {
+        const int64_t count = together(s->deal.own_lines - first);
+        LMR_TRY(transform_lines(s, first, count));
+        LMR_TRY(keep_spectrum(s, first, count, scale, spectrum));
+    }
+    return LARMOR_OK;
+}
+
+/* 1 for each lag but the first, -n, which meets no two voxels. */
+static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
+{
+    larmor_array *first;
+    int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
+    if (lags[2] > longest) longest = lags[2];
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
+    LMR_TRY(larmor_fill(*edges, 1));
+    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    const larmor_status st = larmor_fill(first, 0);
+    larmor_array_free(first);
+    return st;
+}
+
+/* What the spectrum is made with, in double. */
+typedef struct making {
+    points points;
+    larmor_array *edges, *lags;
+    stages s;
+} making;
+
+static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks, const int64_t modes[3],
+                                  const larmor_array *traj, const larmor_array *weights, making *m)
+{
+    const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
+    const int64_t own = share_of(lags[2], ranks->count, ranks->number, NULL);
+    LMR_TRY(make_edges(dev, lags, &m->edges));
+    LMR_TRY(make_points(dev, traj, weights, &m->points));
+    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
+}
+
+static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_nufft_opts *psf,
+                                   const int64_t modes[3], const int64_t cells[3], const larmor_array *traj,
+                                   const larmor_array *weights)
+{
+    making m = {.edges = NULL};
+    const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
+    const double scale = 1 / ((double)cells[0] * (double)cells[1] * (double)cells[2]);
+    larmor_status st = begin_making(n->s.dev, ranks, modes, traj, weights, &m);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    LMR_OR(done, gather_lags(ranks, &m.points, psf, modes, m.lags));
+    free_points(&m.points); /* before the next that take much */
+    st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, m.edges, &m.s);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    st = to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
+    if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
+    st = lmr_ranks_agree(ranks, st, NULL, NULL);
+done:
+    free_stages(&m.s);
+    free_points(&m.points);
+    larmor_array_free(m.lags);
+    larmor_array_free(m.edges);
+    return st;
+}
+
+/* ---- creation ---- */
+
+static larmor_status expect(const larmor_device *dev, const larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                            const larmor_array *traj, const larmor_array *weights)
+{
+    if (!dev || !ranks || !opts || !traj)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_slabs: a device, ranks, options and traj are needed");
+    if (opts->ndim != 3 || opts->batch < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: slabs: got ndim %d, batch %lld, expected 3, and at least 0",
+                        opts->ndim, (long long)opts->batch);
+    for (int d = 0; d < 3; d++)
+        if (opts->modes[d] < 1 || opts->modes[d] > 1 << 16)
+            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: modes[%d]: got %lld, expected 1 .. 65536", d,
+                            (long long)opts->modes[d]);
+    if (!(opts->tol >= 0 && opts->tol < 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", opts->tol);
+    if (traj->dev != dev || !lmr_is_real(traj->dtype) || traj->shape.ndim < 2 || traj->shape.dim[0] != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "toeplitz: traj is %s, expected real [3, samples, readouts] or [3, points]",
+                        lmr_describe(traj).s);
+    if (!weights) return LARMOR_OK;
+    if (!lmr_is_real(weights->dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype, lmr_weights_shape(traj));
+}
+
+static larmor_status begin(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts, larmor_dtype dtype,
+                           const int64_t cells[3], slabs *n)
+{
+    int64_t longest = opts->modes[0] > opts->modes[1] ? opts->modes[0] : opts->modes[1];
+    if (opts->modes[2] > longest) longest = opts->modes[2];
+    LMR_TRY(larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(longest), &n->ones));
+    LMR_TRY(larmor_fill(n->ones, 1));
+    const int64_t lines = share_of(cells[0] * cells[1], ranks->count, ranks->number, NULL);
+    return larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(cells[2], lines), &n->spectrum);
+}
+
+larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                       const larmor_array *traj, const larmor_array *weights, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
+    LMR_NEED(N);
+    *N = NULL;
+    LMR_NEED(ranks);
+    larmor_status st = expect(dev, ranks, opts, traj, weights);
+    slabs *n = calloc(1, sizeof *n);
+    if (!st && !n) st = LMR_NO_MEMORY();
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
+    larmor_nufft_opts psf = {.type = 1,
+                             .ndim = 3,
+                             .modes = {2 * opts->modes[0], 2 * opts->modes[1], 2 * opts->modes[2]},
+                             .sign = opts->sign > 0 ? -1 : 1,
+                             .tol = fmax((opts->tol > 0 ? opts->tol : 1e-5) / 10, 1e-12),
+                             .dtype = LARMOR_C128};
+    int64_t cells[3];
+    for (int d = 0; d < 3; d++) cells[d] = lmr_nufft_good_size(2 * opts->modes[d]);
+    n->s.dev = lmr_device_ref(dev);
+    n->batch = opts->batch ? opts->batch : 1;
+    st = choose_grid(dev, &psf);
+    if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
+    st = make_stages(dev, ranks, dtype, opts->modes, cells, n->ones, &n->s);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.deal.own_planes);
+    if (opts->batch) shape = larmor_shape_append(shape, opts->batch);
+    st = larmor_op_create(dev, &impl, n, dtype, shape, shape, N);
+done:
+    if (st && n && n->s.dev)
+        destroy(n);
+    else if (st)
+        free(n);
+    return st;
+}

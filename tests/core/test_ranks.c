@@ -1,0 +1,185 @@
+/* core/rank_rows.c and core/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include "core/array.h"
+#include "core/random.h"
+#include "core/rank_rows.h"
+#include "tests/support/test.h"
+
+static larmor_ranks *ranks;
+
+enum { SIZES = 3, FAILING = 3, MISFIT = 4 };             /* the scenes: one for each size, and those that cannot be */
+static const int64_t size_of[SIZES] = {1, 700, 1200001}; /* the last is sent in pieces */
+
+static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
+{
+    larmor_op *ops[2] = {NULL, NULL}, *row;
+    for (int i = 0; i < count; i++) {
+        larmor_array *d;
+        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
+        assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
+        assert_ok(larmor_op_diag(d, &ops[i]));
+        larmor_array_free(d);
+    }
+    assert_ok(larmor_op_stack(ops, count, &row));
+    for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
+    return row;
+}
+
+static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    (void)x;
+    (void)y;
+    return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
+}
+
+/* The row of a rank: of the failing scene the last rank's fails, of the misfit it is too long. */
+static larmor_op *row_of(int scene, int rank)
+{
+    static const larmor_op_impl impl = {.name = "failing", .forward = fails, .adjoint = fails};
+    const int is_last = rank == larmor_ranks_count(ranks) - 1;
+    larmor_op *row;
+    if (scene != FAILING || !is_last)
+        return diagonals(scene < SIZES ? size_of[scene] : 700 + (scene == MISFIT && is_last), 10 + 7 * (uint64_t)rank,
+                         1 + rank % 2);
+    assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C64, LARMOR_SHAPE(700, 1), LARMOR_SHAPE(700, 1), &row));
+    return row;
+}
+
+static larmor_status join(int scene, larmor_op **op)
+{
+    larmor_op *row = row_of(scene, larmor_ranks_number(ranks));
+    const larmor_status st = lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
+    larmor_op_free(row);
+    return st;
+}
+
+/* ---- the other ranks ---- */
+
+static larmor_status follow_scene(int scene)
+{
+    larmor_op *none;
+    const larmor_status st = join(scene, &none);
+    if (st == LARMOR_STOPPED) return scene == MISFIT ? LARMOR_OK : st;
+    while (!st) {
+        lmr_row_order o;
+        void *data;
+        int64_t bytes;
+        LMR_TRY(ranks->by->receive(0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+        if (bytes == sizeof o) memcpy(&o, data, sizeof o);
+        free(data);
+        if (bytes != sizeof o) return LARMOR_ERR_FORMAT; /* rank 0 has ended */
+        LMR_TRY(lmr_rows_obey(ranks, &o));
+        if (o.task == LMR_ROW_FREE) return LARMOR_OK;
+    }
+    return st;
+}
+
+static int follow(void)
+{
+    for (int scene = 0; scene <= MISFIT; scene++)
+        if (follow_scene(scene)) return 1;
+    return 0;
+}
+
+/* ---- rank 0 ---- */
+
+static larmor_array *random_of(larmor_shape shape, uint64_t seed)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &x));
+    assert_ok(lmr_random_fill(x, seed));
+    return x;
+}
+
+typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *y);
+
+static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmor_shape in, larmor_shape out)
+{
+    for (uint64_t round = 0; round < 2; round++) {
+        larmor_array *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        float *a, *b;
+        assert_ok(apply(together, x, y));
+        assert_ok(apply(apart, x, z));
+        assert_ok(larmor_array_download(y, LARMOR_C64, &a));
+        assert_ok(larmor_array_download(z, LARMOR_C64, &b));
+        assert_memory_equal(a, b, larmor_array_bytes(y));
+        free(a);
+        free(b);
+        larmor_array_free(x);
+        larmor_array_free(y);
+        larmor_array_free(z);
+    }
+}
+
+static void all_maps_are_those_of_rows_in_one_process(void **state)
+{
+    (void)state;
+    for (int scene = 0; scene < SIZES; scene++) {
+        larmor_op *here[16], *apart, *together;
+        const int count = larmor_ranks_count(ranks);
+        for (int i = 0; i < count; i++) here[i] = row_of(scene, i);
+        assert_ok(larmor_op_stack(here, count, &together));
+        for (int i = 0; i < count; i++) larmor_op_free(here[i]);
+        assert_ok(join(scene, &apart));
+        const larmor_shape in = larmor_op_in_shape(together), out = larmor_op_out_shape(together);
+        assert_true(larmor_shape_equal(in, larmor_op_in_shape(apart)));
+        assert_true(larmor_shape_equal(out, larmor_op_out_shape(apart)));
+        expect_equal(together, apart, larmor_op_forward, in, out);
+        expect_equal(together, apart, larmor_op_adjoint, out, in);
+        expect_equal(together, apart, larmor_op_normal, in, in);
+        larmor_op_free(together);
+        larmor_op_free(apart);
+    }
+}
+
+static void the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works(void **state)
+{
+    (void)state;
+    char expected[64];
+    larmor_op *A;
+    assert_ok(join(FAILING, &A));
+    larmor_array *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
+                 *z = random_of(larmor_op_in_shape(A), 1);
+    snprintf(expected, sizeof expected, "rank %d: this row cannot", larmor_ranks_count(ranks) - 1);
+    for (int i = 0; i < 2; i++) {
+        assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, expected);
+        assert_refused(larmor_op_adjoint(A, y, x), LARMOR_ERR_NUMERIC, expected);
+        assert_refused(larmor_op_normal(A, x, z), LARMOR_ERR_NUMERIC, expected);
+    }
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_array_free(z);
+    larmor_op_free(A);
+}
+
+static void rows_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    larmor_op *A;
+    assert_refused(join(MISFIT, &A), LARMOR_ERR_SHAPE, "differs from that of rank 0");
+    assert_null(A);
+}
+
+static int lead(void)
+{
+    static const struct CMUnitTest tests[] = {
+        /* in the order of the scenes */
+        cmocka_unit_test(all_maps_are_those_of_rows_in_one_process),
+        cmocka_unit_test(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works),
+        cmocka_unit_test(rows_that_do_not_fit_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    if (open_test_device()) return 1;
+    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
+        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
+        return 1;
+    }
+    const int failed = larmor_ranks_number(ranks) ? follow() : lead();
+    larmor_ranks_free(ranks);
+    return close_after(failed);
+}

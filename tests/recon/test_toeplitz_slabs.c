@@ -1,0 +1,217 @@
+/* recon/ops/toeplitz_slabs.c, by mpirun: the convolution in slabs against that of the whole volume. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include "core/array.h"
+#include "core/random.h"
+#include "larmor/ranks.h"
+#include "tests/support/test.h"
+
+enum { POINTS = 900, BATCH = 2 };
+
+static larmor_ranks *ranks;
+
+typedef struct scene {
+    larmor_nufft_opts opts;
+    double k[3 * POINTS], w[POINTS];
+    int64_t plane, first, count; /* voxels of a plane; this rank's planes */
+    larmor_array *x;             /* the whole volume, the same on all ranks */
+} scene;
+
+static larmor_array *upload(const double *values, larmor_shape shape)
+{
+    larmor_array *x;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, values, &x));
+    return x;
+}
+
+static void make_scene(scene *s, larmor_nufft_opts opts)
+{
+    uint64_t seed = 11;
+    *s = (scene){.opts = opts};
+    for (int i = 0; i < POINTS; i++) {
+        for (int d = 0; d < 3; d++) s->k[3 * i + d] = (double)opts.modes[d] / 2 * test_random(&seed);
+        s->w[i] = 1.5 + test_random(&seed);
+    }
+    s->plane = opts.modes[0] * opts.modes[1];
+    assert_ok(larmor_ranks_part(ranks, opts.modes[2], &s->first, &s->count));
+    larmor_shape shape = LARMOR_SHAPE(opts.modes[0], opts.modes[1], opts.modes[2]);
+    if (opts.batch) shape = larmor_shape_append(shape, opts.batch);
+    assert_ok(larmor_array_create(dev, opts.dtype, shape, &s->x));
+    assert_ok(lmr_random_fill(s->x, 5));
+}
+
+/* Points first .. end - 1. */
+static larmor_op *slabs_of(const scene *s, int first, int end, int weighted)
+{
+    larmor_op *N;
+    larmor_array *traj = upload(s->k + 3 * first, LARMOR_SHAPE(3, end - first));
+    larmor_array *weights = weighted ? upload(s->w + first, LARMOR_SHAPE(end - first)) : NULL;
+    assert_ok(larmor_op_toeplitz_slabs(dev, ranks, &s->opts, traj, weights, &N));
+    larmor_array_free(weights);
+    larmor_array_free(traj);
+    return N;
+}
+
+static larmor_op *whole_of(const scene *s, int weighted)
+{
+    larmor_op *N;
+    larmor_array *traj = upload(s->k, LARMOR_SHAPE(3, POINTS));
+    larmor_array *weights = weighted ? upload(s->w, LARMOR_SHAPE(POINTS)) : NULL;
+    assert_ok(larmor_op_toeplitz(dev, &s->opts, traj, weights, &N));
+    larmor_array_free(weights);
+    larmor_array_free(traj);
+    return N;
+}
+
+/* to [planes of the slab, batch] <- from [planes, batch], in doubles */
+static void cut(const scene *s, const double *from, double *to)
+{
+    const int64_t batch = s->opts.batch ? s->opts.batch : 1;
+    const int64_t size = 2 * s->plane;
+    for (int64_t b = 0; b < batch; b++)
+        memcpy(to + b * s->count * size, from + (b * s->opts.modes[2] + s->first) * size,
+               (size_t)(s->count * size) * sizeof *to);
+}
+
+static double *apply_whole(const scene *s, larmor_op *N)
+{
+    larmor_array *y;
+    double *values;
+    assert_ok(larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
+    assert_ok(larmor_op_forward(N, s->x, y));
+    assert_ok(larmor_array_download(y, LARMOR_C128, &values));
+    larmor_array_free(y);
+    return values;
+}
+
+static double *apply_slab(const scene *s, larmor_op *N)
+{
+    larmor_array *x, *y;
+    double *all, *values;
+    const larmor_shape shape = larmor_op_in_shape(N);
+    double *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
+    assert_non_null(part);
+    assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
+    cut(s, all, part);
+    assert_ok(larmor_array_upload(dev, s->opts.dtype, shape, LARMOR_C128, part, &x));
+    assert_ok(larmor_array_create(dev, s->opts.dtype, shape, &y));
+    assert_ok(larmor_op_forward(N, x, y));
+    assert_ok(larmor_array_download(y, LARMOR_C128, &values));
+    larmor_array_free(x);
+    larmor_array_free(y);
+    free(part);
+    free(all);
+    return values;
+}
+
+/* The slab of the whole's result, to a tolerance that is relative to the whole; and the same bits again. */
+static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
+{
+    const int64_t count = 2 * larmor_shape_count(larmor_op_in_shape(N)), all = 2 * larmor_array_count(s->x);
+    larmor_op *whole = whole_of(s, weighted);
+    double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N), error = 0, size = 0;
+    double *slab = malloc((size_t)count * sizeof *slab + 1);
+    assert_non_null(slab);
+    cut(s, expected, slab);
+    for (int64_t i = 0; i < all; i++) size += expected[i] * expected[i];
+    for (int64_t i = 0; i < count; i++) error += (got[i] - slab[i]) * (got[i] - slab[i]);
+    assert_at_most(error, tol * tol * size);
+    assert_true(size > 0);
+    assert_memory_equal(got, again, (size_t)count * sizeof *got);
+    free(slab);
+    free(again);
+    free(got);
+    free(expected);
+    larmor_op_free(whole);
+}
+
+/* The points of this rank. */
+static void share(int *first, int *end)
+{
+    const int count = larmor_ranks_count(ranks), number = larmor_ranks_number(ranks);
+    *first = number * POINTS / count;
+    *end = (number + 1) * POINTS / count;
+}
+
+static void slabs_convolve_as_the_whole_does(void **state)
+{
+    (void)state;
+    const struct {
+        larmor_nufft_opts opts;
+        int weighted;
+        double tol;
+    } cases[] = {
+        {{.ndim = 3, .modes = {12, 9, 14}, .tol = 1e-5, .dtype = LARMOR_C64}, 1, 3e-6},
+        {{.ndim = 3, .modes = {5, 16, 11}, .tol = 1e-5, .dtype = LARMOR_C64, .batch = BATCH}, 0, 3e-6},
+        {{.ndim = 3, .modes = {8, 8, 10}, .tol = 1e-9, .dtype = LARMOR_C128, .sign = 1}, 1, 1e-9},
+        {{.ndim = 3, .modes = {40, 70, 1}, .tol = 1e-5, .dtype = LARMOR_C64}, 1, 3e-6}, /* ranks without a plane */
+    };
+    int first, end;
+    share(&first, &end);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene s;
+        make_scene(&s, cases[i].opts);
+        larmor_op *N = slabs_of(&s, first, end, cases[i].weighted);
+        expect_whole(&s, N, cases[i].weighted, cases[i].tol);
+        larmor_op_free(N);
+        larmor_array_free(s.x);
+    }
+}
+
+static void all_points_may_be_on_one_rank(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s, (larmor_nufft_opts){.ndim = 3, .modes = {9, 8, 7}, .tol = 1e-5, .dtype = LARMOR_C64});
+    const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
+    larmor_op *N = slabs_of(&s, 0, is_last ? POINTS : 0, 1);
+    expect_whole(&s, N, 1, 3e-6);
+    larmor_op_free(N);
+    larmor_array_free(s.x);
+}
+
+static void parts_follow_each_other(void **state)
+{
+    (void)state;
+    int64_t first, count;
+    assert_ok(larmor_ranks_part(NULL, 7, &first, &count));
+    assert_true(first == 0 && count == 7);
+    assert_ok(larmor_ranks_part(ranks, 7, &first, &count));
+    const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
+    assert_true(first == i * 7 / n && count == (i + 1) * 7 / n - first);
+    assert_refused(larmor_ranks_part(ranks, -1, &first, &count), LARMOR_ERR_ARG, "a part of -1");
+}
+
+/* Of the last rank alone, but all are told. */
+static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
+{
+    (void)state;
+    const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
+    const larmor_nufft_opts opts = {.ndim = i == n - 1 ? 2 : 3, .modes = {8, 8, 8}, .tol = 1e-5};
+    const double k[3] = {0, 0, 0};
+    char message[64];
+    larmor_array *traj = upload(k, LARMOR_SHAPE(3, 1));
+    larmor_op *N;
+    snprintf(message, sizeof message, "rank %d: toeplitz: slabs: got ndim 2", n - 1);
+    assert_refused(larmor_op_toeplitz_slabs(dev, ranks, &opts, traj, NULL, &N), i ? LARMOR_STOPPED : LARMOR_ERR_ARG,
+                   message);
+    assert_null(N);
+    larmor_array_free(traj);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slabs_convolve_as_the_whole_does),
+        cmocka_unit_test(all_points_may_be_on_one_rank),
+        cmocka_unit_test(parts_follow_each_other),
+        cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
+    };
+    if (open_test_device()) return 1;
+    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
+        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
+        return 1;
+    }
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    larmor_ranks_free(ranks);
+    return close_after(failed);
+}
