@@ -53,6 +53,9 @@ if(LARMOR_HAVE_CUDA)
     DEPENDS library)
   # they are in no package of Debian's main archive, which dpkg-shlibdeps would refuse
   set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
+  execute_process(COMMAND dpkg-query -W -f "\${Version}" libc6 OUTPUT_VARIABLE libc)
+  string(REGEX MATCH "^[0-9.]+" libc "${libc}")
+  set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "libc6 (>= ${libc})")
   set(major ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
   set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS
     "libcufft-${major}, libcublas-${major}, libcusolver-${major}, libcusparse-${major}")
@@ -64,8 +67,9 @@ file(WRITE ${PROJECT_BINARY_DIR}/package/copyright "larmor ${PROJECT_VERSION}
 Copyright 2026 the larmor authors. larmor's sources are under the Apache License, version 2.0:
 /usr/share/common-licenses/Apache-2.0
 
-The library is linked with FFTW, which is under the GPL, version 2 or later. So these packages may be distributed only
-as a whole under the GPL, version 3, with their complete source: /usr/share/common-licenses/GPL-3
+liblarmor is linked with FFTW, which is under the GPL, version 2 or later. So the packages of the libraries and of the
+programs may be distributed only as a whole under the GPL, version 3, with their complete source:
+/usr/share/common-licenses/GPL-3. The plugins are not linked with FFTW.
 ")
 
 # Debian's own list of changes, which names the file that has them.

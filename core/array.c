@@ -11,7 +11,7 @@
 larmor_shape larmor_shape_of(int ndim, const int64_t *dims)
 {
     larmor_shape shape = {0};
-    if (ndim < 0 || ndim > LARMOR_MAX_DIMS) return shape;
+    if (!dims || ndim < 0 || ndim > LARMOR_MAX_DIMS) return shape;
     shape.ndim = ndim;
     for (int d = 0; d < ndim; d++) shape.dim[d] = dims[d];
     return shape;

@@ -273,28 +273,49 @@ int NAME(_setpts)(plan *p, int64_t nj, const real *x, const real *y, const real 
 
 typedef larmor_status (*execution)(larmor_nufft *, const larmor_array *, larmor_array *);
 
-static larmor_status wrap(const plan *p, int64_t count, void *data, larmor_array **out)
+/* The caller's values, or where their memory is aligned for half a number only, as C allows, a copy of them. */
+typedef struct values {
+    larmor_array *array;
+    void *copied; /* the caller's memory, NULL if the array is that */
+    size_t bytes;
+} values;
+
+static larmor_status take(const plan *p, int64_t count, void *data, int is_read, values *v)
 {
-    return larmor_array_wrap(p->dev, DTYPE, LARMOR_SHAPE(count, p->nufft.batch), data, NULL, NULL, out);
+    *v = (values){.bytes = 0};
+    if ((uintptr_t)data % sizeof(complex_real) == 0)
+        return larmor_array_wrap(p->dev, DTYPE, LARMOR_SHAPE(count, p->nufft.batch), data, NULL, NULL, &v->array);
+    const larmor_status st = larmor_array_create(p->dev, DTYPE, LARMOR_SHAPE(count, p->nufft.batch), &v->array);
+    if (st) return st;
+    v->copied = data;
+    v->bytes = (size_t)(count * p->nufft.batch) * sizeof(complex_real);
+    if (is_read) memcpy(larmor_array_data(v->array), data, v->bytes);
+    return LARMOR_OK;
 }
 
-static int run(plan *p, execution execute, int to_modes, void *values, void *modes)
+static void give_back(values *v, int is_written)
+{
+    if (v->copied && is_written) memcpy(v->copied, larmor_array_data(v->array), v->bytes);
+    larmor_array_free(v->array);
+}
+
+static int run(plan *p, execution execute, int to_modes, void *at_points, void *at_modes)
 {
     if (!p) return FINUFFT_ERR_PLAN_NOTVALID;
     if (!p->has_points) return complain(p->warns, FINUFFT_ERR_INVALID_ARGUMENT, "setpts was not called");
     if (!p->run) { /* a sum over no modes */
-        if (!to_modes && p->points) memset(values, 0, (size_t)(p->points * p->nufft.batch) * 2 * sizeof(real));
+        if (!to_modes && p->points) memset(at_points, 0, (size_t)(p->points * p->nufft.batch) * sizeof(complex_real));
         return 0;
     }
-    larmor_array *at_points = NULL;
-    larmor_array *at_modes = NULL;
+    values points = {.bytes = 0};
+    values modes = {.bytes = 0};
     pthread_mutex_lock(&p->lock);
-    larmor_status st = wrap(p, p->points, values, &at_points);
-    if (!st) st = wrap(p, p->modes, modes, &at_modes);
-    if (!st && to_modes) st = execute(p->run, at_points, at_modes);
-    if (!st && !to_modes) st = execute(p->run, at_modes, at_points);
-    larmor_array_free(at_points);
-    larmor_array_free(at_modes);
+    larmor_status st = take(p, p->points, at_points, to_modes, &points);
+    if (!st) st = take(p, p->modes, at_modes, !to_modes, &modes);
+    if (!st && to_modes) st = execute(p->run, points.array, modes.array);
+    if (!st && !to_modes) st = execute(p->run, modes.array, points.array);
+    give_back(&points, !st && !to_modes);
+    give_back(&modes, !st && to_modes);
     pthread_mutex_unlock(&p->lock);
     return code_of(p->warns, st);
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/nlinv.h"
 #include "pipeline/findings.h"
+#include "pipeline/grid.h"
 #include "pipeline/source.h"
 #include "pipeline/trajectory.h"
 
@@ -367,11 +369,23 @@ static larmor_status check_spikes(const view *v, lmr_findings *f)
     return LARMOR_OK;
 }
 
+/* Where samples cannot tell, the extent grows to what predicts samples that are left out, as in recon. */
+static larmor_status predict_extent(const view *v, larmor_extent *e)
+{
+    larmor_prediction found;
+    int predict;
+    LMR_TRY(lmr_grid_is_to_predict(&v->encoding, &v->grid, &v->s, &predict));
+    if (!predict) return LARMOR_OK;
+    LMR_TRY(larmor_predict_field_of_view(v->s.kspace, v->s.traj, lmr_grid_shape(&v->grid), &found));
+    for (int d = 0; d < v->nd; d++) e->factor[d] = fmax(e->factor[d], found.factor);
+    return LARMOR_OK;
+}
+
 static larmor_status check_extent(const view *v, lmr_findings *f)
 {
     larmor_extent e;
-    const larmor_status st =
-        larmor_field_of_view_extent(v->s.kspace, v->s.traj, larmor_shape_of(v->nd, v->grid.matrix), NULL, &e);
+    larmor_status st = larmor_field_of_view_extent(v->s.kspace, v->s.traj, lmr_grid_shape(&v->grid), NULL, &e);
+    if (!st) st = predict_extent(v, &e);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     for (int d = 0; d < v->nd && !st; d++)
         if (e.factor[d] > 1)

@@ -101,7 +101,7 @@ static larmor_status take_folded(larmor_recon *r, const lmr_maps_sight *sight)
 
 static int can_take_two(const larmor_recon *r)
 {
-    return takes_sets(&r->job) && r->job.precondition <= 0 && r->opts.map_sets != 1;
+    return takes_sets(&r->job) && r->job.precondition <= 0 && r->opts.map_sets != 1 && !r->job.given;
 }
 
 /* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
@@ -192,4 +192,9 @@ larmor_status lmr_choose_maps(larmor_recon *r)
     job->maps_method =
         lmr_maps_method_of(strcmp(name, "auto") != 0 ? name : "espirit"); /* which alone has two sets */
     return choose_sets(r);
+}
+
+larmor_status lmr_choose_maps_beyond(larmor_recon *r)
+{
+    return r->job.coils == 1 ? LARMOR_OK : choose_by_data(r);
 }

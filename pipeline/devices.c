@@ -47,17 +47,11 @@ static void free_job(lmr_job *job)
     lmr_job_clear(job);
 }
 
-/* 1 if all devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
-static int shares_coils(const lmr_job *job, int members)
-{
-    return job->coils >= members && !job->sets && !job->field && !job->basis && !job->no_maps;
-}
-
 void lmr_devices_plan(larmor_recon *r)
 {
     const int count = larmor_ranks_count(r->opts.ranks);
     if (larmor_device_members(r->job.dev)) return;
-    if (count > 1 && r->list.series < count && shares_coils(&r->job, count)) r->job.dev->ranks = r->opts.ranks;
+    if (count > 1 && r->list.series < count && lmr_shares_coils(&r->job, count)) r->job.dev->ranks = r->opts.ranks;
 }
 
 static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
@@ -104,7 +98,7 @@ larmor_status lmr_devices_open(larmor_recon *r)
     const int members = larmor_device_members(group), series = r->list.series;
     if (members < 2) return LARMOR_OK;
     LMR_TRY(larmor_device_open("cpu:1", &r->home));
-    if (series < 2 || (series < members && shares_coils(&r->job, members))) return LARMOR_OK;
+    if (!lmr_spreads_series(&r->job, series)) return LARMOR_OK;
     return lmr_devices_make(r, group->member, members, NULL);
 }
 

@@ -11,6 +11,7 @@
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "pipeline/cartesian.h"
+#include "pipeline/choose_maps.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 
@@ -138,25 +139,20 @@ static larmor_status seen_extent(const larmor_recon *r, int group, const larmor_
     return larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent);
 }
 
-/* 1 where what is outside cannot be seen, but predicted: the centre of k-space is undersampled, there are several coils,
- * and the readouts are no spokes, which are dense there. */
-static larmor_status is_to_predict(const larmor_recon *r, int group, const larmor_samples *samples, int *predict)
+larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
+                                     int *predict)
 {
-    const larmor_grid *grid = &r->job.grid[group];
-    const larmor_problem p = problem_of(r, group, samples);
+    const larmor_shape image = lmr_grid_shape(grid);
     double encoded[3] = {1, 1, 1}, aliasing;
     larmor_array *ramp = NULL;
-    larmor_encoding e;
-    larmor_group g;
     *predict = 0;
-    if (grid->ndim != 2 || p.coils < LEAST_COILS || p.image.dim[0] < LEAST_SIDE || p.image.dim[1] < LEAST_SIDE)
+    if (grid->ndim != 2 || larmor_array_shape(samples->kspace).dim[2] < LEAST_COILS || image.dim[0] < LEAST_SIDE ||
+        image.dim[1] < LEAST_SIDE)
         return LARMOR_OK;
-    LMR_TRY(lmr_source_group(r->job.source, group, &g));
-    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
-    for (int d = 0; d < grid->ndim; d++) encoded[d] = fmin(1, e.fov_mm[d] / grid->fov_mm[d]);
-    LMR_TRY(larmor_calibration_aliasing(samples->traj, p.image, encoded, &aliasing));
+    for (int d = 0; d < grid->ndim; d++) encoded[d] = fmin(1, e->fov_mm[d] / grid->fov_mm[d]);
+    LMR_TRY(larmor_calibration_aliasing(samples->traj, image, encoded, &aliasing));
     if (!isfinite(aliasing) || !lmr_maps_alias(grid->ndim, aliasing)) return LARMOR_OK;
-    *predict = larmor_density_ramp(samples->traj, p.image, &ramp) != LARMOR_OK;
+    *predict = larmor_density_ramp(samples->traj, image, &ramp) != LARMOR_OK;
     larmor_array_free(ramp);
     return LARMOR_OK;
 }
@@ -167,9 +163,13 @@ static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_s
 {
     const larmor_problem p = problem_of(r, group, samples);
     larmor_prediction found;
+    larmor_encoding e;
+    larmor_group g;
     int64_t bytes;
     int predict;
-    LMR_TRY(is_to_predict(r, group, samples, &predict));
+    LMR_TRY(lmr_source_group(r->job.source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
+    LMR_TRY(lmr_grid_is_to_predict(&e, &r->job.grid[group], samples, &predict));
     if (!predict) return LARMOR_OK;
     LMR_TRY(larmor_predict_field_of_view_memory(r->job.dev, &p, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
@@ -213,6 +213,12 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
     return LARMOR_OK;
 }
 
+/* Given maps go on with maps from the data. Those have one set, and one encoding, whose grid the given ones fit. */
+static int can_enlarge(const larmor_recon *r)
+{
+    return !r->job.given || (!r->job.sets && r->job.info.encodings == 1);
+}
+
 static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
 {
     lmr_events *events = &r->events;
@@ -222,15 +228,16 @@ static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_g
         length += snprintf(factor + length, sizeof factor - (size_t)length, "%s%.3g", d ? "x" : "", e->factor[d]);
         size += snprintf(sides + size, sizeof sides - (size_t)size, "%s%lld", d ? "x" : "", (long long)to->matrix[d]);
     }
-    if (r->job.given)
+    if (!can_enlarge(r))
         lmr_warn(events,
                  "signal reaches to %s times the field of view, beyond maps of %lldx%lldx%lld; what is "
                  "outside folds in. Maps of %s with the same voxels are taken, too.",
                  factor, (long long)from->matrix[0], (long long)from->matrix[1],
                  (long long)(from->ndim > 2 ? from->matrix[2] : 1), sides);
     else
-        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped",
-                factor, sides);
+        lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped%s",
+                factor, sides,
+                r->job.given && r->job.coils > 1 ? "; beyond the given maps, they are found from the data" : "");
 }
 
 static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
@@ -248,11 +255,11 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
         LMR_TRY(lmr_source_group(r->job.source, i, &g));
         if (g.encoding != encoding) continue;
         before = r->job.grid[i];
-        if (!r->job.given) r->job.grid[i] = grid;
+        if (can_enlarge(r)) r->job.grid[i] = grid;
     }
-    r->enlarged |= !r->job.given;
+    r->enlarged |= can_enlarge(r);
     say_enlarged(r, &extent, &before, &grid);
-    return LARMOR_OK;
+    return r->job.given && can_enlarge(r) ? lmr_choose_maps_beyond(r) : LARMOR_OK;
 }
 
 larmor_status lmr_grids_enlarge(larmor_recon *r)
@@ -274,5 +281,6 @@ int lmr_grids_shrink(larmor_recon *r)
     free(r->job.grid);
     r->enlarged = 0;
     r->job.grid = NULL;
+    if (r->job.given) r->job.maps_method = NULL;
     return lmr_grids_choose(r) == LARMOR_OK;
 }

@@ -136,6 +136,17 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
     return LARMOR_OK;
 }
 
+int lmr_shares_coils(const lmr_job *job, int devices)
+{
+    return job->coils >= devices && !job->sets && !job->field && !job->basis && !job->no_maps;
+}
+
+int lmr_spreads_series(const lmr_job *job, int series)
+{
+    const int members = larmor_device_members(job->dev);
+    return members > 1 && series > 1 && (series >= members || !lmr_shares_coils(job, members));
+}
+
 int lmr_maps_group(const lmr_job *job)
 {
     return job->maps || job->maps_elsewhere ? job->maps_from : -1;

@@ -67,13 +67,14 @@ typedef struct lmr_job {
     larmor_array *compression; /* [coils, info.coils], or NULL */
     larmor_compression_report compressed;
     int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
-    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL */
+    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
+    larmor_shape given_image; /* its voxels */
     larmor_grid *grid;     /* of every group of the scan; alike for all of an encoding */
     larmor_array *girf;    /* the gradients' impulse response, as in larmor_girf, or NULL */
     double girf_spacing_hz;
     larmor_delays *delays; /* of the gradients in each encoding, or NULL */
     int sets;              /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
-    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data */
+    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;
     int keep_eigenvalues;
@@ -139,6 +140,12 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 /* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the series,
  * whose coefficient number i it may be. */
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
+
+/* 1 if so many devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
+int lmr_shares_coils(const lmr_job *job, int devices);
+
+/* 1 if the members of the job's device, a group, take whole series of so many. */
+int lmr_spreads_series(const lmr_job *job, int series);
 
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);

@@ -1,6 +1,7 @@
 /* The coil maps of a slice. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/maps.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,7 +342,88 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
     return st;
 }
 
-/* The maps of this slice: from the file, or all one for a single coil, or from the data. */
+/* From the data, or all one for a single coil. */
+static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                              const larmor_samples *samples)
+{
+    if (job->coils > 1) return find_maps(job, index, group, grid, samples);
+    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1), &job->maps));
+    return larmor_fill(job->maps, 1);
+}
+
+/* Sum of squares over the coils, at a voxel. */
+static double energy_at(const float complex *maps, int64_t voxel, int64_t voxels, int64_t coils)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < coils; c++) {
+        const float complex v = maps[voxel + c * voxels];
+        sum += pow(crealf(v), 2) + pow(cimagf(v), 2);
+    }
+    return sum;
+}
+
+/* Where voxel i of the smaller image is in the larger one, with the same centre. */
+static int64_t inside(larmor_shape small, larmor_shape large, int64_t i)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = 0; d < small.ndim; d++) {
+        at += stride * (i % small.dim[d] + large.dim[d] / 2 - small.dim[d] / 2);
+        i /= small.dim[d];
+        stride *= large.dim[d];
+    }
+    return at;
+}
+
+/* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the given
+ * maps on average: the size of maps outside is part of what is cropped. */
+static void put_inside(const float complex *given, larmor_shape small, larmor_shape large, int64_t coils,
+                       float complex *own)
+{
+    const int64_t from = larmor_shape_count(small), to = larmor_shape_count(large);
+    double wanted = 0, has = 0;
+    for (int64_t i = 0; i < from; i++) {
+        const double energy = energy_at(given, i, from, coils);
+        if (energy > 0) has += energy_at(own, inside(small, large, i), to, coils);
+        wanted += energy;
+    }
+    const float scale = has > 0 && wanted > 0 ? (float)sqrt(wanted / has) : 1;
+    for (int64_t i = 0; i < to * coils; i++) own[i] *= scale;
+    for (int64_t i = 0; i < from; i++) {
+        const int64_t at = inside(small, large, i);
+        for (int64_t c = 0; c < coils; c++) own[at + c * to] = given[i + c * from];
+    }
+}
+
+/* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
+static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
+                                           const larmor_grid *grid, const larmor_samples *samples)
+{
+    const larmor_shape large = lmr_grid_shape(grid);
+    larmor_array *own = NULL;
+    float complex *inner = NULL, *outer = NULL;
+    larmor_status st;
+    if (!job->maps_method && job->coils > 1) return take_given(job, large);
+    if (larmor_shape_equal(large, job->given_image)) return take_given(job, large);
+    LMR_OR(done, make_own(job, index, group, grid, samples));
+    job->maps_report = (larmor_coils_report){0};
+    own = job->maps;
+    job->maps = NULL;
+    LMR_OR(done, take_given(job, job->given_image));
+    LMR_OR(done, larmor_array_download(job->maps, LARMOR_C64, &inner));
+    LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
+    put_inside(inner, job->given_image, large, job->coils, outer);
+    st = larmor_array_write(own, outer, larmor_array_bytes(own));
+    larmor_array_free(job->maps);
+    job->maps = own;
+    own = NULL;
+done:
+    free(inner);
+    free(outer);
+    larmor_array_free(own);
+    return st;
+}
+
+/* The maps of this slice: given ones, or from the data. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples)
 {
@@ -350,16 +432,10 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     larmor_array_free(job->eigenvalues);
     job->maps = job->eigenvalues = NULL;
     job->maps_report = (larmor_coils_report){0};
-    const larmor_shape shape = lmr_grid_shape(grid);
-    const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    if (job->given) {
-        LMR_TRY(take_given(job, shape));
-    } else if (coils == 1) {
-        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(shape, 1), &job->maps));
-        LMR_TRY(larmor_fill(job->maps, 1));
-    } else {
-        LMR_TRY(find_maps(job, index, group, grid, samples));
-    }
+    if (job->given)
+        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples));
+    else
+        LMR_TRY(make_own(job, index, group, grid, samples));
     job->maps_elsewhere = 0;
     job->maps_encoding = group->encoding;
     job->maps_slice = group->slice;

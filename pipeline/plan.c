@@ -57,7 +57,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 {
     int64_t estimate;
     *bytes = 0;
-    if (job->no_maps || job->given || p->coils == 1) return LARMOR_OK;
+    if (!job->maps_method || p->coils == 1) return LARMOR_OK;
     larmor_problem own = *p;
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;
@@ -320,6 +320,8 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .precondition = job->precondition,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
+    lmr_job of_one = *job; /* what takes whole series is planned for a member, what shares coils for the group */
+    if (lmr_spreads_series(job, list->series)) of_one.dev = larmor_device_member(job->dev, 0);
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {
@@ -328,8 +330,8 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
             plan->bytes[s] = plan->bytes[s - 1];
             continue;
         }
-        larmor_status st = measure_series(job, list, s, &size);
-        if (!st) st = choose_block(job, &size, images, plan, &plan->bytes[s]);
+        larmor_status st = measure_series(&of_one, list, s, &size);
+        if (!st) st = choose_block(&of_one, &size, images, plan, &plan->bytes[s]);
         larmor_segments_free(size.segments);
         LMR_TRY(st);
         if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];

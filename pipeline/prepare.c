@@ -78,6 +78,7 @@ static larmor_status check_maps(larmor_recon *r)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", r->maps_name,
                         (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
                         (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
+    r->job.given_image = lmr_grid_shape(grid);
     if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
     return lmr_take_sets(r, r->maps_name, got[4]);
 }

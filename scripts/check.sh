@@ -58,6 +58,7 @@ cmake --build --preset "$preset" -j "$jobs" $targets
 tests/check_layers.sh
 tests/check_style.sh
 tests/check_docs.sh
+[ "$preset" != cpu ] || scripts/lint_python.sh
 case $preset in
 cuda) which="-L cuda" ;;
 asan | tsan)

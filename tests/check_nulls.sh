@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every public function, called with NULL, 0 and empty shapes, returns: it says what is wrong or does nothing. So it does
-# with memory for its outputs and nothing else. The calls are made from the headers, so that new functions are included.
+# with memory for its outputs and nothing else, and with numbers of things that are not there. The calls are made from the headers, so that new functions are included.
 # Usage: tests/check_nulls.sh LIBRARY [CC [ROOT [FLAGS]]]; FLAGS are those that the library was compiled with.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -58,7 +58,7 @@ C
                 if (name !~ /^larmor_/) continue
                 arguments = substr(declaration, open + 1)
                 sub(/__attribute__.*/, "", arguments)
-                call = given = ""
+                call = given = counted = ""
                 rooms = depth = 0
                 one = ""
                 for (c = 1; c <= length(arguments); c++) {
@@ -68,6 +68,7 @@ C
                     if (letter == "," && depth == 0) {
                         call = call value(one) ", "
                         given = given output(one) ", "
+                        counted = counted number(one) ", "
                         one = ""
                     } else {
                         one = one letter
@@ -75,10 +76,13 @@ C
                 }
                 call = call value(one)
                 given = given output(one)
+                counted = counted number(one)
                 sub(/(, )?\.\.\./, "", call)
                 sub(/(, )?\.\.\./, "", given)
+                sub(/(, )?\.\.\./, "", counted)
                 printf "    CALL(\"%s\", %s(%s));\n", name, name, call
                 if (given != call) printf "    CALL(\"%s (with room)\", %s(%s));\n", name, name, given
+                if (counted != call) printf "    CALL(\"%s (with numbers)\", %s(%s));\n", name, name, counted
             }
         }
         function output(parameter, type) {
@@ -89,6 +93,10 @@ C
             if (parameter ~ /\*\*/ || type in complete || type ~ /^(double|float|int|int64_t|char|size_t|larmor_shape)$/)
                 return "(void *)&room[" rooms++ "]"
             return value(parameter)
+        }
+        function number(parameter) {
+            gsub(/^ +| +$/, "", parameter)
+            return parameter ~ /^(int|int64_t|size_t) [a-z0-9_]+$/ ? "3" : value(parameter)
         }
         function value(parameter) {
             gsub(/^ +| +$/, "", parameter)

@@ -76,12 +76,22 @@ static void start_anew(char **argv)
     execv(self, argv);
 }
 
+static int is_limited(__rlimit_resource_t what)
+{
+    struct rlimit limit;
+    return !getrlimit(what, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+void app_wait_for_no_memory(char **argv)
+{
+    const char *threads = getenv("OPENBLAS_NUM_THREADS");
+    if (threads && !strcmp(threads, "1")) return;
+    if (!is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA)) return;
+    if (!setenv("OPENBLAS_NUM_THREADS", "1", 1)) start_anew(argv);
+}
+
 void app_sleep_when_idle(char **argv)
 {
-    struct rlimit addresses;
-    const int scarce = !getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY &&
-                       !getenv("OPENBLAS_NUM_THREADS"); /* whose threads then wait for memory for ever */
-    if (scarce && !setenv("OPENBLAS_NUM_THREADS", "1", 0)) start_anew(argv);
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
     /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */

@@ -29,6 +29,10 @@ int app_fail_in(app_phase phase, larmor_status status, const char *file);
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
+/* Threads of OpenBLAS that get no memory wait for it for ever, and the end of the program waits for them. So it has none
+ * where memory is limited: the program starts itself once more with OPENBLAS_NUM_THREADS=1. */
+void app_wait_for_no_memory(char **argv);
+
 /* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
  * environment before main, so the program starts itself once more, with the variables set that the user has not; where
  * that is not possible, or there is one core only, all stays as it is. */

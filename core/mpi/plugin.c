@@ -46,7 +46,9 @@ static larmor_status check(int code, const char *call)
 static larmor_status begin(int *number, int *count, int *local, int *local_count)
 {
     MPI_Comm here;
-    int given;
+    int given, begun;
+    TRY(MPI_Initialized(&begun)); /* a second MPI_Init would end the process */
+    if (begun) return FAIL(LARMOR_ERR_BACKEND, "MPI was begun in this process before, and can be begun once");
     TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given));
     if (given < MPI_THREAD_SERIALIZED)
         return FAIL(LARMOR_ERR_UNSUPPORTED, "this MPI serves one thread alone, MPI_THREAD_SERIALIZED is needed");

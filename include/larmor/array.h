@@ -25,7 +25,7 @@ typedef struct larmor_shape {
 /* LARMOR_SHAPE(256, 256, 8): a compound literal, C only. */
 #define LARMOR_SHAPE(...) ((larmor_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
-/* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else a shape with ndim 0. */
+/* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else, and where dims is NULL, a shape with ndim 0. */
 LARMOR_API larmor_shape larmor_shape_of(int ndim, const int64_t *dims);
 
 /* The shape with one more, last dimension. */

@@ -72,7 +72,7 @@ typedef struct larmor_report { /* of the iterate that is returned, and of the wh
 
 /* The largest eigenvalue of A^H A, from below, by iters steps (15 if 0) of the power method from a seeded start.
  *
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC if A^H A x is not finite. */
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_NUMERIC if A^H A x is not finite; LARMOR_STOPPED. */
 LARMOR_API larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest);
 
 /* ---- proximal maps ---- */

@@ -6,6 +6,21 @@ and points go with the axes of images, so they are (ky, kx) or (kz, ky, kx). SPD
 
 from larmor import linop, nufft, prox, solve
 from larmor._arrays import Device, device, devices
+from larmor._calibration import (
+    basis,
+    compression,
+    delayed,
+    delays,
+    espirit,
+    field_map,
+    girf,
+    nlinv,
+    noise_level,
+    resize,
+    whiten,
+    whitening,
+    write_scan,
+)
 from larmor._library import (
     ArgumentError,
     BackendError,
@@ -19,12 +34,23 @@ from larmor._library import (
     UnsupportedError,
 )
 from larmor._library import version as __version__
-from larmor._recon import Reconstruction, ScanArrays, recon
+from larmor._recon import (
+    CoilMaps,
+    FieldMaps,
+    Finding,
+    Reconstruction,
+    ScanArrays,
+    examine,
+    field_maps,
+    find_maps,
+    recon,
+)
 from larmor._scan import (
     Samples,
     Scan,
     coil_maps,
     density,
+    describe,
     phantom,
     phantom_coils,
     phantom_kspace,
@@ -35,8 +61,10 @@ from larmor._scan import (
     write,
 )
 
-__all__ = ["ArgumentError", "BackendError", "Device", "Error", "FileError", "FormatError", "NumericError",
-           "OutOfMemoryError", "Reconstruction", "Samples", "Scan", "ScanArrays", "ShapeError", "Stopped",
-           "UnsupportedError", "__version__", "coil_maps", "density", "device", "devices", "linop", "nufft", "phantom",
-           "phantom_coils", "phantom_kspace", "prox", "read", "read_meta", "recon", "solve", "traj", "trajectories",
-           "write"]
+__all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "FieldMaps", "FileError", "Finding",
+           "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan", "ScanArrays",
+           "ShapeError", "Stopped", "UnsupportedError", "__version__", "basis", "coil_maps", "compression", "delayed",
+           "delays", "density", "describe", "device", "devices", "espirit", "examine", "field_map", "field_maps",
+           "find_maps", "girf", "linop", "nlinv", "noise_level", "nufft", "phantom", "phantom_coils", "phantom_kspace",
+           "prox", "read", "read_meta", "recon", "resize", "solve", "traj", "trajectories", "whiten", "whitening",
+           "write", "write_scan"]

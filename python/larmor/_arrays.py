@@ -38,6 +38,8 @@ _TO_LARMOR: dict[Any, int] = {
 _TO_NUMPY = {number: kind for kind, number in _TO_LARMOR.items()}
 
 
+_DLPACK_GPUS = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
 _NULL, _from_buffer = ffi.NULL, ffi.from_buffer
 _wrap, _free = lib.larmor_array_wrap, lib.larmor_array_free
 
@@ -67,6 +69,19 @@ class Device:
     def synchronize(self) -> None:
         """Wait until all that was queued is done."""
         check(lib.larmor_device_sync(self.pointer))
+
+    def load_wisdom(self, path: str | None = None) -> None:
+        """What NUFFT plans have learnt by timing: from a file, or the one in the user's cache."""
+        check(lib.larmor_wisdom_load(self.pointer, path.encode() if path else ffi.NULL, ffi.NULL))
+
+    def save_wisdom(self, path: str | None = None) -> None:
+        """Write it, beside what the file has about other devices."""
+        check(lib.larmor_wisdom_save(self.pointer, path.encode() if path else ffi.NULL))
+
+    def calibrate(self) -> None:
+        """Fit the planner's model to this device, in about two seconds."""
+        answer_ctrl_c()
+        check(lib.larmor_nufft_calibrate(self.pointer))
 
     def use_stream(self, stream: int) -> None:
         """Queue what follows on this cudaStream_t."""
@@ -195,6 +210,10 @@ def as_input(x: Array, dtype: Any = None) -> Array:
     if hasattr(x, "__cuda_array_interface__"):
         return x
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
+        if x.__dlpack_device__()[0] in _DLPACK_GPUS:
+            import cupy
+
+            return cupy.ascontiguousarray(cupy.from_dlpack(x), dtype=dtype)
         x = np.from_dlpack(x)
     if dtype is None:
         dtype = np.asarray(x).dtype

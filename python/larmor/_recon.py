@@ -66,6 +66,8 @@ class Reconstruction:
     log: list[str]
     warnings: list[str]
     provenance: dict[str, Any]  # version, options, device, seconds, source
+    density: Any = None  # [readouts, samples] of the last series, with keep_density
+    eigenvalues: Any = None  # [(sets,) image...] of the maps, with keep_eigenvalues
     _header: str | None = field(default=None, repr=False)
 
     def write(self, path: Any, *, force: bool = False, magnitude: bool = False) -> None:
@@ -163,6 +165,42 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
 
 
 _NAMES = {"iterations": "iters", "lam": "lambda"}
+_OWN = ("size", "listener", "user", "lambda_mode")
+
+
+def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> tuple[Any, str | None, str]:
+    """What `scan` is as a source, its header and its name."""
+    if isinstance(scan, (str, bytes, os.PathLike)):
+        scan = _scan.Scan(scan, traj_units=traj_units)
+    elif traj_units is not None:
+        raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
+    if isinstance(scan, _scan.Scan):
+        keep.append(scan)
+        source = created(lib.larmor_source_of_raw, "larmor_source", lib.larmor_source_free, scan.pointer,
+                         os.fsencode(scan.path))
+        return source, scan.xml, str(scan.path)
+    if isinstance(scan, ScanArrays):
+        return _source_of_arrays(scan, on, keep), None, "arrays"
+    raise ArgumentError(f"scan: got {type(scan).__name__}, expected a path, larmor.Scan or larmor.ScanArrays")
+
+
+def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
+    """A larmor_recon_opts; maps may be False."""
+    for taken in _OWN:
+        if taken in asked:
+            raise TypeError(f"{taken!r} is set by larmor itself")
+    opts = ffi.new("larmor_recon_opts *")
+    opts.size = ffi.sizeof("larmor_recon_opts")
+    _structs.fill(opts, {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}, on, keep)
+    if asked.get("maps") is False:
+        opts.no_maps = 1
+    if asked.get("lam") is not None:
+        opts.lambda_mode = lib.LARMOR_LAMBDA_RELATIVE
+    handle = ffi.new_handle(listener)
+    keep.append(handle)
+    opts.listener = _on_event
+    opts.user = handle
+    return opts
 
 
 def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto", progress: bool | Listener = False,
@@ -186,62 +224,39 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
-    asked = {"method": method, **options}
-    if isinstance(scan, (str, bytes, os.PathLike)):
-        scan = _scan.Scan(scan, traj_units=traj_units)
-    elif traj_units is not None:
-        raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
-    header, name = None, "arrays"
-    if isinstance(scan, _scan.Scan):
-        header, name = scan.xml, str(scan.path)
-        source = created(lib.larmor_source_of_raw, "larmor_source", lib.larmor_source_free, scan.pointer,
-                         os.fsencode(scan.path))
-    elif isinstance(scan, ScanArrays):
-        source = _source_of_arrays(scan, on, keep)
-    else:
-        raise ArgumentError(f"scan: got {type(scan).__name__}, expected a path, larmor.Scan or larmor.ScanArrays")
+    asked = {"method": method, "maps": maps, "lam": lam, **options}
+    source, header, name = _source(scan, on, traj_units, keep)
     if frames is not None:
         cut = ffi.new("larmor_frames_opts *")
         _structs.fill(cut, frames)
         source = created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
-
-    opts = ffi.new("larmor_recon_opts *")
-    opts.size = ffi.sizeof("larmor_recon_opts")
-    for taken in ("size", "listener", "user", "lambda_mode"):
-        if taken in options:
-            raise TypeError(f"{taken!r} is set by larmor.recon itself")
-    _structs.fill(opts, {_NAMES.get(k, k): v for k, v in asked.items()}, on, keep)
-    if maps is False:
-        opts.no_maps = 1
-    elif maps is not None:
-        _structs.fill(opts, {"maps": maps}, on, keep)
-    if lam is not None:
-        opts.lambda_mode = lib.LARMOR_LAMBDA_RELATIVE
-        _structs.fill(opts, {"lambda": lam})
+    listener = _Listener(progress)
+    opts = _options(asked, on, listener, keep)
     if checkpoint is not None:
         place = created(lib.larmor_checkpoint_file, "larmor_checkpoint", lib.larmor_checkpoint_free,
                         os.fsencode(checkpoint))
         keep.append(place)
         opts.checkpoint = place
-    listener = _Listener(progress)
-    handle = ffi.new_handle(listener)
-    opts.listener = _on_event
-    opts.user = handle
     began = time.perf_counter()
     try:
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
         images, meta, reports = _run_all(run)
-        found = ffi.new("larmor_array **")
-        all_maps = None
-        if images and maps is None and not lib.larmor_recon_maps(run, found, ffi.NULL):
-            all_maps = _arrays.to_numpy(found[0])
+        all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
+        density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
+        eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
     finally:
         listener.close()
     provenance = {"larmor": version, "method": method, "source": name, "device": on.spec, "reason": on.reason,
                   "seconds": time.perf_counter() - began,
-                  "options": {k: v for k, v in asked.items() if np.ndim(v) < 2 and k != "method"}, "lam": lam}
+                  "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam}
     return Reconstruction(np.stack(images) if images else np.empty((0,)), meta, reports, all_maps, listener.log,
-                          listener.warnings, provenance, header)
+                          listener.warnings, provenance, density, eigenvalues, header)
+
+
+def _result(function: Any, run: Any, *more: Any) -> Any:
+    """An array that a run has left, or None."""
+    found = ffi.new("larmor_array **")
+    return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
 def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
@@ -269,3 +284,112 @@ def _doubts(report: Any) -> list[str]:
     while lib.larmor_recon_doubt(report, len(found), line, 512):
         found.append(text(line))
     return found
+
+
+@dataclass
+class CoilMaps:
+    """Coil maps of a scan, as `recon` finds and takes them."""
+
+    maps: Any  # [(sets,) coils, image...]
+    eigenvalues: Any  # [(sets,) image...] of "espirit", with keep_eigenvalues; else None
+    meta: dict[str, Any]  # where they are
+    report: dict[str, Any]
+    log: list[str]
+    warnings: list[str]
+
+
+def find_maps(scan: Any, *, series: int = 0, device: str | Device | None = "auto", progress: bool | Listener = False,
+              traj_units: str | None = None, **options: Any) -> CoilMaps:
+    """The coil maps of a scan, as in `larmor maps`.
+
+    scan     as of `recon`. series: of this series of images, each slice being one of its own.
+    options  members of larmor_recon_opts: maps_method, map_sets, crop, normalise, calibration, matrix, fov_mm,
+             no_whitening, memory, keep_eigenvalues, ...
+    """
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    source, _, _ = _source(scan, on, traj_units, keep)
+    listener = _Listener(progress)
+    report = ffi.new("larmor_coils_report *")
+    meta = ffi.new("larmor_image_meta *")
+    try:
+        run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,
+                      _options(options, on, listener, keep))
+        check(lib.larmor_recon_find_maps(run, series, report))
+    finally:
+        listener.close()
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_recon_maps(run, out, meta))
+    eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
+    return CoilMaps(_arrays.to_numpy(out[0]), eigenvalues, _structs.to_dict(meta), _structs.to_dict(report),
+                    listener.log, listener.warnings)
+
+
+@dataclass
+class FieldMaps:
+    """Off-resonance of a scan in Hz."""
+
+    maps: Any  # [slices, y, x] or [z, y, x], as `recon` takes them for b0
+    meta: list[dict[str, Any]]  # geometry of each slice
+    reports: list[dict[str, Any]]
+    log: list[str]
+    warnings: list[str]
+
+
+def field_maps(scan: Any, *, echo_ms: Sequence[float] = (), rounds: int = 0, smooth: float = 0, threshold: float = 0,
+               device: str | Device | None = "auto", progress: bool | Listener = False, traj_units: str | None = None,
+               **options: Any) -> FieldMaps:
+    """The field maps of a scan with several echoes, as in `larmor b0`.
+
+    scan       as of `recon`.
+    echo_ms    times of the echoes; default: the scan's.
+    rounds     how often the echoes are reconstructed; default 2.
+    smooth     in voxels, negative: hardly; threshold: of the object's magnitude, 0 to 1.
+    options    members of larmor_recon_opts: only, memory, maps, ...
+    """
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    source, _, _ = _source(scan, on, traj_units, keep)
+    listener = _Listener(progress)
+    echo = ffi.new("larmor_echo_opts *", {"rounds": rounds, "map": {"smooth": smooth, "threshold": threshold}})
+    if len(echo_ms):
+        times = ffi.new("double[]", list(echo_ms))
+        echo.echo_ms, echo.echoes = times, len(echo_ms)
+    out = ffi.new("larmor_field_maps *")
+    try:
+        check(lib.larmor_recon_field_maps(source, on.pointer, _options(options, on, listener, keep), echo, out))
+        return FieldMaps(_arrays.to_numpy(lib.larmor_array_ref(out.all)),
+                         [_structs.to_dict(out.image[i].meta) for i in range(out.count)],
+                         [_structs.to_dict(out.report[i]) for i in range(out.count)], listener.log, listener.warnings)
+    finally:
+        lib.larmor_field_maps_free(out)
+        listener.close()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a scan: severity "error", "warning" or "note", the kind, and a line."""
+
+    severity: str
+    code: str
+    text: str
+
+
+def examine(path: Any, *, device: str | Device | None = None, **options: Any) -> list[Finding]:
+    """What is wrong with a scan, and what `recon` would do with it, as in `larmor check`: errors first.
+
+    options: those of larmor.Scan.
+    """
+    answer_ctrl_c()
+    keep: list[Any] = []
+    opts = ffi.new("larmor_raw_opts *")
+    _structs.fill(opts, options, None, keep)
+    out = ffi.new("larmor_findings *")
+    try:
+        check(lib.larmor_check(os.fsencode(path), opts, _arrays.device(device).pointer, out))
+        return [Finding(text(lib.larmor_severity_name(f.severity)), text(f.code), text(f.text))
+                for f in out.list[0:out.count]]
+    finally:
+        lib.larmor_findings_free(out)

@@ -128,6 +128,15 @@ def read_meta(path: Any) -> dict[str, Any]:
     return _structs.to_dict(meta)
 
 
+def describe(path: Any) -> dict[str, Any]:
+    """What an image file is: format, shape, range, geometry, notes, as in `larmor info`."""
+    info = ffi.new("larmor_image_info *")
+    check(lib.larmor_image_describe(_path(path), _arrays.device("cpu").pointer, info))
+    found = _structs.to_dict(info)
+    found["shape"] = _arrays.dims(info.shape)
+    return found
+
+
 def _notes(notes: Mapping[str, str], keep: list[Any]) -> Any:
     keys = [ffi.new("char[]", str(k).encode()) for k in notes]
     values = [ffi.new("char[]", str(v).encode()) for v in notes.values()]
@@ -136,13 +145,18 @@ def _notes(notes: Mapping[str, str], keep: list[Any]) -> Any:
     return {"keys": ffi.cast("char **", key_list), "values": ffi.cast("char **", value_list), "count": len(keys)}
 
 
+def output(path: Any, force: bool) -> Any:
+    """A file to be written, which is complete or stays as it was."""
+    return created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+
+
 def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:
     """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
     keep: list[Any] = []
     on = _arrays.device("cpu")
-    output = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+    target = output(path, force)
     list_ = ffi.new("larmor_image[]", len(images))
     for i, (image, meta) in enumerate(zip(images, metas, strict=True)):
         array = _arrays.wrap(_arrays.as_input(image), on)
@@ -161,7 +175,7 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
         opts.each = several
     if window is not None:
         opts.window = list(window)
-    check(lib.larmor_image_write(output, list_, len(images), opts))
+    check(lib.larmor_image_write(target, list_, len(images), opts))
 
 
 def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
@@ -172,8 +186,7 @@ def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] |
     """
     x = _arrays.as_input(x)
     if lib.larmor_format_of(_path(path)).saves:
-        output = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
-        check(lib.larmor_array_save(output, _arrays.wrap(x, _arrays.device("cpu"))))
+        check(lib.larmor_array_save(output(path, force), _arrays.wrap(x, _arrays.device("cpu"))))
         return
     place = dict(meta) if meta else {"fov_mm": tuple(float(n) for n in x.shape)}
     write_images(path, [x], [place], force=force)

@@ -101,6 +101,8 @@ def _pointer(kind: Any, name: str, value: Any, on: Device | None, keep: list[Any
         made = _arrays.wrap(_arrays.as_input(value), on, keep=True)
     elif target.kind == "struct" and isinstance(value, Mapping):
         made = ffi.new(kind)
+        if target.cname.endswith("larmor_counters"):  # where -1, not 0, stands for all
+            fill(made, {member: -1 for member, _ in target.fields})
         fill(made, value, on, keep)
     elif target.kind == "primitive" and isinstance(value, (Sequence, np.ndarray)):
         made = ffi.new(f"{target.cname}[]", list(value))

@@ -37,9 +37,9 @@ from larmor._library import (
     text,
 )
 
-__all__ = ["Function", "Operator", "casorati", "coils", "diag", "fft", "frames", "gradient", "mask", "nufft",
-           "off_resonance", "sense", "stack", "stack_of_stars", "subspace", "symmetrised_gradient", "toeplitz",
-           "wavelet", "weights"]
+__all__ = ["Function", "Operator", "cartesian", "casorati", "coils", "diag", "fft", "frames", "gradient", "mask",
+           "nufft", "off_resonance", "phase", "sense", "stack", "stack_of_stars", "subspace", "symmetrised_gradient",
+           "toeplitz", "wavelet", "weights"]
 
 _MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
 
@@ -290,7 +290,7 @@ def _traj(points: Array) -> Array:
 
 
 def _kept(x: Array, on: Device) -> Any:
-    """An array that the operator may keep."""
+    """An array that the operator may keep, as some do until their normal map is asked for."""
     return _arrays.wrap(x, on, keep=True)
 
 
@@ -307,7 +307,7 @@ def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = n
     traj = _traj(points)
     on = _where(traj, device)
     return _op(lib.larmor_op_nufft, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
-               _arrays.wrap(traj, on))
+               _kept(traj, on))
 
 
 def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
@@ -316,7 +316,23 @@ def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype
     traj = _traj(points)
     on = _where(traj, device)
     return _op(lib.larmor_op_stack_of_stars, on, on.pointer,
-               _nufft.options(2, modes, batch=batch, dtype=dtype, **more), _arrays.wrap(traj, on))
+               _nufft.options(2, modes, batch=batch, dtype=dtype, **more), _kept(traj, on))
+
+
+def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
+              device: str | Device | None = None, tol: float = 0) -> Operator:
+    """As `nufft` for points that are whole numbers: one FFT and the choice of its numbers."""
+    traj = _traj(points)
+    on = _where(traj, device)
+    return _op(lib.larmor_op_cartesian, on, on.pointer,
+               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on))
+
+
+def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = None) -> Operator:
+    """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real numbers."""
+    values = _complex(values)
+    on = _where(values, device)
+    return _op(lib.larmor_op_phase, on, _kept(values, on), imaginary)
 
 
 def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0, dtype: Any = np.complex64,
@@ -324,9 +340,9 @@ def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batc
     """The normal map F^H W F of `nufft` as one convolution."""
     traj = _traj(points)
     on = _where(traj, device)
-    w = ffi.NULL if weights is None else _arrays.wrap(_arrays.as_input(weights), on)
+    w = ffi.NULL if weights is None else _kept(_arrays.as_input(weights), on)
     return _op(lib.larmor_op_toeplitz, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
-               _arrays.wrap(traj, on), w)
+               _kept(traj, on), w)
 
 
 def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
@@ -348,12 +364,12 @@ def sense(maps: Array, points: Array, *, weights: Array = None, tol: float = 0, 
     """
     maps = _complex(maps)
     on = _where(maps, device)
-    traj = _arrays.wrap(_traj(points), on)
+    traj = _kept(_traj(points), on)
     opts = ffi.new("larmor_sense_opts *")
     opts.traj = traj
     w = None
     if weights is not None:
-        w = _arrays.wrap(_arrays.as_input(weights), on)
+        w = _kept(_arrays.as_input(weights), on)
         opts.weights = w
     opts.nufft_tol = tol
     opts.block = block
@@ -388,7 +404,7 @@ def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | Non
     """y = m x, element by element; m is real and at least 0."""
     values = _real(values)
     on = _where(values, device)
-    return _op(lib.larmor_op_mask, on, _arrays.wrap(values, on), _arrays.dtype_number(dtype))
+    return _op(lib.larmor_op_mask, on, _kept(values, on), _arrays.dtype_number(dtype))
 
 
 def weights(values: Array, *, batch: int = 0, dtype: Any = np.complex64,
@@ -396,7 +412,7 @@ def weights(values: Array, *, batch: int = 0, dtype: Any = np.complex64,
     """y_c = w x_c for every channel c of [batch, samples...]; w is real, at least 0, [samples...]."""
     values = _real(values)
     on = _where(values, device)
-    return _op(lib.larmor_op_weights, on, _arrays.wrap(values, on), _arrays.dtype_number(dtype), batch)
+    return _op(lib.larmor_op_weights, on, _kept(values, on), _arrays.dtype_number(dtype), batch)
 
 
 def _spacing(spacing: Sequence[float] | None) -> Any:
@@ -471,5 +487,5 @@ def off_resonance(transform: Operator, field: Array, times: Array, *, segments: 
     s, by time segmentation."""
     on = transform.device
     opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
-    return _op(lib.larmor_op_off_resonance, on, transform._op, _arrays.wrap(_real(field), on),
-               _arrays.wrap(_real(times), on), opts)
+    return _op(lib.larmor_op_off_resonance, on, transform._op, _kept(_real(field), on),
+               _kept(_real(times), on), opts)

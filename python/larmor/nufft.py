@@ -226,6 +226,7 @@ def _values(x: Array) -> tuple[Array, Any]:
 def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Array = None,
           device: str | Device | None = None, **more: Any) -> Array:
     """Values at points [..., ndim] to modes. `values` is [batch..., points...]; the others are those of Plan."""
+    points = _as_points(points)
     values, dtype = _values(values)
     where = _device(values, device)
     batch = _batch(values, len(points.shape) - 1)
@@ -234,6 +235,7 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Arra
 
 def type2(points: Array, modes: Array, *, out: Array = None, device: str | Device | None = None, **more: Any) -> Array:
     """Modes [batch..., modes...] to values at points [..., ndim]. The others are those of Plan."""
+    points = _as_points(points)
     modes, dtype = _values(modes)
     where = _device(modes, device)
     ndim = points.shape[-1]
@@ -245,6 +247,7 @@ def type2(points: Array, modes: Array, *, out: Array = None, device: str | Devic
 def type3(points: Array, values: Array, targets: Array, *, out: Array = None, device: str | Device | None = None,
           **more: Any) -> Array:
     """Values at points [..., ndim] to targets [..., ndim]. The others are those of Plan."""
+    points = _as_points(points)
     values, dtype = _values(values)
     where = _device(values, device)
     batch = _batch(values, len(points.shape) - 1)

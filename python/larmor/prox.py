@@ -10,20 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from larmor import _arrays
+from larmor import _arrays, _library
 from larmor._arrays import Array, Device
-from larmor._library import (
-    answer_ctrl_c,
-    check,
-    created,
-    ffi,
-    guarded,
-    held,
-    hold,
-    let_go,
-    lib,
-    release_handle,
-)
+from larmor._library import check, ffi, lib
 
 __all__ = ["Function", "Prox", "group_l1", "l1", "stack"]
 
@@ -39,7 +28,7 @@ class Prox:
 
     def __call__(self, t: float, x: Array) -> Array:
         """argmin over z of g(z) + |z - x|^2 / (2 t)."""
-        answer_ctrl_c()
+        _library.answer_ctrl_c()
         x = _arrays.as_input(x, self.dtype)
         out = _arrays.empty(x, x.shape, self.dtype)
         check(lib.larmor_prox_apply(self._prox, t, _arrays.wrap(x, self.device),
@@ -48,14 +37,14 @@ class Prox:
 
     def value(self, x: Array) -> float:
         """g(x)."""
-        answer_ctrl_c()
+        _library.answer_ctrl_c()
         value = ffi.new("double *")
         check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device), value))
         return float(value[0])
 
 
 def _made(on: Device, function: Any, *arguments: Any) -> Prox:
-    return Prox(created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on)
+    return Prox(_library.created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on)
 
 
 def l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
@@ -85,14 +74,14 @@ class _Own:
         self.apply, self.value, self.name = apply, value, name
 
 
-@guarded("larmor_status(*)(void *, double, const larmor_array *, larmor_array *)")
+@_library.guarded("larmor_status(*)(void *, double, const larmor_array *, larmor_array *)")
 def _own_apply(me: Any, t: float, x: Any, z: Any) -> None:
-    _arrays.view(z)[...] = held(me).apply(t, _arrays.view(x))
+    _arrays.view(z)[...] = _library.held(me).apply(t, _arrays.view(x))
 
 
-@guarded("larmor_status(*)(void *, const larmor_array *, double *)")
+@_library.guarded("larmor_status(*)(void *, const larmor_array *, double *)")
 def _own_value(me: Any, x: Any, g: Any) -> None:
-    g[0] = float(held(me).value(_arrays.view(x)))
+    g[0] = float(_library.held(me).value(_arrays.view(x)))
 
 
 def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], float], shape: Sequence[int], *,
@@ -105,11 +94,11 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
     on = _arrays.device(device)
     label = ffi.new("char[]", name.encode())
     impl = ffi.new("larmor_prox_impl *", {"name": label, "apply": _own_apply, "value": _own_value,
-                                          "destroy": release_handle})
-    me = hold(_Own(apply, value, label))
+                                          "destroy": _library.release_handle})
+    me = _library.hold(_Own(apply, value, label))
     try:
         return _made(on, lib.larmor_prox_create, on.pointer, impl, me, _arrays.dtype_number(dtype),
                      _arrays.shape_of(tuple(shape)))
     except BaseException:
-        let_go(me)
+        _library.let_go(me)
         raise

@@ -13,18 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from larmor import _arrays
+from larmor import _arrays, _library
 from larmor._arrays import Array
-from larmor._library import (
-    Stopped,
-    answer_ctrl_c,
-    check,
-    created,
-    ffi,
-    held,
-    keep_exception,
-    lib,
-)
+from larmor._library import Stopped, check, ffi, lib
 from larmor.linop import Operator
 from larmor.prox import Prox
 
@@ -64,16 +55,16 @@ _ENDS = {lib.LARMOR_END_TOLERANCE: "tolerance", lib.LARMOR_END_ITERATIONS: "iter
 def _monitor(user: Any, p: Any) -> int:
     try:
         progress = Progress(p.iter, p.max_iter, p.residual, p.objective, p.seconds, _arrays.view(p.x))
-        return int(bool(held(user)(progress)))
+        return int(bool(_library.held(user)(progress)))
     except BaseException as raised:
-        keep_exception(raised)
+        _library.keep_exception(raised)
         return 1
 
 
 def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any], iterations: int, tol: float,
            lam: float, monitor: Monitor | None, precondition: Operator | None = None,
            **members: Any) -> tuple[Array, Report]:
-    answer_ctrl_c()
+    _library.answer_ctrl_c()
     b = _arrays.as_input(b, A.dtype)
     if x0 is None:
         x = _arrays.empty(b, A.in_shape, A.dtype)
@@ -162,14 +153,15 @@ def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: floa
         given = math.nan  # which larmor refuses with its message
     opts = ffi.new("larmor_regulariser_opts *", {"lambda": given, "series": series, "time": time, "ratio": ratio,
                                                  "block": list(block[::-1])})
-    r = created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free, A.device.pointer,
-                name.encode(), opts, lib.larmor_op_dtype(A._op), lib.larmor_op_in_shape(A._op))
+    r = _library.created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free,
+                         A.device.pointer, name.encode(), opts, lib.larmor_op_dtype(A._op),
+                         lib.larmor_op_in_shape(A._op))
     return _solve(lib.larmor_regularised, A, b, x0, (r,), iterations, tol, tikhonov, monitor)
 
 
 def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
     """Of A^H A, from below, by the power method."""
-    answer_ctrl_c()
+    _library.answer_ctrl_c()
     value = ffi.new("double *")
     check(lib.larmor_opnorm(A._op, iterations, value))
     return float(np.float64(value[0]))

@@ -27,6 +27,8 @@ from larmor.linop import Operator
 __all__ = ["Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint", "sense"]
 
 Tensor = Any  # torch.Tensor
+
+
 def _plan(points: Tensor, modes: tuple[int, ...], batch: int, dtype: Any, tol: float) -> _nufft.Plan:
     """A plan of type 2 for these points."""
     kind = np.dtype(str(dtype).removeprefix("torch."))
@@ -59,52 +61,38 @@ def _points_gradient(points: Tensor, x: Tensor, y: Tensor, modes: tuple[int, ...
 
 
 class _Nufft(torch.autograd.Function):
+    """Type 2 of points with these modes, or its adjoint."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, points: Tensor, tol: float, plan: _nufft.Plan | None) -> Tensor:
-        modes = tuple(x.shape[x.ndim - points.shape[-1]:])
+    def forward(ctx: Any, x: Tensor, points: Tensor, modes: tuple[int, ...], tol: float, adjoint: bool,
+                plan: _nufft.Plan | None) -> Tensor:
         ctx.save_for_backward(x, points)
-        ctx.modes, ctx.tol = modes, tol
-        ctx.plan = plan or _plan(points, modes, _batch(x, len(modes)), x.dtype, tol)
-        return ctx.plan.execute(x)
+        dims = points.ndim - 1 if adjoint else len(modes)
+        plan = plan or _plan(points, modes, _batch(x, dims), x.dtype, tol)
+        ctx.modes, ctx.tol, ctx.adjoint, ctx.plan = modes, tol, adjoint, plan
+        return plan.adjoint(x) if adjoint else plan.execute(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         x, points = ctx.saved_tensors
-        gx = None
+        gx = gk = None
         if ctx.needs_input_grad[0]:
-            gx = _NufftAdjoint.apply(g, points, ctx.modes, ctx.tol, ctx.plan)
-        gk = _points_gradient(points, x, g, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
-        return gx, gk, None, None
-
-
-class _NufftAdjoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, y: Tensor, points: Tensor, modes: tuple[int, ...], tol: float,
-                plan: _nufft.Plan | None) -> Tensor:
-        ctx.save_for_backward(y, points)
-        ctx.modes, ctx.tol = modes, tol
-        ctx.plan = plan or _plan(points, modes, _batch(y, points.ndim - 1), y.dtype, tol)
-        return ctx.plan.adjoint(y)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        y, points = ctx.saved_tensors
-        gy = None
-        if ctx.needs_input_grad[0]:
-            gy = _Nufft.apply(g, points, ctx.tol, ctx.plan)
-        gk = _points_gradient(points, g, y, ctx.modes, ctx.tol) if ctx.needs_input_grad[1] else None
-        return gy, gk, None, None, None
+            gx = _Nufft.apply(g, points, ctx.modes, ctx.tol, not ctx.adjoint, ctx.plan)
+        if ctx.needs_input_grad[1]:
+            image, values = (g, x) if ctx.adjoint else (x, g)
+            gk = _points_gradient(points, image, values, ctx.modes, ctx.tol)
+        return gx, gk, None, None, None, None
 
 
 def nufft(x: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
     field of view, column d for axis d. Complex64 or complex128."""
-    return _Nufft.apply(x, points, tol, None)
+    return _Nufft.apply(x, points, tuple(x.shape[x.ndim - points.shape[-1]:]), tol, False, None)
 
 
 def nufft_adjoint(y: Tensor, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5) -> Tensor:
     """The conjugate transpose of `nufft`, type 1: values [batch..., points...] to [batch..., modes...]."""
-    return _NufftAdjoint.apply(y, points, tuple(modes), tol, None)
+    return _Nufft.apply(y, points, tuple(modes), tol, True, None)
 
 
 def sense(x: Tensor, maps: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:

@@ -46,6 +46,7 @@ def operators(rng, numbers):
         "sum": coils + 3j * coils - coils, "adjoint": coils.H, "normal": transform.N,
         "off_resonance": linop.off_resonance(linop.nufft(traj, (8, 8), dtype=C128, tol=1e-9),
                                              rng.uniform(-50, 50, (8, 8)), rng.uniform(0, 0.01, (20, 10))),
+        "cartesian": linop.cartesian(rng.integers(-4, 4, (9, 7, 2)).astype(float), (8, 8), dtype=C128),
         "function": linop.Function(lambda x: x[::-1] * 2j, lambda y: y[::-1] * -2j, (7,), (7,), dtype=C128),
     }
 
@@ -200,3 +201,16 @@ def test_ctrl_c_ends_a_long_call_and_larmor_goes_on(call):
     done = subprocess.run([sys.executable, "-c", LONG_CALL.replace("CALL", call)], capture_output=True, text=True,
                           timeout=60, check=True)
     assert done.stdout.split() == ["interrupted", "64"]
+
+
+def test_operators_keep_what_they_were_made_of(rng, numbers):
+    """A normal map that is made when it is asked for finds the trajectory, though nothing else holds it."""
+    for points in (rng.integers(-8, 8, (40, 16, 2)).astype(float), rng.uniform(-8, 8, (40, 16, 2))):
+        maps = numbers(3, 16, 16)
+        A = linop.sense(maps.copy(), points.copy(), weights=np.ones((40, 16)), tol=1e-9, toeplitz=True)
+        again = linop.sense(maps, points, weights=np.ones((40, 16)), tol=1e-9, toeplitz=False)
+        gc.collect()
+        waste = [rng.uniform(size=(40, 16, 2)) for _ in range(50)]
+        x = numbers(16, 16)
+        assert relative(A.N @ x, again.H @ (again @ x)) < 1e-6
+        del waste

@@ -9,7 +9,7 @@ import pytest
 from conftest import relative
 
 import larmor
-from larmor import nufft
+from larmor import _arrays, nufft
 
 SHAPES = [(12,), (8, 11), (6, 7, 5)]
 
@@ -148,3 +148,24 @@ def test_threads_have_plans_of_their_own(rng, numbers):
     for t in threads:
         t.join()
     assert all(np.array_equal(got[i], expected) for i in range(4))
+
+
+class OnlyDLPack:
+    """An array that offers nothing but DLPack, as JAX's do."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+def test_arrays_that_offer_dlpack_alone_are_taken_where_they_are(rng, numbers):
+    points, x = rng.uniform(-4, 4, (20, 2)), numbers(8, 8)
+    assert np.array_equal(nufft.type2(OnlyDLPack(points), OnlyDLPack(x)), nufft.type2(points, x))
+    y = numbers(20)
+    assert np.array_equal(nufft.type1(OnlyDLPack(points), OnlyDLPack(y), (8, 8)), nufft.type1(points, y, (8, 8)))
+    assert np.shares_memory(_arrays.as_input(OnlyDLPack(x)), x)

@@ -260,8 +260,8 @@ static double smallest_step(const lmr_fit *p)
 larmor_status lmr_fit_differences(const lmr_fit *p, lmr_fit *d)
 {
     *d = (lmr_fit){.threads = p->threads, .times = p->times, .t = p->t, .reach = p->reach};
-    const double step = p->nodes > 1 ? smallest_step(p) : 0;
-    const int64_t most = p->nodes > 1 ? llround((p->f[p->nodes - 1] - p->f[0]) / step) : 0;
+    const double step = p->nodes > 1 ? smallest_step(p) : 0; /* 0 as well where the field is constant */
+    const int64_t most = step > 0 ? llround((p->f[p->nodes - 1] - p->f[0]) / step) : 0;
     char *occupied = calloc((size_t)most + 1, 1);
     d->room = 2 * most + 1;
     d->f = malloc((size_t)d->room * sizeof *d->f);
@@ -271,7 +271,7 @@ larmor_status lmr_fit_differences(const lmr_fit *p, lmr_fit *d)
     }
     occupied[0] = 1;
     if (p->nodes > MANY_NODES) memset(occupied, 1, (size_t)most + 1);
-    for (int64_t i = 0; i < p->nodes && p->nodes <= MANY_NODES; i++)
+    for (int64_t i = 0; i < p->nodes && most > 0 && p->nodes <= MANY_NODES; i++)
         for (int64_t j = 0; j < i; j++) occupied[llround((p->f[i] - p->f[j]) / step)] = 1;
     for (int64_t i = -most; i <= most; i++)
         if (occupied[i < 0 ? -i : i]) d->f[d->nodes++] = step * (double)i;

@@ -47,12 +47,14 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
     return LARMOR_OK;
 }
 
-larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts,
+larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                    const lmr_regulariser_kind **kind)
 {
     int entry;
     LMR_TRY(lmr_find_name("regulariser", name, name_at, &entry));
     *kind = table[entry];
+    if (larmor_shape_count(shape) < 0)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has no possible shape", (*kind)->name);
     return check((*kind)->name, opts);
 }
 
@@ -65,7 +67,7 @@ larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, co
     *out = NULL;
     const lmr_regulariser_kind *kind;
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    LMR_TRY(lmr_regulariser_find(name, &o, &kind));
+    LMR_TRY(lmr_regulariser_find(name, &o, shape, &kind));
     if (!dev || !lmr_is_complex(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", kind->name);
     larmor_regulariser *r = calloc(1, sizeof *r);

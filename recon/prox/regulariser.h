@@ -20,8 +20,8 @@ typedef struct lmr_regulariser_kind {
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
 
-/* The row of this name. Errors: LARMOR_ERR_ARG, also for options that are none. */
-larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts,
+/* The row of this name. Errors: LARMOR_ERR_ARG, also for options that are none; LARMOR_ERR_SHAPE for no shape. */
+larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                    const lmr_regulariser_kind **kind);
 
 struct larmor_regulariser {

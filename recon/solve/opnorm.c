@@ -22,6 +22,7 @@ larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
     LMR_OR(done, lmr_random_fill(x, 1));
     LMR_OR(done, larmor_nrm2(x, &norm));
     for (int i = 0; i < iters && norm > 0; i++) {
+        LMR_OR(done, lmr_go_on());
         LMR_OR(done, larmor_axpby(1 / norm, x, 0, y));
         LMR_OR(done, larmor_op_normal(A, y, x));
         LMR_OR(done, larmor_nrm2(x, &norm));

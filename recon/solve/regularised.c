@@ -236,7 +236,7 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
     double z, Kz, kept;
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_regulariser_find(name, &o, &kind));
+    LMR_TRY(lmr_regulariser_find(name, &o, shape, &kind));
     kind->sizes(&o, shape, &z, &Kz, &kept);
     const double more = z > 1 ? z + EXTENDED + CHAIN : 0;
     const double total = (lmr_admm_numbers(z, Kz) + kept + LMR_INVERSE_IMAGES + more) * lmr_bytes_of(dtype, shape);

@@ -83,6 +83,11 @@ spoiled stopped --repetitions 3
 found 0 warning incomplete stopped.h5
 expect 0 phantom -o large.h5 --matrix 48 --coils 4 --object-size 1.3 --snr 40 -q
 found 0 warning field-of-view large.h5
+expect 0 phantom -o arms.h5 --traj spiral --matrix 64 --coils 6 --undersampling 2 --object-size 1.3 -q
+found 0 warning field-of-view arms.h5
+expect 0 phantom -o arms.h5 --traj spiral --matrix 64 --coils 6 --undersampling 2 --force -q
+expect 0 check arms.h5
+! grep -q ': field-of-view: ' out || fail "arms.h5: an object within the field of view is taken for a larger one"
 expect 0 phantom -o few.h5 --matrix 64 --coils 2 --readouts 12 --snr 40 -q
 found 0 warning undersampling few.h5
 expect 0 phantom -o gaps.h5 --traj cartesian --matrix 48 --coils 8 --acceleration 3 --snr 40 -q

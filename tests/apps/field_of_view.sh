@@ -36,6 +36,23 @@ for traj in golden spiral; do
     at_most "$traj beside the field of view alone" "$given" 0.5 "$narrow"
 done
 
+# Maps of the field of view alone go on with maps from the data: as good as gridding with them, where the field of view
+# alone folds what is outside into the image.
+beyond() {
+    expect 0 phantom -o wide.h5 --truth truth.h5 --maps wide.cfl --matrix 64 --object-size 1.25 --coils 4 --force -q "$@"
+    expect 0 recon wide.h5 -o grid.h5 --maps wide.cfl --method grid --force -q
+    expect 0 recon wide.h5 -o narrow.h5 --maps wide.cfl --oversample 1 --force -q
+    expect 0 recon wide.h5 -o wide-image.h5 --maps wide.cfl --force
+    log '^field of view: signal reaches to .* beyond the given maps, they are found from the data$'
+    silent '^warning: signal reaches'
+    wide=$(error wide-image.h5 truth.h5) narrow=$(error narrow.h5 truth.h5) grid=$(error grid.h5 truth.h5)
+    at_most "given maps, $*, beside gridding" "$wide" 1.1 "$grid"
+    at_most "given maps, $*, beside the field of view alone" "$wide" 0.7 "$narrow"
+}
+beyond --traj golden
+beyond --traj golden --phantom texture --snr 20 --noise-scan 500
+beyond --traj spiral
+
 # An object within it: nothing is reported, and the image is that of the field of view alone to the bit.
 for traj in golden spiral cartesian; do
     expect 0 phantom -o scan.h5 --traj $traj --matrix 48 --coils 4 --snr 10 --force -q

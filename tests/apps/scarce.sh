@@ -32,6 +32,21 @@ done
 [ "$refused" -gt 0 ] || fail "no room was too little"
 [ "$done" -gt 0 ] || fail "no room was enough"
 
+# What computes nothing ends, too, and so do a wrong command and help: each within the limits that let its libraries load.
+for limit in v d; do
+    for room in 70000 90000 110000 150000; do
+        for command in "version" "wrong" "help" "convert scan.h5 none.npy" "info scan.h5"; do
+            code=0
+            # shellcheck disable=SC2086 # words are meant
+            (
+                ulimit -S$limit "$room"
+                exec timeout 20 "$LARMOR" $command
+            ) >out 2>err || code=$?
+            [ "$code" -lt 5 ] || grep -q 'error while loading\|OpenBLAS' err || fail "$command with ulimit -$limit $room: exit code $code"
+        done
+    done
+done
+
 # The limit on addresses is what the plan counts with.
 expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
 within 400000 recon wide.h5 -o image.npy

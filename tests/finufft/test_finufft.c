@@ -3,7 +3,9 @@
 #include "finufft/finufft.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,12 +119,114 @@ static void tolerances_out_of_reach_are_refused_or_raised_as_the_options_say(voi
     float complex c[2], f[3] = {1, 2, 3};
     finufft_opts o = quiet();
     assert_int_equal(finufftf1d2(2, x, c, 1, 1e-9F, 3, f, &o), FINUFFT_ERR_EPS_TOO_SMALL);
+    assert_int_equal(finufftf1d2(2, x, c, 1, 0.9F * FLT_EPSILON, 3, f, &o), FINUFFT_ERR_EPS_TOO_SMALL);
     o.allow_eps_too_small = 1;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(finufftf1d2(2, x, c, 1, i ? 2.0F : 1e-9F, 3, f, &o), 0);
         const float complex sum = cexpf(-I * 0.5F) + 2 + 3 * cexpf(I * 0.5F);
         assert_true(cabsf(c[0] - sum) < (i ? 6 : 1e-4F));
     }
+}
+
+static void upsampling_out_of_range_gives_the_same_sums(void **state)
+{
+    (void)state;
+    double x[M], y[M], parts[2 * M];
+    double complex c[M], f[N], g[N];
+    finufft_opts o = quiet();
+    fill(x, M, 3);
+    fill(y, M, 3);
+    fill(parts, 2 * M, 1);
+    for (int j = 0; j < M; j++) c[j] = CMPLX(parts[2 * j], parts[2 * j + 1]);
+    assert_int_equal(finufft2d1(M, x, y, c, 1, 1e-5, NX, NY, f, &o), 0);
+    const double factors[] = {1.01, 1.1, 2.75, 4};
+    for (int i = 0; i < 4; i++) {
+        o.upsampfac = factors[i];
+        assert_int_equal(finufft2d1(M, x, y, c, 1, 1e-5, NX, NY, g, &o), 0);
+        assert_true(error(g, f, N) < 1e-4);
+    }
+}
+
+static void values_may_be_aligned_for_half_a_number(void **state)
+{
+    (void)state;
+    static double memory[2 * (M + N) + 1];
+    static float memory_f[2 * (M + N) + 1];
+    const finufft_opts o = quiet();
+    for (int odd = 0; odd < 2; odd++) {
+        double *c = memory + odd;
+        float *cf = memory_f + odd;
+        double complex sum = 0;
+        float x[M];
+        double xd[M];
+        srand(1);
+        for (int j = 0; j < M; j++) {
+            xd[j] = 3 * uniform();
+            x[j] = (float)xd[j];
+            c[2 * j] = uniform();
+            c[2 * j + 1] = uniform();
+            cf[2 * j] = (float)c[2 * j];
+            cf[2 * j + 1] = (float)c[2 * j + 1];
+            sum += CMPLX(c[2 * j], c[2 * j + 1]) * cexp(I * xd[j]);
+        }
+        double *f = c + 2 * M;
+        float *ff = cf + 2 * M;
+        assert_int_equal(finufft1d1(M, xd, (void *)c, 1, 1e-9, N, (void *)f, &o), 0);
+        assert_true(cabs(CMPLX(f[2 * (N / 2 + 1)], f[2 * (N / 2 + 1) + 1]) - sum) < 1e-7);
+        assert_int_equal(finufftf1d1(M, x, (void *)cf, 1, 1e-4F, N, (void *)ff, &o), 0);
+        assert_true(cabs(CMPLX((double)ff[2 * (N / 2 + 1)], (double)ff[2 * (N / 2 + 1) + 1]) - sum) < 1e-2);
+        /* and back */
+        for (int i = 0; i < 2 * N; i++) f[i] = i == 2 * (N / 2 + 1);
+        assert_int_equal(finufft1d2(M, xd, (void *)c, -1, 1e-9, N, (void *)f, &o), 0);
+        for (int j = 0; j < M; j++) assert_true(cabs(CMPLX(c[2 * j], c[2 * j + 1]) - cexp(-I * xd[j])) < 1e-7);
+    }
+}
+
+enum { POINTS = 20000, MODES = 4096 };
+typedef struct job {
+    finufft_plan plan;
+    double complex c[POINTS], f[MODES];
+    int code;
+} job;
+
+static void *execute_often(void *given)
+{
+    job *j = given;
+    for (int i = 0; i < 20 && !j->code; i++) {
+        memset(j->f, 1, sizeof j->f);
+        j->code = finufft_execute(j->plan, j->c, j->f);
+    }
+    return NULL;
+}
+
+static void a_plan_serves_several_threads(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    static job jobs[THREADS];
+    static double x[POINTS], parts[2 * POINTS];
+    static double complex alone[MODES];
+    finufft_opts o = quiet();
+    const int64_t modes[3] = {MODES, 1, 1};
+    pthread_t thread[THREADS];
+    finufft_plan p = NULL;
+    o.nthreads = 1;
+    fill(x, POINTS, 3);
+    assert_int_equal(finufft_makeplan(1, 1, modes, 1, 1, 1e-9, &p, &o), 0);
+    assert_int_equal(finufft_setpts(p, POINTS, x, NULL, NULL, 0, NULL, NULL, NULL), 0);
+    for (int t = 0; t < THREADS; t++) {
+        fill(parts, 2 * POINTS, 1);
+        jobs[t].plan = p;
+        for (int j = 0; j < POINTS; j++) jobs[t].c[j] = CMPLX(parts[2 * j], parts[2 * j + 1]);
+    }
+    for (int t = 0; t < THREADS; t++) assert_int_equal(pthread_create(&thread[t], NULL, execute_often, &jobs[t]), 0);
+    for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
+    for (int t = 0; t < THREADS; t++) {
+        assert_int_equal(jobs[t].code, 0);
+        assert_int_equal(finufft_execute(p, jobs[t].c, alone), 0);
+        assert_true(error(jobs[t].f, alone, MODES) < 1e-13);
+    }
+    assert_int_equal(finufft_destroy(p), 0);
 }
 
 static void sums_over_nothing_are_zero(void **state)
@@ -169,6 +273,9 @@ int main(void)
         cmocka_unit_test(type_3_sums_for_each_vector),
         cmocka_unit_test(a_plan_in_fft_order_has_an_exact_adjoint),
         cmocka_unit_test(tolerances_out_of_reach_are_refused_or_raised_as_the_options_say),
+        cmocka_unit_test(upsampling_out_of_range_gives_the_same_sums),
+        cmocka_unit_test(values_may_be_aligned_for_half_a_number),
+        cmocka_unit_test(a_plan_serves_several_threads),
         cmocka_unit_test(sums_over_nothing_are_zero),
         cmocka_unit_test(what_makes_no_sense_has_finuffts_code),
     };

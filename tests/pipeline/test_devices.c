@@ -348,6 +348,29 @@ static void images_of_a_group_are_in_the_processors_memory(void **state)
     }
 }
 
+/* Members that take whole series need the memory of one device, those that share coils less. */
+static void whole_series_are_planned_as_for_one_device(void **state)
+{
+    (void)state;
+    const int images[] = {3, 1};
+    for (int i = 0; i < 2; i++) {
+        scan s = scan_of(COILS, images[i], 0);
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
+                                            .precondition = -1, .compress = -1, .memory = INT64_C(1) << 40);
+        const char *const specs[] = {"cpu:1", "cpu:1,1"};
+        larmor_recon_plan plan[2];
+        for (int d = 0; d < 2; d++) {
+            outcome o = {.runs = 0};
+            larmor_recon *recon = open_on(specs[d], &s, opts, &o);
+            assert_ok(larmor_recon_describe(recon, 0, &plan[d]));
+            larmor_recon_free(recon);
+        }
+        if (images[i] > 1) assert_int_equal(plan[1].bytes, plan[0].bytes);
+        if (images[i] == 1) assert_int_not_equal(plan[1].bytes, plan[0].bytes);
+        free_scan(&s);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_is_to_stop_stops_all),
         cmocka_unit_test(a_reconstruction_can_be_left_at_any_time),
         cmocka_unit_test(images_of_a_group_are_in_the_processors_memory),
+        cmocka_unit_test(whole_series_are_planned_as_for_one_device),
     };
     RUN_TESTS(tests);
 }

@@ -137,6 +137,23 @@ static void sense_takes_ffts_where_all_samples_are_on_the_grid(void **state)
     larmor_array_free(traj);
 }
 
+static void the_phase_of_an_image_needs_a_reach(void **state)
+{
+    (void)state;
+    cplx *values = random_values(64, 1);
+    larmor_array *x = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 8), values), *phase;
+    const double reach[3] = {2, 2, 0};
+    double off, all;
+    assert_ok(larmor_centre_phase(x, reach, &phase));
+    assert_ok(larmor_off_phase(x, reach, phase, &off, &all));
+    assert_int_equal(larmor_off_phase(x, NULL, phase, &off, &all), LARMOR_ERR_ARG);
+    larmor_array_free(phase);
+    assert_int_equal(larmor_centre_phase(x, NULL, &phase), LARMOR_ERR_ARG);
+    assert_null(phase);
+    larmor_array_free(x);
+    free(values);
+}
+
 static void what_is_off_the_grid_is_refused(void **state)
 {
     (void)state;
@@ -176,6 +193,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_the_fourier_sum_to_rounding),
     cmocka_unit_test(the_weighted_normal_map_counts_each_sample_with_its_weight),
     cmocka_unit_test(sense_takes_ffts_where_all_samples_are_on_the_grid),
+    cmocka_unit_test(the_phase_of_an_image_needs_a_reach),
     cmocka_unit_test(what_is_off_the_grid_is_refused),
 };
 

@@ -146,6 +146,38 @@ static void a_constant_frequency_is_one_segment_and_a_pure_phase(void **state)
     free_scan(&s);
 }
 
+/* As wide as a number can be narrow, too. */
+static void a_constant_frequency_is_one_term_of_the_toeplitz_normal_map(void **state)
+{
+    (void)state;
+    const double wider[] = {0, 5e-324};
+    for (int c = 0; c < 2; c++) {
+        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
+        for (int i = 0; i < VOXELS; i++) s.field[i] = i ? 0 : wider[c];
+        larmor_array *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
+        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+        const larmor_nufft_opts nufft = {
+            .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
+        larmor_segments *segments;
+        larmor_segments_info info;
+        larmor_op *A, *N, *both;
+        assert_ok(larmor_segments_create(field, s.times_array, NULL, &segments));
+        assert_ok(larmor_op_segments(s.F, segments, &A));
+        assert_ok(larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
+        assert_ok(larmor_segments_describe(segments, &info));
+        assert_int_equal(info.terms, 1);
+        assert_ok(larmor_op_with_normal(A, N, &both));
+        assert_at_most(normal_apart(both), 1e-8);
+        larmor_op_free(both);
+        larmor_op_free(N);
+        larmor_op_free(A);
+        larmor_segments_free(segments);
+        larmor_array_free(traj);
+        larmor_array_free(field);
+        free_scan(&s);
+    }
+}
+
 static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
 {
     (void)state;
@@ -325,6 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_the_sum_with_the_phase_of_the_field),
     cmocka_unit_test(the_error_keeps_its_bound_with_as_few_segments_as_can),
     cmocka_unit_test(a_constant_frequency_is_one_segment_and_a_pure_phase),
+        cmocka_unit_test(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map),
     cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
     cmocka_unit_test(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error),
     cmocka_unit_test(sense_has_the_phases_between_coils_and_samples),

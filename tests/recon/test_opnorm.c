@@ -76,12 +76,33 @@ static void operators_that_are_not_finite_are_refused(void **state)
     larmor_op_free(D);
 }
 
+static int always(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static void it_ends_when_the_caller_asks_to_stop(void **state)
+{
+    (void)state;
+    const cplx d[2] = {1, 2};
+    larmor_op *D = diagonal(LARMOR_C64, d, 2);
+    double largest = 1;
+    larmor_stop_when(always, NULL);
+    const larmor_status st = larmor_opnorm(D, 0, &largest);
+    larmor_stop_when(NULL, NULL);
+    assert_int_equal(st, LARMOR_STOPPED);
+    assert_true(largest == 0);
+    larmor_op_free(D);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_the_largest_eigenvalue_of_the_normal_map),
     cmocka_unit_test(more_steps_come_closer_from_below),
     cmocka_unit_test(two_runs_agree_to_the_last_bit),
     cmocka_unit_test(the_zero_operator_has_norm_zero),
     cmocka_unit_test(operators_that_are_not_finite_are_refused),
+    cmocka_unit_test(it_ends_when_the_caller_asks_to_stop),
 };
 
 int main(void)

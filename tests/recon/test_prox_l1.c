@@ -1,4 +1,6 @@
 /* recon/prox/l1.c and stack.c. SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+
 #include "tests/recon/prox_support.h"
 
 #define SHAPE LARMOR_SHAPE(5, 4, 3)
@@ -84,6 +86,8 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_prox_l1(dev, NAN, LARMOR_C64, SHAPE, &p), LARMOR_ERR_ARG, "l1: weight is nan");
     assert_refused(larmor_prox_group_l1(dev, 1, LARMOR_F32, SHAPE, &p), LARMOR_ERR_ARG, "complex type");
     assert_refused(larmor_prox_group_l1(dev, 1, LARMOR_C64, larmor_shape_of(0, NULL), &p), LARMOR_ERR_SHAPE,
+                   "expected groups in the last dimension");
+    assert_refused(larmor_prox_group_l1(dev, 1, LARMOR_C64, (larmor_shape){INT_MAX, {2, 2}}, &p), LARMOR_ERR_SHAPE,
                    "expected groups in the last dimension");
     assert_ok(larmor_prox_l1(dev, 1, LARMOR_C64, SHAPE, &p));
     assert_ok(larmor_prox_l1(dev, 1, LARMOR_C64, LARMOR_SHAPE(5, 3, 3), &q));

@@ -404,6 +404,23 @@ static void the_monitor_sees_images_and_can_stop(void **state)
     }
 }
 
+static void no_possible_shape_is_refused(void **state)
+{
+    (void)state;
+    const larmor_shape wrong[] = {{99, {N, N}}, {-1, {N, N}}, {2, {N, -1}}};
+    for (int i = 0; larmor_regulariser_entry(i).name; i++)
+        for (int c = 0; c < 3; c++) {
+            const char *name = larmor_regulariser_entry(i).name;
+            const larmor_regulariser_opts opts = {.series = 1};
+            larmor_regulariser *r;
+            int64_t bytes;
+            assert_refused(larmor_regulariser_create(dev, name, &opts, LARMOR_C64, wrong[c], &r), LARMOR_ERR_SHAPE,
+                           "no possible shape");
+            assert_refused(larmor_regularised_memory(name, &opts, LARMOR_C64, wrong[c], &bytes), LARMOR_ERR_SHAPE,
+                           "no possible shape");
+        }
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -439,6 +456,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(empty_space_leaves_the_unit_alone),
     cmocka_unit_test(no_data_make_no_image),
     cmocka_unit_test(the_monitor_sees_images_and_can_stop),
+    cmocka_unit_test(no_possible_shape_is_refused),
     cmocka_unit_test(what_does_not_fit_is_refused),
 };
 

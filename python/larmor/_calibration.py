@@ -1,0 +1,277 @@
+"""What is found from samples and trajectories: noise, few coils for many, coil maps, delays, field maps, bases.
+
+Shapes as elsewhere: kspace [coils, readouts, samples], traj [readouts, samples, ndim] with columns (kz,) ky, kx, images
+[y, x] or [z, y, x]. Delays alone are named: x, y, z, xy, xz, yz. SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays, _scan, _structs
+from larmor._arrays import Device
+from larmor._library import ArgumentError, answer_ctrl_c, check, ffi, lib
+from larmor._scan import flipped, out_array
+
+DELAYS = ("x", "y", "z", "xy", "xz", "yz")
+
+
+def _wrapped(x: Any, on: Device) -> Any:
+    return _arrays.wrap(_arrays.as_input(x), on)
+
+
+def _points(traj: Any, on: Device) -> Any:
+    return _wrapped(flipped(np.asarray(traj)), on)
+
+
+def _complex(x: Any) -> Any:
+    x = np.asarray(x)
+    return x if x.dtype.kind == "c" else x.astype(np.complex128)
+
+
+def _by_axis(values: Sequence[float] | None) -> Any:
+    """Numbers of image axes in the library's order, or NULL."""
+    return ffi.NULL if values is None else ffi.new("double[]", [*map(float, values)][::-1])
+
+
+# ---- noise and coils ----
+
+
+def whitening(noise: Any, *, scale: float = 1) -> Any:
+    """The matrix [coils, coils] that makes noise [coils, samples] white, of variance 1 in its real and in its imaginary
+    part. scale: sqrt(dwell time of the data / that of the noise * ratio of the receivers' bandwidths)."""
+    on = _arrays.device("cpu")
+    made = out_array(lib.larmor_noise_whitening, _wrapped(_complex(noise), on), scale)
+    return np.ascontiguousarray(made.T)
+
+
+def whiten(W: Any, kspace: Any) -> Any:
+    """k-space mixed over its coils, its first axis, by W as `whitening` makes it."""
+    on = _arrays.device("cpu")
+    mixed = np.array(_complex(kspace), order="C")
+    check(lib.larmor_whiten(_wrapped(np.asarray(W).T.astype(mixed.dtype), on), _arrays.wrap(mixed, on, write=True)))
+    return mixed
+
+
+def noise_level(kspace: Any, traj: Any) -> float:
+    """The deviation of the real and of the imaginary part of the noise, from the samples at the rim of k-space."""
+    on = _arrays.device("cpu")
+    level = ffi.new("double *")
+    check(lib.larmor_noise_level(_wrapped(np.asarray(kspace, np.complex64), on), _points(traj, on), level))
+    return float(level[0])
+
+
+def compression(kspace: Any, traj: Any = None, *, radius: float = 16, coils: int = 0, energy: float = 0) -> Any:
+    """The matrix [virtual coils, coils] that mixes coils into few, by the samples within `radius` of the centre.
+
+    coils: virtual coils; default: as many as hold `energy`, 0.9995 by default. C @ kspace mixes, C^H undoes it.
+    """
+    on = _arrays.device("cpu")
+    kspace = _complex(kspace)
+    R = np.zeros((len(kspace), len(kspace)), np.complex128)
+    count = ffi.new("int64_t *")
+    check(lib.larmor_coils_covariance(_wrapped(kspace, on), ffi.NULL if traj is None else _points(traj, on), radius, 1,
+                                      _arrays.wrap(R, on, write=True), count))
+    opts = ffi.new("larmor_compression_opts *", {"coils": coils, "energy": energy, "samples": count[0]})
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_compression(_arrays.wrap(R, on), opts, out, ffi.NULL))
+    return np.ascontiguousarray(_arrays.to_numpy(out[0]).T)
+
+
+def espirit(kspace: Any, traj: Any, shape: Sequence[int], *, side: int = 0, fov: Sequence[float] = (1, 1, 1),
+            device: str | Device | None = None, **options: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Coil maps [(sets,) coils, image...] by ESPIRiT, their eigenvalues [sets, image...], and a report.
+
+    side     most samples of the centre of k-space along each axis; fov: encoded, as part of the image's.
+    options  members of larmor_espirit_opts: sets, threshold, crop, cropped_below, kernel, coils.
+    """
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    points, image = _points(traj, on), _arrays.shape_of(tuple(shape))
+    encoded = [*map(float, fov[-len(shape):])][::-1]
+    wanted = ffi.new("larmor_region_opts *", {"side": [side] * 3, "encoded": encoded})
+    found = ffi.new("larmor_region_report *")
+    out = ffi.new("larmor_array *[3]")
+    check(lib.larmor_calibration_region(_wrapped(_complex(kspace), on), points, image, wanted, out, found))
+    region = ffi.gc(out[0], lib.larmor_array_free)
+    opts = ffi.new("larmor_espirit_opts *", {"fov": list(found.fov)})
+    _structs.fill(opts, options)
+    report = ffi.new("larmor_espirit_report *")
+    check(lib.larmor_espirit(region, image, opts, out + 1, out + 2, report))
+    return _arrays.to_numpy(out[1]), _arrays.to_numpy(out[2]).real, _structs.to_dict(report)
+
+
+def nlinv(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, device: str | Device | None = None,
+          **options: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Image [(sets,) image...] and coil maps [(sets,) coils, image...] at once by regularised nonlinear inversion, and
+    a report. options: members of larmor_nlinv_opts: steps, alpha, reduction, sets, inner, ..."""
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    opts = ffi.new("larmor_nlinv_opts *")
+    _structs.fill(opts, {"weights": weights, **options}, on, keep)
+    report = ffi.new("larmor_nlinv_report *")
+    out = ffi.new("larmor_array *[2]")
+    check(lib.larmor_nlinv(_wrapped(_complex(kspace), on), _points(traj, on), _arrays.shape_of(tuple(shape)), opts, out,
+                           out + 1, report))
+    return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
+
+
+# ---- gradients ----
+
+
+def delays(kspace: Any, traj: Any, *, fov: Sequence[float] | None = None) -> dict[str, Any]:
+    """The delays of the gradients of spokes, in samples, as in `larmor traj --delays`.
+
+    delay and deviation are (x, y, z, xy, xz, yz), as `delayed` and `recon(delays="given", delay=...)` take them.
+    fov: relative lengths of the image axes.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    opts = ffi.new("larmor_delays_opts *")
+    if fov is not None:
+        opts.fov = [*map(float, fov)][::-1]
+    found = ffi.new("larmor_delays *")
+    check(lib.larmor_delays_estimate(_wrapped(_complex(kspace), on), _points(traj, on), opts, found))
+    return _structs.to_dict(found)
+
+
+def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Sequence[float] | None = None) -> Any:
+    """The trajectory of delayed gradients; delay: numbers x, y, z, xy, xz, yz, or some of them by name."""
+    if isinstance(delay, Mapping):
+        unknown = set(delay) - set(DELAYS)
+        if unknown:
+            raise ArgumentError(f"delay: {', '.join(sorted(unknown))} unknown, expected {', '.join(DELAYS)}")
+        delay = [delay.get(name, 0) for name in DELAYS]
+    if len(delay) > len(DELAYS):
+        raise ArgumentError(f"delay: got {len(delay)} numbers, expected at most {len(DELAYS)}")
+    values = [*map(float, delay), *[0.0] * (len(DELAYS) - len(delay))]
+    on = _arrays.device("cpu")
+    return flipped(out_array(lib.larmor_traj_delay, _points(traj, on), values, _by_axis(fov)))
+
+
+def girf(traj: Any, response: Any, *, spacing_hz: float, dwell_s: float, fov: Sequence[float] | None = None) -> Any:
+    """The trajectory that gradients of an impulse response make where `traj` was asked for.
+
+    response: [axes, frequencies] or [axes asked for, axes, frequencies], axes x, y, z; frequencies from
+    -floor(n / 2) spacing_hz on.
+    """
+    on = _arrays.device("cpu")
+    wrapped = _wrapped(_complex(response), on)
+    how = ffi.new("larmor_girf *", {"response": wrapped, "spacing_hz": spacing_hz, "dwell_s": dwell_s})
+    if fov is not None:
+        how.fov = [*map(float, fov)][::-1]
+    return flipped(out_array(lib.larmor_girf_apply, _points(traj, on), how))
+
+
+# ---- field maps and bases ----
+
+
+def field_map(echoes: Any, seconds: Sequence[float], *, spacing: Sequence[float] | None = None, smooth: float = 0,
+              threshold: float = 0) -> tuple[Any, dict[str, Any]]:
+    """Off-resonance in Hz of images [echoes, (z,) y, x] at these times in s, and a report."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    echoes = _complex(echoes)
+    if len(seconds) != len(echoes):
+        raise ArgumentError(f"seconds: got {len(seconds)} times, expected {len(echoes)}, one for each echo")
+    opts = ffi.new("larmor_field_map_opts *", {"smooth": smooth, "threshold": threshold})
+    if spacing is not None:
+        opts.spacing = [*map(float, spacing)][::-1]
+    out, report = ffi.new("larmor_array **"), ffi.new("larmor_field_map_report *")
+    check(lib.larmor_field_map(_wrapped(echoes, on), echoes.ndim - 1, ffi.new("double[]", [*map(float, seconds)]), opts,
+                               out, report))
+    return _arrays.to_numpy(out[0]), _structs.to_dict(report)
+
+
+def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
+    """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
+    holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""
+    on = _arrays.device("cpu")
+    out, kept = ffi.new("larmor_array **"), ffi.new("double *")
+    check(lib.larmor_basis_of_curves(_wrapped(curves, on), rank, energy, out, kept))
+    return _arrays.to_numpy(out[0]), float(kept[0])
+
+
+def resize(image: Any, shape: Sequence[int], *, band_limited: bool = False) -> Any:
+    """The same field of view with other voxels, by cubic convolution; leading axes stay. band_limited: by the Fourier
+    transform, without leading axes."""
+    on = _arrays.device("cpu")
+    function = lib.larmor_resize_band if band_limited else lib.larmor_resize
+    return out_array(function, _wrapped(_complex(image), on), _arrays.shape_of(tuple(shape)))
+
+
+# ---- scans ----
+
+
+def _readout(flags: int, data: Any, traj: Any, step: int, repetition: int, keep: list[Any]) -> Any:
+    """One acquisition of data [coils, samples]."""
+    values = np.ascontiguousarray(data, np.complex64)
+    keep.append(values)
+    made = ffi.new("larmor_acquisition *", {"flags": flags, "samples": values.shape[1], "coils": values.shape[0],
+                                            "center_sample": values.shape[1] // 2, "step1": step,
+                                            "repetition": repetition})
+    made.read_dir, made.phase_dir, made.slice_dir = [1, 0, 0], [0, 1, 0], [0, 0, 1]
+    made.data = ffi.cast("float *", values.ctypes.data)
+    if traj is not None:
+        points = np.ascontiguousarray(flipped(traj), np.float32)
+        keep.append(points)
+        made.traj_dims = points.shape[1]
+        made.traj = ffi.cast("float *", points.ctypes.data)
+    return made
+
+
+_NOISE, _CALIBRATION, _LAST = 1 << 18, 1 << 19, 1 << 24  # LARMOR_ACQ_NOISE and so on, which are macros
+
+
+def write_scan(path: Any, scan: Any, *, force: bool = False, description: str | None = None) -> None:
+    """larmor.ScanArrays as an ISMRMRD file: noise, calibration and the readouts of each image, which is a repetition.
+
+    An existing file stays as it is until the new one is complete. Density weights and times have no place in it.
+    """
+    answer_ctrl_c()
+    if scan.density is not None or scan.times is not None:
+        raise ArgumentError("density and times: an ISMRMRD file has no place for them; write the scan without")
+    several = isinstance(scan.kspace, (list, tuple))
+    spaces = [np.asarray(k) for k in (scan.kspace if several else [scan.kspace])]
+    points = [np.asarray(k) for k in (scan.traj if several else [scan.traj])]
+    for k, t in zip(spaces, points, strict=True):
+        if k.ndim != 3 or t.shape[:2] != k.shape[1:]:
+            raise ArgumentError(f"kspace: got shape {k.shape} with traj {t.shape}, expected [coils, readouts, samples] "
+                                "and [readouts, samples, ndim]")
+    matrix = [int(n) for n in scan.matrix][::-1]
+    fov = [float(n) for n in scan.matrix][::-1] if scan.fov_mm is None else [float(n) for n in scan.fov_mm][::-1]
+    matrix, fov = [*matrix, 1][:3], [*fov, 1.0][:3]
+    keep: list[Any] = []
+    about = ffi.new("larmor_scan *", {"coils": spaces[0].shape[0], "readouts": max(k.shape[1] for k in spaces),
+                                      "repetitions": len(spaces)})
+    about.encoding.matrix = about.encoding.recon_matrix = matrix
+    about.encoding.fov_mm = about.encoding.recon_fov_mm = fov
+    about.encoding.ndim = len(scan.matrix)
+    about.encoding.trajectory = (scan.trajectory or "other").encode()
+    if description:
+        line = ffi.new("char[]", description.encode())
+        about.description = line
+    parts: list[tuple[int, Any, Any, int]] = []
+    if scan.noise is not None:
+        parts.append((_NOISE, np.asarray(scan.noise)[:, None], None, 0))
+    if scan.calibration is not None:
+        first = scan.calibration[0] if isinstance(scan.calibration, (list, tuple)) else scan.calibration
+        where = scan.calibration_traj
+        where = where[0] if isinstance(where, (list, tuple)) else where
+        parts.append((_CALIBRATION, np.asarray(first), np.asarray(where), 0))
+    parts += [(0, k, t, i) for i, (k, t) in enumerate(zip(spaces, points, strict=True))]
+    output = _scan.output(path, force)
+    out = ffi.new("larmor_raw_writer **")
+    check(lib.larmor_raw_create(output, about, out))
+    writer = ffi.gc(out[0], lib.larmor_raw_writer_free)
+    for flags, k, t, repetition in parts:
+        for j in range(k.shape[1]):
+            last = repetition == len(spaces) - 1 and j == k.shape[1] - 1 and not flags
+            check(lib.larmor_raw_append(writer, _readout(flags | (_LAST if last else 0), k[:, j],
+                                                         None if t is None else t[j], j, repetition, keep)))
+            keep.clear()
+    check(lib.larmor_raw_finish(writer))

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Check the Python package's types and style by mypy --strict and ruff, of PyPI, in a virtual environment of their own.
+# Where PyPI cannot be reached and they are not there yet, it says so and succeeds.
+# Usage: scripts/lint_python.sh [FOLDER]      FOLDER: of the virtual environment, default build/lint
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "$(dirname "$0")/.."
+place=${1:-build/lint}
+tools="mypy==2.4.1 ruff==0.17.6 numpy cffi"
+if [ ! -e "$place/installed" ] || [ "$(cat "$place/installed")" != "$tools" ]; then
+    # shellcheck disable=SC2086 # a list of packages
+    if ! python3 -m venv "$place" || ! "$place/bin/pip" install -q --disable-pip-version-check $tools; then
+        echo "lint_python.sh: mypy and ruff could not be installed; the Python package was not checked by them." >&2
+        exit 0
+    fi
+    echo "$tools" >"$place/installed"
+fi
+"$place/bin/ruff" check python
+"$place/bin/mypy"
