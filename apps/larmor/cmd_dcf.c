@@ -79,35 +79,6 @@ static const app_option options[] = {
 
 /* ---- inputs ---- */
 
-/* The first nd components of a file's trajectory [3, samples, readouts], real parts. */
-static larmor_status read_trajectory(const settings *s, larmor_device *dev, larmor_shape image, larmor_array **traj)
-{
-    larmor_array *stored = NULL;
-    double *values = NULL, *k = NULL;
-    larmor_status st = larmor_image_read(s->trajectory, dev, &stored);
-    if (st) return st;
-    const larmor_shape shape = larmor_array_shape(stored);
-    const int complex = larmor_array_dtype(stored) == LARMOR_C64 || larmor_array_dtype(stored) == LARMOR_C128;
-    const int64_t points = shape.ndim > 1 ? larmor_array_count(stored) / shape.dim[0] : 0;
-    const int64_t samples = shape.ndim > 1 ? shape.dim[1] : 0;
-    if (!points || shape.dim[0] < image.ndim || shape.dim[0] > 3)
-        st = larmor_fail(LARMOR_ERR_SHAPE, "%s: [%d or 3, samples, readouts] expected, its first dimension is %lld.",
-                         s->trajectory, image.ndim, shape.ndim ? (long long)shape.dim[0] : 0LL);
-    if (!st) st = larmor_array_download(stored, complex ? LARMOR_C128 : LARMOR_F64, (void *)&values);
-    if (!st) k = malloc((size_t)(points * image.ndim) * sizeof *k + 1);
-    if (!st && !k) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; !st && i < points; i++)
-        for (int d = 0; d < image.ndim; d++)
-            k[i * image.ndim + d] = values[(i * shape.dim[0] + d) * (complex ? 2 : 1)];
-    if (!st)
-        st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, samples, points / samples), LARMOR_F64, k,
-                                 traj);
-    free(k);
-    free(values);
-    larmor_array_free(stored);
-    return st;
-}
-
 static larmor_status read_scan(const settings *s, const char *path, larmor_device *dev, larmor_shape *image,
                                larmor_array **traj)
 {
@@ -175,7 +146,7 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
     if (s->trajectory) {
         image = image_of(&s->matrix);
-        APP_OR(done, APP_INPUT, read_trajectory(s, dev, image, &traj));
+        APP_OR(done, APP_INPUT, larmor_traj_read(s->trajectory, image.ndim, dev, &traj));
     } else {
         APP_OR(done, APP_INPUT, read_scan(s, files->name[0], dev, &image, &traj));
     }

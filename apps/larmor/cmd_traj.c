@@ -1,7 +1,4 @@
 /* larmor traj: write a trajectory, made or that of a scan; find the delays of a scan's gradients. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "commands.h"
 #include "common.h"
 #include "json.h"
@@ -30,23 +27,6 @@ static const app_option options[] = {
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
     {0},
 };
-
-/* [nd, samples, readouts] to [3, samples, readouts]: 2D trajectories get zeros along z. */
-static larmor_status with_three_components(larmor_array *traj, larmor_array **out)
-{
-    const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
-    double *k = NULL, *padded = calloc((size_t)(3 * points) + 1, sizeof *padded);
-    larmor_status st =
-        padded ? larmor_array_download(traj, LARMOR_F64, &k) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; !st && i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
-    *out = NULL;
-    const larmor_shape three = LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]);
-    if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, three, LARMOR_F64, padded, out);
-    free(k);
-    free(padded);
-    return st;
-}
 
 /* ---- of a scan ---- */
 
@@ -138,7 +118,7 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     int64_t matrix[3];
     larmor_device *dev = NULL;
-    larmor_array *traj = NULL, *padded = NULL;
+    larmor_array *traj = NULL;
     larmor_output *out = NULL;
     int code = check(s);
     if (code) return code;
@@ -149,14 +129,12 @@ static int run(const void *given, const app_files *files)
     else
         APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
     if (!out) goto done;
-    APP_OR(done, APP_RUN, with_three_components(traj, &padded));
-    APP_OR(done, APP_RUN, larmor_array_save(out, padded));
-    const larmor_shape shape = larmor_array_shape(padded);
+    APP_OR(done, APP_RUN, larmor_traj_save(out, traj));
+    const larmor_shape shape = larmor_array_shape(traj);
     app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s, in 1/FOV", s->output,
             s->from ? s->from : s->trajectory.name, (long long)shape.dim[1], app_s(shape.dim[1]),
             (long long)shape.dim[2], app_s(shape.dim[2]));
 done:
-    larmor_array_free(padded);
     larmor_array_free(traj);
     larmor_device_free(dev);
     larmor_output_free(out);

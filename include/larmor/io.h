@@ -312,6 +312,19 @@ LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_arra
 LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps,
                                           const larmor_image_meta *meta);
 
+/* Write a trajectory [nd, samples, readouts] to .cfl or .npy as BART has it, [3, samples, readouts] in double precision,
+ * zeros where there are fewer components, and put the file in place.
+ *
+ * Errors  LARMOR_ERR_SHAPE for other dimensions; those of larmor_array_save. */
+LARMOR_API larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj);
+
+/* Read such a file: the first ndim components of [3 or ndim, samples, readouts...], real parts, as f64 [ndim, samples,
+ * readouts]; further dimensions are readouts.
+ *
+ * Errors  LARMOR_ERR_SHAPE for another first dimension or no samples; LARMOR_ERR_ARG for an ndim that is not 1 to 3;
+ *         those of larmor_image_read. */
+LARMOR_API larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, larmor_array **traj);
+
 /* Read an image or any array: .h5 (all images of group /dataset or of the only group with images, stacked last),
  * .nii, .nii.gz, .cfl, .npy. `FILE.h5:/group` or `FILE.h5:/group/series` names the images of an .h5 with several.
  * Trailing dimensions of 1 are dropped.

@@ -49,6 +49,29 @@ LARMOR_API larmor_status larmor_op_mask(larmor_array *mask, larmor_dtype dtype, 
  * Errors  LARMOR_ERR_ARG for a real x or a dimension that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_band_limit(larmor_array *x, unsigned axes);
 
+typedef struct larmor_compare_opts { /* zero means default */
+    int magnitude;                   /* 1: compare magnitudes, up to a real factor */
+    int transpose;                   /* 1: swap the first two dimensions of a first */
+    int inside; /* compare what larmor_band_limit leaves along so many first dimensions; default: everything */
+} larmor_compare_opts;
+
+typedef struct larmor_comparison {
+    double nrmse;      /* the least |s a - b| / |b| over all complex factors s */
+    double largest;    /* max |s a - b| / max |b| with that s */
+    double factor[2];  /* s, its real and imaginary part */
+    int without_phase; /* 1: a, 2: b is real and not negative and the other is not: magnitudes were compared */
+} larmor_comparison;
+
+/* The error of an image against a reference, up to the factor that makes it least.
+ *
+ * a, b    the image and the reference, real or complex, of one shape; dimensions of 1 do not count. Both are copied to
+ *         the host in double precision.
+ * opts    NULL: all defaults.
+ * Errors  LARMOR_ERR_SHAPE for two shapes; LARMOR_ERR_ARG for more dimensions to be inside of than there are;
+ *         LARMOR_ERR_NUMERIC for values that are not finite or a reference that is all zero; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const larmor_compare_opts *opts,
+                                        larmor_comparison *found);
+
 /* y_c = w .* x_c for every channel c of [samples..., batch].
  *
  * weights real [samples...], finite and >= 0; copied.

@@ -55,7 +55,7 @@ expect 0 compare truth.h5 disc.h5 --json
 printed '"nrmse": 0\.'
 expect 0 phantom -o e.h5 --matrix 32,16 --truth flat.npy -q
 expect 3 compare flat.npy truth.h5
-said 'larmor: flat.npy: [32, 16], but truth.h5 has [32, 32]; both must have one shape.'
+said_like '^larmor: flat.npy against truth.h5: compare: the image is .*\[32, 16\].*, the reference .*\[32, 32\].*; both must have one shape'
 expect 0 phantom -o e.h5 --matrix 16,32 --truth tall.npy -q --force
 expect 1 compare flat.npy tall.npy --transpose --tol 1e-9
 expect 3 compare missing.npy truth.h5
@@ -125,4 +125,4 @@ expect 0 recon spokes.h5 -o spokes.cfl --maps spokes-maps.cfl -q
 expect 0 compare spokes.cfl spokes-truth.h5 --inside 2 --tol 0.03
 expect 1 compare spokes.cfl spokes-truth.h5 --tol 0.06
 expect 2 compare spokes.cfl spokes-truth.h5 --inside 3
-said 'larmor: --inside "3": spokes.cfl has 2 dimensions.'
+said 'larmor: spokes.cfl against spokes-truth.h5: compare: inside is 3, the image has 2 dimensions'

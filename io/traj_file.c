@@ -1,0 +1,64 @@
+/* Trajectories in files, as BART has them: three components, those that are not there zero.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "larmor/io.h"
+
+larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
+{
+    LMR_NEED(out);
+    LMR_NEED(traj);
+    const larmor_shape shape = larmor_array_shape(traj);
+    if (shape.ndim != 3 || shape.dim[0] < 1 || shape.dim[0] > 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "traj: %s, expected [1 to 3, samples, readouts]", lmr_describe(traj).s);
+    const int64_t nd = shape.dim[0], points = shape.dim[1] * shape.dim[2];
+    larmor_array *three = NULL;
+    double *k = NULL, *padded = lmr_new(3 * points, sizeof *padded);
+    larmor_status st = padded ? larmor_array_download(traj, LARMOR_F64, &k) : LMR_NO_MEMORY();
+    if (st) goto done;
+    memset(padded, 0, (size_t)(3 * points) * sizeof *padded);
+    for (int64_t i = 0; i < points; i++) memcpy(padded + 3 * i, k + nd * i, (size_t)nd * sizeof *k);
+    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64,
+                                     padded, &three));
+    st = larmor_array_save(out, three);
+done:
+    larmor_array_free(three);
+    free(k);
+    free(padded);
+    return st;
+}
+
+larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, larmor_array **traj)
+{
+    LMR_NEED(path);
+    LMR_NEED(dev);
+    LMR_NEED(traj);
+    *traj = NULL;
+    if (ndim < 1 || ndim > 3)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
+    larmor_array *stored;
+    double *values = NULL, *k = NULL;
+    LMR_TRY(larmor_image_read(path, dev, &stored));
+    larmor_status st;
+    const larmor_shape shape = larmor_array_shape(stored);
+    const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
+    const int64_t count = larmor_array_count(stored);
+    if (shape.ndim < 2 || !count || shape.dim[0] < ndim || shape.dim[0] > 3)
+        LMR_OR(done,
+               LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [%d or 3, samples, readouts] expected, its first dimension is %lld",
+                        path, ndim, shape.ndim ? (long long)shape.dim[0] : 0LL));
+    const int64_t points = count / shape.dim[0], samples = shape.dim[1];
+    LMR_OR(done, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&values));
+    k = lmr_new(points * ndim, sizeof *k);
+    if (!k) LMR_OR(done, LMR_NO_MEMORY());
+    for (int64_t i = 0; i < points; i++)
+        for (int d = 0; d < ndim; d++) k[i * ndim + d] = values[(i * shape.dim[0] + d) * step];
+    st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, points / samples), LARMOR_F64, k, traj);
+done:
+    free(k);
+    free(values);
+    larmor_array_free(stored);
+    return st;
+}
