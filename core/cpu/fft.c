@@ -51,15 +51,22 @@ typedef struct transform {
     int64_t step;
 } transform;
 
+/* Threads that the host program has asked FFTW for; FFTW has had the question since 3.3.9. */
+extern int FFTW(planner_nthreads)(void) __attribute__((weak));
+
+enum { PLANNER_BYTES = 1 << 20 }; /* what FFTW's planner takes at first, amply */
+
 /* FFTW's planner serves the whole process, the host program's own plans too. It is made thread-safe when the library is
- * loaded, because nobody plans yet. */
+ * loaded, because nobody plans yet. It comes into being with the first question, which FFTW answers without its lock: so
+ * that is asked now, too, if there is memory, without which FFTW ends the process. */
 __attribute__((constructor)) static void share_planner(void)
 {
     FFTW(make_planner_thread_safe)();
+    void *room = malloc(PLANNER_BYTES);
+    const int fits = room != NULL;
+    free(room);
+    if (fits && FFTW(planner_nthreads)) FFTW(planner_nthreads)();
 }
-
-/* Threads that the host program has asked FFTW for; FFTW has had the question since 3.3.9. */
-extern int FFTW(planner_nthreads)(void) __attribute__((weak));
 
 /* Between begin and end FFTW plans for one thread, however many the host program has asked it for. */
 static int begin_planning(void)
