@@ -27,7 +27,7 @@ expect 0 info spokes.h5 --join slice
 printed '^group 0: .*: 100 readouts x 64 samples$'
 [ ! -s err ] || fail "no warning expected of what was asked for"
 expect 2 info spokes.h5 --join slices
-said 'larmor: spokes.h5: --join "slices": auto, none, or slice, contrast, phase, repetition or set, with commas between, expected.'
+said 'larmor: spokes.h5: --join "slices": auto, none, or slice, contrast, phase, repetition, set or segment, with commas between, expected.'
 
 # A coil without signal or without noise is left out, of given maps as well; the others make the image.
 expect 0 phantom -o good.h5 --matrix 32 --readouts 60 --coils 4 --noise 1e-5 --noise-scan 256 -q
