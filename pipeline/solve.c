@@ -13,6 +13,7 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
+#include "pipeline/slabs.h"
 #include "pipeline/weight.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
@@ -29,6 +30,7 @@ enum {
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     *deviation = frame->cartesian.deviation;
+    if (job->slabs && !job->whitening) return lmr_slabs_noise_level(job, frame, deviation);
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
@@ -63,7 +65,7 @@ typedef struct problem {
 static int watch(void *user, const larmor_progress *progress)
 {
     const lmr_job *job = user;
-    const int stop = lmr_monitor(job->events, progress);
+    const int stop = lmr_slabs_stop(job, lmr_monitor(job->events, progress));
     lmr_keep_step(job, progress->state, stop);
     return stop;
 }
@@ -249,7 +251,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
-    if (st == LARMOR_STOPPED && result->solver.iters > 0) {
+    if (st == LARMOR_STOPPED && result->solver.iters > 0 && !lmr_slabs_failed(job)) {
         result->interrupted = 1;
         st = LARMOR_OK;
     }
