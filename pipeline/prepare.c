@@ -2,7 +2,6 @@
 #include "pipeline/prepare.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -134,7 +133,7 @@ static larmor_status expect_room(larmor_recon *r)
     if (r->job.slabs) return LARMOR_OK;
     LMR_TRY(lmr_plan_make(&r->job, r->opts.memory, &r->list, &r->plan));
     if (is_too_large(&r->plan) && lmr_slabs_unfit(r)) return lmr_report_too_large(r);
-    if (getenv("TRY_SLABS") || is_too_large(&r->plan)) lmr_slabs_take(r);
+    if (is_too_large(&r->plan)) lmr_slabs_take(r);
     lmr_plan_free(&r->plan);
     return LARMOR_OK;
 }
