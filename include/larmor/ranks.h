@@ -63,8 +63,8 @@ LARMOR_API larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t al
 /* Arrays on dev are parts of arrays that the ranks have together, those of one rank after those of the one before it:
  * larmor_dot and larmor_nrm2 of them are those of the whole, added in the order of the ranks, the same bits on all of them, and
  * random starts are those of the whole. So larmor_cg and larmor_opnorm solve for a volume in slabs with operators of below. All
- * ranks make these calls at the same place; a rank that cannot calls larmor_ranks_agree with its error in the place of its next
- * one, and all of them get it.
+ * ranks make these calls, and apply operators of below, at the same place. A rank where one of them fails, or anything else,
+ * calls larmor_ranks_agree with its error in the place of its next one, and all of them get it.
  *
  * ranks   NULL: arrays are whole again. It is to be called so before ranks are freed.
  * Errors  LARMOR_ERR_ARG for a group of devices. */
