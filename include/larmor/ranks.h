@@ -31,6 +31,19 @@ LARMOR_API int larmor_ranks_count(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_local(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_local_count(const larmor_ranks *ranks);
 
+/* The device that this rank is to open where all are asked for the same one: "auto", "cuda", "" and NULL become one of its
+ * machine's GPUs, dealt out in turn; any other spec, and "auto" or "cuda" where there are none, stay. ranks may be NULL.
+ *
+ * own     gets the spec, of at most room bytes, its end included.
+ * Errors  LARMOR_ERR_ARG for a spec that does not fit. */
+LARMOR_API larmor_status larmor_ranks_spec(const larmor_ranks *ranks, const char *spec, char *own, size_t room);
+
+/* What this rank may take of dev, for larmor_ranks_agree to find the least of all: the memory that is free, over the processes of
+ * its machine that share the processor or, dealt out by larmor_ranks_spec, the GPU.
+ *
+ * Errors  those of larmor_device_memory. */
+LARMOR_API larmor_status larmor_ranks_memory(const larmor_ranks *ranks, larmor_device *dev, int64_t *bytes);
+
 /* Called by all ranks at the same place: whether all are well.
  *
  * own    how it went here; the thread's message goes with an error.
