@@ -11,6 +11,7 @@
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
+#include "pipeline/slab_plan.h"
 #include "pipeline/slabs.h"
 #include "pipeline/subspace.h"
 #include "pipeline/virtual_coils.h"

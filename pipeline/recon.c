@@ -20,7 +20,7 @@
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
-#include "pipeline/slabs.h"
+#include "pipeline/slab_run.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {

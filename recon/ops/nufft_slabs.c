@@ -129,7 +129,8 @@ static larmor_status forward_slab(const volume *v, int i, const larmor_array *x,
 {
     larmor_ranks *r = v->ranks;
     view w = {.F = NULL};
-    larmor_status own = i ? LARMOR_OK : larmor_zero(y), st = LARMOR_OK;
+    larmor_status own = i ? LARMOR_OK : larmor_zero(y);
+    larmor_status st = LARMOR_OK;
     if (!own) own = look(v, i, 1, &w);
     for (int64_t b = 0; b < v->batch && !st; b++) {
         if (!own && r->number == i) own = copy_planes(v, &w, b, x, 1);
