@@ -197,7 +197,10 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (!r->job.slabs) lmr_devices_plan(r);
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
-    if (!r->job.slabs) LMR_TRY(lmr_grids_enlarge(r));
+    if (!r->job.slabs) {
+        LMR_TRY(lmr_grids_enlarge(r));
+        r->searched = 1;
+    }
     lmr_report_method(r);
     return plan_memory(r);
 }

@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "core/ranks.h"
+#include "core/status.h"
 
 int lmr_slabs_stop(const lmr_job *job, int stop)
 {

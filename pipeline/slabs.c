@@ -52,5 +52,7 @@ void lmr_slabs_take(larmor_recon *r)
     job->toeplitz = r->opts.toeplitz < 0 ? -1 : 1;
     job->precondition = -1;
     job->block = 1;
+    if (job->maps_method && strcmp(job->maps_method->name, "walsh") != 0)
+        lmr_log(&r->events, "coil maps: by walsh, as the volume is in slabs, not by %s", job->maps_method->name);
     job->maps_method = job->coils > 1 ? lmr_maps_method_of("walsh") : NULL;
 }
