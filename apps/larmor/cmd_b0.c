@@ -59,18 +59,6 @@ typedef struct b0_run {
     app_progress progress;
 } b0_run;
 
-static int on_event(void *run, const larmor_event *e)
-{
-    app_progress *progress = &((b0_run *)run)->progress;
-    const larmor_progress step = {
-        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
-    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
-    if (e->kind == LARMOR_EVENT_STEP) app_monitor(progress, &step);
-    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
-    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
-    return app_stopped() != 0;
-}
-
 /* "2.5,4.8" to numbers; their count, or -1. */
 static int read_times(const char *text, double *ms)
 {
@@ -130,8 +118,8 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1};
     larmor_recon_opts opts = {.size = sizeof opts, .only = &only, .memory = s->memory, .maps_name = s->maps};
     int code = APP_DONE;
-    opts.listener = on_event;
-    opts.user = r;
+    opts.listener = app_listen;
+    opts.user = &r->progress;
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));

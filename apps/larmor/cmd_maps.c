@@ -62,15 +62,6 @@ typedef struct maps_run {
     app_progress progress;
 } maps_run;
 
-static int on_event(void *run, const larmor_event *e)
-{
-    app_progress *progress = &((maps_run *)run)->progress;
-    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
-    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
-    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
-    return app_stopped() != 0;
-}
-
 static int open_all(maps_run *r)
 {
     const settings *s = r->s;
@@ -81,8 +72,8 @@ static int open_all(maps_run *r)
                               .memory = s->memory,
                               .only = &only,
                               .keep_eigenvalues = s->eigenvalues != NULL,
-                              .listener = on_event,
-                              .user = r};
+                              .listener = app_listen,
+                              .user = &r->progress};
     int code = APP_DONE;
     map_options_read(s->method, s->map_sets, s->crop, s->normalise, &opts);
     for (int d = 0; d < 3; d++) {

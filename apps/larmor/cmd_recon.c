@@ -178,25 +178,8 @@ static const app_option options[] = {
 
 static int on_event(void *run, const larmor_event *e)
 {
-    app_progress *progress = &((recon_run *)run)->progress;
-    const larmor_progress step = {
-        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
-    switch (e->kind) {
-    case LARMOR_EVENT_STAGE:
-        app_progress_stage(progress, e->stage);
-        break;
-    case LARMOR_EVENT_STEP:
-        if (e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
-        app_monitor(progress, &step);
-        break;
-    case LARMOR_EVENT_LOG:
-        app_log("%s", e->text);
-        break;
-    case LARMOR_EVENT_WARNING:
-        app_log("warning: %s", e->text);
-        break;
-    }
-    return app_stopped() != 0;
+    if (e->kind == LARMOR_EVENT_STEP && e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
+    return app_listen(&((recon_run *)run)->progress, e);
 }
 
 /* Say what begins; APP_DONE, or the exit code of a signal that was caught. */
