@@ -64,6 +64,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
         {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
         {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
+        {"at_once", o->at_once, 0, 4096},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))

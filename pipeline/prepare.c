@@ -145,6 +145,7 @@ static larmor_status plan_memory(larmor_recon *r)
         return plan_memory(r);
     }
     if (is_too_large(plan)) return lmr_report_too_large(r);
+    lmr_devices_divide(r);
     lmr_report_plan(r);
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
     job->block = plan->block;

@@ -337,6 +337,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .basis_frames = !strcmp(s->basis_images, "frames"),
                                 .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
+                                .at_once = (int)s->at_once,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
     map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
