@@ -111,8 +111,8 @@ static larmor_status no_space(const larmor_output *out)
 static larmor_status cannot(const larmor_output *out, const char *what, int error)
 {
     if (error == ENOSPC || error == EDQUOT) return no_space(out);
-    return LMR_FAIL(error == ENOMEM ? LARMOR_ERR_MEMORY : LARMOR_ERR_IO, "%s: cannot %s (%s); nothing written.",
-                    out->path, what, strerror(error));
+    return LMR_FAIL(lmr_system_status(error), "%s: cannot %s (%s); nothing written.", out->path, what,
+                    lmr_system_text(error));
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */
@@ -128,7 +128,8 @@ static larmor_status locate(larmor_output *out, const char *suffix, const char *
     if (out->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: no such folder: %s; make it first.", out->path, folder);
     else if (out->folder < 0)
-        st = LMR_FAIL(LARMOR_ERR_IO, "%s: cannot open the folder %s (%s).", out->path, folder, strerror(errno));
+        st = LMR_FAIL(lmr_system_status(errno), "%s: cannot open the folder %s (%s).", out->path, folder,
+                      lmr_system_text(errno));
     free(folder);
     if (st) return st;
 

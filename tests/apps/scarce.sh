@@ -47,6 +47,29 @@ for limit in v d; do
     done
 done
 
+# Where descriptors run out that is what is said; the file is not at fault. Below 5 of them libraries cannot be loaded.
+refused=0 done=0
+for descriptors in 5 6 7 8 9 10 12 16; do
+    code=0
+    (
+        ulimit -n "$descriptors"
+        exec "$LARMOR" recon scan.h5 -o image.npy -q
+    ) >out 2>err || code=$?
+    last="recon with $descriptors descriptors"
+    case $code in
+    0) done=$((done + 1)) ;;
+    4)
+        refused=$((refused + 1))
+        said_like "too few descriptors of open files are left; 'ulimit -n' sets how many there may be"
+        [ ! -e image.npy ] || fail "$last: left an output"
+        ;;
+    *) fail "$last: exit code $code" ;;
+    esac
+    rm -f image.npy
+done
+[ "$refused" -gt 0 ] || fail "no descriptors were too few"
+[ "$done" -gt 0 ] || fail "no descriptors were enough"
+
 # The limit on addresses is what the plan counts with.
 expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
 within 400000 recon wide.h5 -o image.npy
