@@ -117,6 +117,10 @@ int app_is_picture(const char *path);
  * what is meant for the terminal. Writing to them fails. Returns 0 if that cannot be. */
 int app_hold_descriptors(void);
 
+/* Raise the limit on the stack where it may be raised, and see that there is room on it for what follows, because what
+ * is past it ends the program by a signal. Returns 0 if there is too little, having said so. */
+int app_hold_stack(char **argv);
+
 /* Refuse files that are read and written, or written twice, by what the tables say of options and arguments; standard
  * output and standard error are written, too. Returns an exit code, having said what is wrong. */
 int app_check_files(const app_command *command, const void *settings, const app_files *files);

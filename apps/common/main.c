@@ -60,6 +60,7 @@ static int help(const char *name)
 int main(int argc, char **argv)
 {
     if (!app_hold_descriptors()) return APP_FAILED;
+    if (!app_hold_stack(argv)) return APP_LACKING;
     app_wait_for_no_memory(argv);
     if (argc < 2) {
         print_commands(stderr);

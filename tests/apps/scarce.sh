@@ -70,6 +70,28 @@ done
 [ "$refused" -gt 0 ] || fail "no descriptors were too few"
 [ "$done" -gt 0 ] || fail "no descriptors were enough"
 
+# A stack that is too small is said, and one that can be raised is raised; 128 KiB are enough.
+stack() {
+    kind=$1 room=$2 wanted=$3
+    shift 3
+    last="larmor $* with a stack of $room KiB"
+    code=0
+    (
+        # shellcheck disable=SC3045 # dash has it
+        ulimit -"$kind"s "$room"
+        exec "$LARMOR" "$@"
+    ) >out 2>err || code=$?
+    [ "$code" -eq "$wanted" ] || fail "$last: exit code $code, expected $wanted"
+    rm -f image.npy
+}
+stack '' 64 4 recon scan.h5 -o image.npy -q
+said_like "^larmor: a stack of 64 KiB is too small, [0-9]* KiB are needed; raise it by 'ulimit -s 8192'.$"
+stack S 64 0 recon scan.h5 -o image.npy -q
+for room in 128 256; do
+    stack '' $room 0 recon scan.h5 -o image.npy -q
+    stack '' $room 0 devices
+done
+
 # The limit on addresses is what the plan counts with.
 expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
 within 400000 recon wide.h5 -o image.npy
