@@ -43,7 +43,7 @@ void app_ignore_signals_of_writes(void);
 
 /* Catch SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP: they are acknowledged in a line, and larmor's calls
  * end with LARMOR_STOPPED. What has not ended after half a second is left as it is: temporary files are removed and the
- * program ends. The second signal ends it at once. */
+ * program ends. The second signal ends it at once, and so does what is left of a limit on processor time. */
 void app_catch_signals(void);
 
 /* The program is about to return from main, with this code or that of a signal, which is returned. Signals that come now

@@ -70,6 +70,39 @@ done
 [ "$refused" -gt 0 ] || fail "no descriptors were too few"
 [ "$done" -gt 0 ] || fail "no descriptors were enough"
 
+# Where processes and threads run out, fewer are used or that is what is said. Root has no such limit.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    mkdir open
+    cp scan.h5 open
+    chmod 755 . && chmod 777 open
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    for processes in 3 4 6 8; do
+        $nobody test -x "$LARMOR" || break
+        last="recon with $processes processes"
+        code=0
+        (
+            cd open
+            # shellcheck disable=SC3045,SC2086 # dash calls it -p; words are meant
+            exec $nobody bash -c 'ulimit -u $0; exec "$@"' $processes "$LARMOR" recon scan.h5 -o image.npy -q --force
+        ) >out 2>err || code=$?
+        [ "$code" -eq 0 ] || said_like "too few processes are left; 'ulimit -u' sets how many there may be.$"
+        [ "$code" -eq 0 ] || [ "$code" -eq 4 ] || fail "$last: exit code $code"
+        [ "$(ls -A open)" = "scan.h5" ] || [ "$code" -eq 0 ] || fail "$last: left $(ls -A open)"
+    done
+    rm -rf open
+fi
+
+# What is allowed of processor time ends the program in a line and without leftovers, however much a library is at work.
+last="recon within a second of processor time"
+code=0
+(
+    ulimit -t 1
+    exec "$LARMOR" recon scan.h5 -o image.npy -q --method tgv --iters 1000000 --tol 0 --lambda 0.01
+) >out 2>err || code=$?
+[ "$code" -eq 4 ] || fail "$last: exit code $code"
+said "larmor: the processor time that is allowed is used up; 'ulimit -t' sets it."
+only scan.h5
+
 # A stack that is too small is said, and one that can be raised is raised; 128 KiB are enough.
 stack() {
     kind=$1 room=$2 wanted=$3
