@@ -21,6 +21,7 @@
 #include "core/clock.h"
 
 #define RANDOM_CHARACTERS 6
+#define KIBIBYTE 1024.0
 #define MEBIBYTE 1048576.0
 
 /* ---- the outputs of this process that are being written ---- */
@@ -76,9 +77,18 @@ int larmor_outputs_abandon(void)
 
 /* ---- failures ---- */
 
-static double mebibytes(int64_t bytes)
+typedef struct amount {
+    char s[32];
+} amount;
+
+static amount amount_of(int64_t bytes)
 {
-    return (double)bytes / MEBIBYTE;
+    amount a;
+    if (bytes < (int64_t)MEBIBYTE)
+        snprintf(a.s, sizeof a.s, "%.1f KiB", (double)(bytes > 0 ? bytes : 0) / KIBIBYTE);
+    else
+        snprintf(a.s, sizeof a.s, "%.1f MiB", (double)bytes / MEBIBYTE);
+    return a;
 }
 
 static int64_t free_bytes(int fd)
@@ -104,8 +114,8 @@ static larmor_status no_space(const larmor_output *out)
         own += reserved_bytes(&out->part[p]);
     }
     const int64_t left = free_bytes(out->folder) + own;
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %.1f MiB, %.1f MiB free); nothing written.", out->path,
-                    mebibytes(needs), mebibytes(left > 0 ? left : 0));
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %s, %s free); nothing written.", out->path,
+                    amount_of(needs).s, amount_of(left).s);
 }
 
 static larmor_status cannot(const larmor_output *out, const char *what, int error)
@@ -322,8 +332,8 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
     struct rlimit limit;
     /* Past this limit a write would end the process by SIGXFSZ. */
     if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > limit.rlim_cur)
-        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %.1f MiB, files may have %.1f MiB (ulimit -f); nothing written.",
-                        out->path, mebibytes(bytes), (double)limit.rlim_cur / MEBIBYTE);
+        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %s, files may have %s (ulimit -f); nothing written.", out->path,
+                        amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
     /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
      * where blocks are shared or compressed. */
     if (bytes > 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
