@@ -55,7 +55,7 @@ int recon_open_checkpoint(recon_run *r)
     const char *path = r->s->checkpoint;
     if (!path) return APP_DONE;
     const larmor_status st = larmor_checkpoint_file(path, &r->checkpoint);
-    return st ? app_fail(APP_INPUT, st) : APP_DONE;
+    return st ? app_fail(APP_RUN, st) : APP_DONE;
 }
 
 /* ---- provenance ---- */
