@@ -50,6 +50,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"calibration", (double)o->calibration, 0, 1024},
         {"coefficients", (double)o->coefficients, 0, 0x1p31},
         {"compress", o->compress, -INFINITY, 1e9},
+        {"compress_method", o->compress_method, LARMOR_COMPRESS_AUTO, LARMOR_COMPRESS_GEOMETRIC},
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},

@@ -106,6 +106,7 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .given = job->given != NULL,
                                 .compressed_from = job->compression ? job->info.coils : 0,
                                 .compressed_energy = job->compression ? job->compressed.energy : 0,
+                                .compressed_along = lmr_compression_is_geometric(job),
                                 .maps = !job->no_maps,
                                 .whitened = job->whitening != NULL,
                                 .weighted = job->weighted || job->method == LMR_METHOD_GRID,

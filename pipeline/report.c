@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "pipeline/compress.h"
 #include "pipeline/maps.h"
 
 typedef long long ll;
@@ -68,9 +69,10 @@ void lmr_report_compression(larmor_recon *r)
 {
     const lmr_job *job = &r->job;
     const char *why = r->opts.compress > 0 ? "" : "; --compress off leaves them as they are";
+    const char *along = lmr_compression_is_geometric(job) ? ", at each place along the readouts by itself" : "";
     if (job->compression)
-        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s",
-                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, why);
+        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s%s",
+                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, along, why);
     else
         lmr_log(&r->events, "coils: not compressed, all %d are needed for that part of the signal's energy",
                 job->info.coils);

@@ -128,6 +128,10 @@ static const app_option options[] = {
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
+    OPTION(APP_TEXT, compress_method, 0, "compress-method", "M",
+           "svd, one matrix; geometric, one for each place along fully sampled Cartesian readouts; auto: geometric "
+           "where that needs fewer coils",
+           .preset = "auto", .choices = "auto|svd|geometric"),
     OPTION(
         APP_TEXT, dcf, 0, "dcf", "D",
         "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "

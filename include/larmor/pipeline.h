@@ -217,6 +217,14 @@ typedef enum larmor_partial_fourier {
     LARMOR_PARTIAL_ZERO      /* nothing is filled in */
 } larmor_partial_fourier;
 
+/* How coils are compressed (larmor/compress.h). */
+typedef enum larmor_compress_method {
+    LARMOR_COMPRESS_AUTO,     /* the last, where readouts are complete lines of a grid and fewer coils or less energy are
+                                 left out; else the next */
+    LARMOR_COMPRESS_SVD,      /* by one matrix */
+    LARMOR_COMPRESS_GEOMETRIC /* by a matrix for each place along the readouts */
+} larmor_compress_method;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -303,6 +311,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * other, in the caller's thread. Default: as many as keep the threads busy and fit, but 1 with a checkpoint, with an
      * effort that measures, and for a source of your own (larmor_source_create). The images do not depend on it. */
     int at_once;
+    larmor_compress_method compress_method;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -377,6 +386,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
     const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
+    int compressed_along;    /* 1: the coils are compressed for each place along the readouts by itself */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
