@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -27,29 +28,33 @@ class Block(NamedTuple):
     code: str
     start: int
     end: int
-    is_peers: bool
+    whose: str  # "theirs", "ours", or "" of one that stands alone
 
 
 def blocks(text: str) -> list[Block]:
     """The blocks of a page in their order."""
     found = list(_FENCE.finditer(text))
-    first: set[int] = set()
-    for i, (a, b) in enumerate(zip(found, found[1:], strict=False)):
-        if i - 1 not in first and not text[a.end():b.start()].strip():
-            first.add(i)
-    return [Block(m[1], m[2], m.start(), m.end(), i in first) for i, m in enumerate(found)]
+    whose = [""] * len(found)
+    for i, (a, b) in enumerate(itertools.pairwise(found)):
+        if not whose[i] and not text[a.end():b.start()].strip():
+            whose[i], whose[i + 1] = "theirs", "ours"
+    return [Block(m[1], m[2], m.start(), m.end(), who) for m, who in zip(found, whose, strict=True)]
 
 
 def run(text: str, folder: pathlib.Path, both: bool = False) -> Iterator[tuple[Block, str, list[pathlib.Path]]]:
-    """Run larmor's blocks of a page in a folder: each block, what it printed, and the pictures that it made."""
-    names: dict[str, Any] = {"__name__": "__main__"}
+    """Run larmor's blocks of a page in a folder: each block, what it printed, and the pictures that it made.
+
+    Those of the other program have names of their own; a block that stands alone is for both.
+    """
+    ours: dict[str, Any] = {"__name__": "__main__"}
+    theirs: dict[str, Any] = {"__name__": "__main__"}
     before = os.getcwd()
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     seen = set(folder.rglob("*.png"))
     try:
         for block in blocks(text):
-            if block.is_peers and not both:
+            if block.whose == "theirs" and not both:
                 continue
             line = text.count("\n", 0, block.start) + 1
             if block.kind == "sh":
@@ -60,8 +65,11 @@ def run(text: str, folder: pathlib.Path, both: bool = False) -> Iterator[tuple[B
                 said = done.stdout
             else:
                 into = io.StringIO()
+                code = compile(block.code, f"line {line}", "exec")
                 with contextlib.redirect_stdout(into):
-                    exec(compile(block.code, f"line {line}", "exec"), names)
+                    exec(code, theirs if block.whose == "theirs" else ours)
+                    if both and not block.whose:
+                        exec(code, theirs)
                 said = into.getvalue()
             made = sorted(set(folder.rglob("*.png")) - seen)
             seen.update(made)

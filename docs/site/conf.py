@@ -1,4 +1,4 @@
-"""The site's settings for Sphinx; scripts/docs.sh calls it. Nothing is fetched from the net when the site is built or read.
+"""The settings for Sphinx, which scripts/docs.sh calls. Nothing is fetched from the net to build or read the site.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -63,7 +63,8 @@ if sys.version_info:  # newer releases want the class's full name
 
 def plain_docstrings(_app, _what, _name, _object, _options, lines):  # type: ignore[no-untyped-def]
     """Docstrings are plain text, as the comments of the headers."""
-    lines[:] = to_rst(lines)
+    text = re.sub(r"\s*SPDX-License-Identifier: \S+", "", "\n".join(lines))
+    lines[:] = to_rst(text.split("\n"))
 
 
 def pairs(_app, doctree, name):  # type: ignore[no-untyped-def]

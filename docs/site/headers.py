@@ -92,10 +92,10 @@ class Headers:
             for chunk in _chunks(text):
                 for what, code in _declarations(chunk):
                     directive, argument = _signature(code) if what == "code" else ("", "")
-                    if directive in ("function", "struct", "enum", "type"):
-                        name = re.findall(r"larmor_\w+", argument.split("(")[0] if directive == "function" else argument)
-                        if name:
-                            self.kinds.setdefault(name[-1 if directive == "function" else 0], directive)
+                    if directive == "function":
+                        self.kinds[re.findall(r"\w+", argument.split("(")[0])[-1]] = directive
+                    elif directive in ("struct", "enum", "type"):
+                        self.kinds.setdefault(re.findall(r"larmor_\w+", argument)[0], directive)
 
     @staticmethod
     def _body(text: str) -> str:

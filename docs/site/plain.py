@@ -40,7 +40,7 @@ def to_rst(lines: Sequence[str], link: Callable[[str], str] = lambda name: "") -
 
     def begin(new: str) -> None:
         nonlocal kind
-        if made and (new != kind or new == "row"):
+        if made and made[-1] and new != kind:
             made.append("")
         kind = new
 
@@ -50,7 +50,8 @@ def to_rst(lines: Sequence[str], link: Callable[[str], str] = lambda name: "") -
             begin("")
         elif row:
             begin("row")
-            made.append(f":{_escaped(row[1]).replace(':', chr(92) + ':')}: {inline(row[2], link)}")
+            is_heading = row[1].isalpha() and row[1][0].isupper() and row[1][1:].islower()
+            made += [f"*{row[1]}*" if is_heading else f"``{row[1]}``", f"   {inline(row[2], link)}"]
         elif line[0] == " " and kind == "row":
             made.append(f"   {inline(line.strip(), link)}")
         elif line[0] == " ":

@@ -139,7 +139,9 @@ def c_pages(out: pathlib.Path) -> None:
 
 
 def _unroff(text: str) -> str:
-    return re.sub(r"\\f[BIR]", "", text).replace(r"\-", "-").replace(r"\(aq", "'").replace(r"\&", "").replace(r"\e", "\\")
+    for sign, plain in ((r"\-", "-"), (r"\(aq", "'"), (r"\&", ""), (r"\e", "\\")):
+        text = text.replace(sign, plain)
+    return re.sub(r"\\f[BIR]", "", text)
 
 
 def command_page(roff: str, command: str) -> str:
@@ -147,13 +149,16 @@ def command_page(roff: str, command: str) -> str:
     title = f"larmor {command}"
     made = [title, "=" * len(title), "", f".. program:: {title}", ""]
     depth, literal, term, section = 0, False, False, ""
+    synopsis: list[str] = []
     for line in roff.splitlines():
         margin = "   " * depth
         if line.startswith((".TH", ".\\\"")):
             continue
         if line.startswith(".SH"):
             section = _unroff(line[4:].strip('"')).capitalize()
-            if section != "Name":
+            if section == "Description":
+                made += ["", f"``{' '.join(synopsis)}``"]
+            if section not in ("Name", "Synopsis"):
                 made += ["", section, "-" * len(section), ""]
             depth = 0
         elif line == ".RS":
@@ -173,17 +178,14 @@ def command_page(roff: str, command: str) -> str:
         elif line == ".TP":
             term = True
         elif section in ("Name", "Synopsis"):
-            text = _unroff(re.sub(r"^\.[BI] ", "", line))
-            if section == "Name":
-                made += [inline(text.split(" - ", 1)[-1].capitalize() + "."), ""]
-            else:
-                made.append(f"``{text}``")
+            synopsis += [_unroff(re.sub(r"^\.[BI] ", "", line))] * (section == "Synopsis")
         elif term:
             text = _unroff(re.sub(r"^\.[BIR]+ ", "", line))
-            made += ["", f"{margin}.. option:: {text}" if text.startswith("-") else f"{margin}``{text}``", ""]
+            made += ["", f"{margin}.. option:: {text}", ""] if text.startswith("-") else ["", f"{margin}``{text}``"]
             term = False
         else:
-            made.append(f"{margin}   {inline(_unroff(re.sub(r'^[.][BIR]+ ', '', line)))}")
+            indent = f"{margin}   " if section == "Options" else ""
+            made.append(indent + inline(_unroff(re.sub(r"^[.][BIR]+ ", "", line))))
     return "\n".join(made) + "\n"
 
 

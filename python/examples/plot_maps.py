@@ -21,8 +21,8 @@ true = larmor.phantom_coils(SHAPE, COILS)
 object_ = abs(larmor.phantom(SHAPE)) > 0
 
 # %%
-# ``coil_maps`` is Walsh's method, ``espirit`` also says by its eigenvalues where maps can be trusted, and ``nlinv`` finds
-# the image at the same time.
+# ``coil_maps`` is Walsh's method, ``espirit`` also says by its eigenvalues where maps can be trusted, and ``nlinv``
+# finds the image at the same time.
 
 walsh = larmor.coil_maps(kspace, traj, SHAPE)
 espirit, eigenvalues, _ = larmor.espirit(kspace, traj, SHAPE)

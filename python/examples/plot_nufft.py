@@ -36,7 +36,8 @@ back = nufft.type1(points, values, N, tol=1e-9)
 print(np.vdot(values, y), np.vdot(back, image))
 
 # %%
-# A plan keeps what depends on the points, for transforms that are done often; ``units="radians"`` takes FINUFFT's points.
+# A plan keeps what depends on the points, for transforms that are done often; ``units="radians"`` takes FINUFFT's
+# points.
 
 plan = nufft.Plan(2, N, units="radians", dtype="complex128", tol=1e-9, both_directions=True)
 plan.set_points(2 * np.pi * points / N)

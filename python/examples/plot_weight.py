@@ -2,8 +2,8 @@
 How strong a penalty
 ====================
 
-Total variation removes what undersampled spokes leave, and with too much of it detail. The weight is chosen from the data;
-here beside the error of other weights, which only a phantom can tell.
+Total variation removes what undersampled spokes leave, and with too much of it detail. The weight is chosen from the
+data; here beside the error of other weights, which only a phantom can tell.
 SPDX-License-Identifier: Apache-2.0
 """
 
