@@ -231,7 +231,8 @@ static void project(const double complex *C, int64_t rows, int64_t columns, cons
 /* smooth <- averages of R over neighbours, by Hann's window, and a little of all. */
 static void average(work *w, const double complex *R, double width)
 {
-    const int64_t n = w->coils * w->coils, reach = isinf(width) ? w->places : (int64_t)(width * (double)w->places);
+    const int64_t n = w->coils * w->coils;
+    const int64_t reach = isinf(width) ? w->places : (int64_t)(width * (double)w->places);
     double complex *all = w->product;
     memset(all, 0, (size_t)n * sizeof *all);
     for (int64_t p = 0; p < w->places; p++)
@@ -309,7 +310,8 @@ static larmor_status predict(work *w)
 /* The part of the signal that v coils leave out, with the best of the widths. */
 static double least_left(const work *w, const larmor_compression_opts *o, double signal, int64_t v, int *width)
 {
-    const double others = (double)(w->coils - v), doubt = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
+    const double others = (double)(w->coils - v);
+    const double doubt = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
     double least = INFINITY;
     for (int i = 0; i < WIDTHS; i++) {
         const double left = w->left[v + i * (w->coils + 1)];
