@@ -123,7 +123,10 @@ int app_monitor(void *user, const larmor_progress *progress)
     app_progress_state *s = &p->state;
     s->stage[0] = 0;
     s->last_step = app_now();
-    if (progress->iter == 1) s->first_step = s->last_step;
+    if (!s->steps || progress->iter <= s->step) {
+        s->first = progress->iter;
+        s->first_step = s->last_step;
+    }
     s->step = progress->iter;
     s->steps = progress->max_iter;
     s->residual = progress->residual;
