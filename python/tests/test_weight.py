@@ -34,6 +34,12 @@ def test_a_circulant_preconditioner_lets_cg_converge_sooner(scan):
     assert relative(helped, plain) < 1e-4
 
 
+def test_where_lambda_outweighs_all_preconditioners_divide_by_it(numbers):
+    traj, x, lam = larmor.traj("golden", SHAPE, readouts=8), numbers(*SHAPE), 1e12
+    assert relative(lam * (solve.Circulant(traj, SHAPE, dtype=C128).inverse(lam) @ x), x) < 1e-6
+    assert np.allclose(lam * solve.precondition_kspace(traj, SHAPE, lam=lam, dtype=C128), 1, atol=1e-6)
+
+
 def test_weights_in_kspace_let_lsmr_converge_sooner(scan):
     _, traj, _ = scan
     traj = larmor.traj("golden", SHAPE, readouts=64)
