@@ -112,7 +112,10 @@ static void step(app_progress *p, int name, int at, int steps, double residual, 
     app_progress_state *s = &p->state;
     if (!name) s->stage[0] = 0;
     s->last_step = app_now();
-    if (at == 1) s->first_step = s->last_step;
+    if (!s->steps || at <= s->step) {
+        s->first = at;
+        s->first_step = s->last_step;
+    }
     s->step = at;
     s->steps = steps;
     s->residual = residual;

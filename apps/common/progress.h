@@ -11,6 +11,7 @@ typedef struct app_progress_state {
     char what[64];                       /* e.g. "image 3 of 8" */
     char stage[64];                      /* e.g. "coil maps", or "" */
     int step, steps;                     /* steps 0: how long it takes is not known */
+    int first;                           /* the first step that was heard of */
     double residual, objective;          /* residual < 0 and objective NAN: there is none */
     double began, first_step, last_step; /* moments of app_now */
 } app_progress_state;

@@ -128,6 +128,10 @@ static const app_option options[] = {
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
+    OPTION(APP_TEXT, compress_method, 0, "compress-method", "M",
+           "svd, one matrix; geometric, one for each place along fully sampled Cartesian readouts; auto: geometric "
+           "where that needs fewer coils",
+           .preset = "auto", .choices = "auto|svd|geometric"),
     OPTION(
         APP_TEXT, dcf, 0, "dcf", "D",
         "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
@@ -173,6 +177,10 @@ static const app_option options[] = {
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
            "free)"),
+    OPTION(APP_INTEGER, at_once, 0, "at-once", "N",
+           "the most images, or series, that a processor computes at the same time; 1: one after the other (default: as "
+           "many as keep its threads busy and fit into half of the memory)",
+           .low = 0, .high = 4096),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
