@@ -60,6 +60,7 @@ from larmor._recon import (
 from larmor._scan import (
     Samples,
     Scan,
+    Simulation,
     coil_maps,
     coverage,
     density,
@@ -83,7 +84,7 @@ from larmor._scan import (
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "FieldMaps", "FileError", "Finding",
            "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan", "ScanArrays",
-           "ShapeError", "Stopped", "UnsupportedError", "__version__", "aliasing", "band_limit", "basis",
+           "ShapeError", "Simulation", "Stopped", "UnsupportedError", "__version__", "aliasing", "band_limit", "basis",
            "centre_phase", "coil_maps", "colouring", "compare", "compression", "consistency", "coverage",
            "crop_readouts", "delayed", "delays", "density", "describe", "device", "devices", "espirit", "examine",
            "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack", "linop", "nlinv",

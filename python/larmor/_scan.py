@@ -318,6 +318,69 @@ def phantom_coils(shape: Sequence[int], coils: int, *, dtype: Any = np.complex64
                      _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), cover, coils)
 
 
+class Simulation:
+    """A simulated scan, as `larmor phantom` writes it: slices, repetitions in which the object may change, echoes.
+
+    matrix      [y, x] or [z, y, x] of the image.
+    trajectory  its name. traj: other members of larmor_traj_opts.
+    options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
+                tr_ms, oblique, ...; field and phase as of `phantom_kspace`.
+    """
+
+    def __init__(self, matrix: Sequence[int], trajectory: str = "golden", *, traj: Mapping[str, Any] | None = None,
+                 **options: Any) -> None:
+        opts = ffi.new("larmor_simulation_opts *")
+        keep: list[Any] = []
+        if "echo_ms" in options:
+            options["echoes"] = len(options["echo_ms"])
+        _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
+                      None, keep)
+        self._device = _arrays.device("cpu")
+        self._simulation = created(lib.larmor_simulation_create, "larmor_simulation", lib.larmor_simulation_free,
+                                   self._device.pointer, opts)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What it is: matrix, samples, readouts, noise, ..."""
+        return _structs.to_dict(lib.larmor_simulation_describe(self._simulation))
+
+    def samples(self, slice: int = 0, repetition: int = 0, contrast: int = 0) -> Samples:
+        """The readouts of one image, and their nominal trajectory."""
+        answer_ctrl_c()
+        out = ffi.new("larmor_array *[2]")
+        check(lib.larmor_simulation_samples(self._simulation, slice, repetition, contrast, out, out + 1))
+        return Samples(_arrays.to_numpy(out[0]), flipped(_arrays.to_numpy(out[1])), None)
+
+    def write(self, path: Any, *, force: bool = False) -> None:
+        """The whole scan as an ISMRMRD file. force: replace a file."""
+        answer_ctrl_c()
+        check(lib.larmor_simulation_save(self._simulation, output(path, force)))
+
+    def expected(self) -> tuple[Any, list[dict[str, Any]]]:
+        """The images to expect [images, (z,) y, x], of each slice all repetitions, and their geometry."""
+        found = ffi.new("larmor_expected *")
+        check(lib.larmor_simulation_expect(self._simulation, found))
+        try:
+            images = [found.image[i] for i in range(found.count)]
+            return (np.stack([_arrays.to_numpy(lib.larmor_array_ref(image.data)) for image in images]),
+                    [_structs.to_dict(image.meta) for image in images])
+        finally:
+            lib.larmor_expected_free(found)
+
+    def maps(self, matrix: Sequence[int] | None = None) -> Any:
+        """The coils' sensitivities [coils, (z,) y, x]; matrix: more voxels than the image's reach beyond it."""
+        size = ffi.new("int64_t[3]", [*map(int, matrix)][::-1]) if matrix is not None else ffi.NULL
+        out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
+        check(lib.larmor_simulation_maps(self._simulation, size, out, meta))
+        return _arrays.to_numpy(out[0])
+
+    def field_map(self) -> Any:
+        """The off-resonance in Hz [(z,) y, x]; zero without a field."""
+        out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
+        check(lib.larmor_simulation_field(self._simulation, out, meta))
+        return _arrays.to_numpy(out[0])
+
+
 # ---- trajectories ----
 
 

@@ -5,10 +5,11 @@ y = A x of type 2, g the gradient of y and r_d the index of a mode along axis d,
 
     gradient of x   A^H g            gradient of k_jd   Re sum over the batch of conj(g_j) (A (-2 pi i r_d / N_d x))_j
 
-so that the trajectory takes one batched type 2 of all axes. Where it has a gradient, `nufft` computes that together with
-the values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis.
-Gradients can be differentiated again. Each call sorts the points anew, and its backward uses that again; for a
-trajectory that stays, `apply` with larmor.linop.nufft sorts them once. Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
+so that the trajectory takes one batched type 2 of all axes. Where it has a gradient, `nufft` computes that with the
+values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis. Gradients
+can be differentiated again. Each call sorts the points anew, and its backward uses that again; for a trajectory that
+stays, `apply` with larmor.linop.nufft sorts them once.
+Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
 SPDX-License-Identifier: Apache-2.0
 """
 

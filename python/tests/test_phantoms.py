@@ -195,3 +195,32 @@ def test_the_times_of_a_scans_samples_are_their_dwell_time_apart(tmp_path):
     times = larmor.Scan(tmp_path / "timed.h5").times()
     assert times.shape == (6, 64)
     assert np.allclose(np.diff(times), 5e-6)
+
+
+def test_a_simulated_scan_holds_the_samples_that_it_tells(tmp_path):
+    scan = larmor.Simulation((24, 32), coils=3, noise=1e-4, slices=2, repetitions=2, traj={"readouts": 7})
+    info = scan.info
+    assert info["matrix"][-2:] == (24, 32)
+    assert (info["slices"], info["repetitions"], info["readouts"]) == (2, 2, 7)
+    scan.write(tmp_path / "s.h5")
+    stored = larmor.Scan(tmp_path / "s.h5")
+    assert len(stored.groups) == 4
+    for i, group in enumerate(stored.groups):
+        told, read = scan.samples(group["slice"], group["repetition"]), stored.samples(i)
+        assert told.kspace.shape == (3, 7, 64)
+        assert relative(read.kspace, told.kspace) < 1e-6
+        assert np.allclose(read.traj, told.traj, atol=1e-4)
+    images, meta = scan.expected()
+    assert images.shape == (4, 24, 32)
+    assert sorted((m["slice"], m["repetition"]) for m in meta) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert larmor.compare(images[0], larmor.phantom((24, 32), band_limited=True))["nrmse"] < 1e-5
+    assert relative(scan.maps(), larmor.phantom_coils((24, 32), 3)) < 1e-6
+    assert scan.maps((48, 64)).shape == (3, 48, 64)
+
+
+def test_a_simulated_scan_has_the_field_and_the_echoes_that_are_asked_for():
+    scan = larmor.Simulation((32, 32), field={"hz": 30}, echo_ms=[1.0, 3.0], traj={"readouts": 5})
+    assert scan.info["contrasts"] == 2
+    assert np.allclose(scan.field_map(), 30)
+    first, second = (scan.samples(contrast=c).kspace for c in (0, 1))
+    assert relative(second, first * np.exp(2j * np.pi * 30 * 2e-3)) < 1e-5
