@@ -56,7 +56,7 @@ typedef struct lines {
 typedef struct block {
     int64_t count;
     route in, across, back, out;
-    larmor_op *fft; /* or NULL */
+    larmor_op *fft;                               /* or NULL */
     larmor_array *line, *transformed, *from, *to; /* [places, count] twice; [count, places, coils] of both kinds */
 } block;
 
@@ -156,7 +156,8 @@ static larmor_status do_block(const larmor_array *M, const larmor_array *x, cons
 static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, const lines *l, int transforms,
                                larmor_array **y)
 {
-    const int64_t fits = AT_A_TIME / l->places, most = fits < 1 ? 1 : fits;
+    const int64_t fits = AT_A_TIME / l->places;
+    const int64_t most = fits < 1 ? 1 : fits;
     larmor_shape shape = x->shape;
     larmor_array *matrix = NULL;
     block b = {0};
