@@ -61,7 +61,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
-    LMR_OR(fail, lmr_compress(job, &samples->kspace));
+    LMR_OR(fail, lmr_compress(job, samples));
     return LARMOR_OK;
 fail:
     larmor_samples_free(samples);

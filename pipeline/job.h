@@ -66,7 +66,7 @@ typedef struct lmr_job {
     larmor_device *dev;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
     larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
-    larmor_array *compression; /* [coils, info.coils], or NULL */
+    larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
     larmor_array *given;   /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */

@@ -108,7 +108,7 @@ static larmor_status take_basis(larmor_recon *r)
     larmor_status st;
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(
-            LARMOR_ERR_ARG,
+            r->opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
             "--basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
             "most %d and no more than frames.",
             lmr_describe(r->opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
@@ -155,6 +155,7 @@ static larmor_status plan_memory(larmor_recon *r)
         return plan_memory(r);
     }
     if (is_too_large(plan)) return lmr_report_too_large(r);
+    lmr_devices_divide(r);
     lmr_report_plan(r);
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
     job->block = plan->block;

@@ -107,6 +107,7 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .given = job->given != NULL,
                                 .compressed_from = job->compression ? job->info.coils : 0,
                                 .compressed_energy = job->compression ? job->compressed.energy : 0,
+                                .compressed_along = lmr_compression_is_geometric(job),
                                 .maps = !job->no_maps,
                                 .whitened = job->whitening != NULL,
                                 .weighted = job->weighted || job->method == LMR_METHOD_GRID,
@@ -194,7 +195,15 @@ static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_r
     lmr_begin_series(&r->events, series + 1, r->list.series);
     *kept = lmr_keep_begin(r, series, result);
     if (*kept) return LARMOR_OK;
-    return r->devices ? lmr_devices_solve(r, series, result) : solve(r, series, result);
+    if (r->at_once > 1 && r->run) lmr_devices_beside(r);
+    if (!r->devices) return solve(r, series, result);
+    const larmor_status st = lmr_devices_solve(r, series, result);
+    if (st != LARMOR_ERR_MEMORY || r->at_once < 2) return st;
+    larmor_recon_result_free(result);
+    lmr_devices_close(r);
+    r->at_once = 1;
+    lmr_warn(&r->events, "one series is computed after the other: %s", larmor_last_error());
+    return solve(r, series, result);
 }
 
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)

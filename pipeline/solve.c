@@ -220,6 +220,47 @@ static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int cou
     return nothing;
 }
 
+/* 1 if the samples determine every image: all of a grid, equally often. Without those that are held out another problem
+ * would be solved, as no sample has neighbours that tell it. */
+static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    int all = !job->basis && !lmr_is_partial(coverage);
+    for (int i = 0; i < count; i++) all &= frames[i].cartesian.on_grid && frames[i].cartesian.box;
+    return all;
+}
+
+/* The noise's level by what no image explains, of several coils: that measured from the samples has signal in it where
+ * there is little noise. */
+static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, int count, problem *p,
+                                   larmor_recon_report *result)
+{
+    larmor_array **none = calloc((size_t)count, sizeof *none), *mixed = NULL;
+    double factor = 1;
+    larmor_status st = none ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, &mixed);
+    if (!st) st = larmor_noise_left(p->A, p->b, p->noise, mixed, &factor);
+    if (!st) st = larmor_axpby(factor, p->noise, 0, p->noise);
+    result->noise *= factor;
+    larmor_array_free(mixed);
+    free(none);
+    return st;
+}
+
+/* The weight is chosen by samples held out, or of a grid by noise that is added. */
+static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int count, problem *p,
+                                    larmor_recon_report *result)
+{
+    LMR_TRY(lmr_enter(job->events, "choosing lambda"));
+    if (!determines(job, frames, count, &result->coverage)) {
+        LMR_TRY(lmr_hold_out_frames(job, frames, count, p->C, p->b, &p->held));
+        p->held.noise = p->noise;
+        return LARMOR_OK;
+    }
+    if (!job->whitening && job->coils > 1) LMR_TRY(measure_noise(job, frames, count, p, result));
+    p->held.noise = p->noise;
+    return LARMOR_OK;
+}
+
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -243,11 +284,8 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
         LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job)) {
-        LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
-        LMR_OR(done, lmr_hold_out_frames(job, frames, count, p.C, p.b, &p.held));
-        p.held.noise = p.noise;
-    }
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
+        LMR_OR(done, prepare_choice(job, frames, count, &p, result));
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)

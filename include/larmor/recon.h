@@ -28,6 +28,7 @@ typedef struct larmor_traj_opts {
     int64_t first;           /* readouts of the series before this trajectory: golden, stars and koosh continue their
                                 angles; radial and spiral rotate, for every `readouts` of these, by the golden
                                 fraction of the angle between neighbours; cartesian ignores it; default 0 */
+    int64_t repetition;      /* of a series of such trajectories: this many times its readouts count as well; default 0 */
     int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
     int64_t calibration[2]; /* cartesian: fully sampled lines in the middle of y and z; default 0: none in y, and in z
                                as many as in y, at most all */
