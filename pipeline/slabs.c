@@ -6,6 +6,7 @@
 #include "core/device.h"
 #include "larmor/ranks.h"
 #include "pipeline/cartesian.h"
+#include "pipeline/compress.h"
 #include "pipeline/maps.h"
 
 static const char *unfit_options(const larmor_recon *r)
@@ -16,6 +17,7 @@ static const char *unfit_options(const larmor_recon *r)
     if (job->basis || job->joint) return "several images are one series";
     if (job->sets) return "there are several sets of maps";
     if (job->field) return "there is a field map";
+    if (job->compression && lmr_compression_is_geometric(job)) return "coils are compressed along the readouts";
     if (r->opts.maps) return "maps are given";
     if (job->normalise || (strcmp(r->maps_method, "auto") != 0 && strcmp(r->maps_method, "walsh") != 0))
         return "maps are not those of walsh";
