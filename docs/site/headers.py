@@ -114,7 +114,7 @@ class Headers:
     def title(self, name: str) -> str:
         """What the header says it is."""
         first = " ".join(_comment(re.search(r"/\*.*?\*/", self.texts[name], re.S)[0]))  # type: ignore[index]
-        return re.sub(r"\s*SPDX-License-Identifier:.*", "", first).rstrip(".")
+        return re.sub(r"\s*SPDX-License-Identifier:.*", "", first).split(";")[0].rstrip(".")
 
     def page(self, name: str) -> str:
         """A header's page."""
@@ -160,7 +160,8 @@ class Headers:
         notes: list[str] = []
         for code, *behind in codes:
             directive, argument = _signature(code)
-            name = (re.findall(r"\w+", argument.split("(")[0]) or [""])[-1]
+            names = re.findall(r"\w+", argument.split("(")[0] if directive == "function" else argument)
+            name = next((word for word in reversed(names) if self.kinds.get(word) == directive), "")
             forward = directive == "type" and self.kinds.get(argument) not in ("type", None)
             if forward:
                 continue
