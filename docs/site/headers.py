@@ -81,6 +81,14 @@ def _signature(code: str) -> tuple[str, str]:
     return "function", flat
 
 
+def _name(directive: str, argument: str) -> str:
+    """What a declaration declares."""
+    pointer = re.search(r"\(\*(\w+)\)", argument)
+    if directive == "type" and pointer:
+        return pointer[1]
+    return (re.findall(r"\w+", argument.split("(", maxsplit=1)[0]) or [""])[-1]
+
+
 class Headers:
     """Which names are public, and what each header's page is."""
 
@@ -92,10 +100,8 @@ class Headers:
             for chunk in _chunks(text):
                 for what, code in _declarations(chunk):
                     directive, argument = _signature(code) if what == "code" else ("", "")
-                    if directive == "function":
-                        self.kinds[re.findall(r"\w+", argument.split("(")[0])[-1]] = directive
-                    elif directive in ("struct", "enum", "type"):
-                        self.kinds.setdefault(re.findall(r"larmor_\w+", argument)[0], directive)
+                    if directive and directive != "macro":
+                        self.kinds[_name(directive, argument)] = directive
 
     @staticmethod
     def _body(text: str) -> str:
@@ -160,8 +166,7 @@ class Headers:
         notes: list[str] = []
         for code, *behind in codes:
             directive, argument = _signature(code)
-            names = re.findall(r"\w+", argument.split("(")[0] if directive == "function" else argument)
-            name = next((word for word in reversed(names) if self.kinds.get(word) == directive), "")
+            name = _name(directive, argument)
             forward = directive == "type" and self.kinds.get(argument) not in ("type", None)
             if forward:
                 continue
