@@ -126,12 +126,14 @@ static larmor_status left_of(larmor_op *A, const larmor_array *y, const larmor_a
 static larmor_status left(larmor_op *A, const larmor_array *b, const larmor_array *noise, const larmor_array *factors,
                           larmor_array *x, larmor_array *Ax, double *factor)
 {
-    double whole, folded, typical, of_noise, of_b;
+    double whole, folded, typical, of_noise, of_b, voxels, samples;
+    LMR_TRY(lmr_count_all(x, &voxels));
+    LMR_TRY(lmr_count_all(noise, &samples));
     LMR_TRY(larmor_nrm2(noise, &whole));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
     LMR_TRY(median_of(x, &typical));
-    const double weight = HARDLY * power_of(folded, x) / power_of(whole, noise);
+    const double weight = HARDLY * power_of(folded, voxels) / power_of(whole, samples);
     if (!(weight > 0) || !isfinite(weight)) return LARMOR_OK;
     LMR_TRY(left_of(A, noise, factors, weight, x, Ax, &of_noise));
     if (of_noise < NOTHING_LEFT * typical) return LARMOR_OK;
