@@ -20,8 +20,8 @@ from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
 __all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "hold_out", "lambda_unit",
-           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "precondition_kspace", "regularised", "regularisers",
-           "weight_of_noise"]
+           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "precondition_kspace", "regularised",
+           "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
