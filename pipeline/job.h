@@ -59,6 +59,8 @@ typedef struct lmr_job {
     lmr_events *events;
     struct lmr_kept *checkpoint; /* of pipeline/checkpoint.h, or NULL */
 
+    larmor_ranks *slabs; /* those that have a slab of the volume each (pipeline/slabs.h), or NULL */
+
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;

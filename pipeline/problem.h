@@ -20,10 +20,15 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C);
 
-/* Numbers like b's, with the root of weights, one array for each frame: white noise, or ones for a deviation below
- * 0. */
+typedef enum lmr_content {
+    LMR_NOISE,       /* white, of a deviation */
+    LMR_ONES,
+    LMR_ALTERNATING, /* 1 of the first coil, -1 of the second, and so on */
+} lmr_content;
+
+/* Numbers like b's, with the root of weights, an array or NULL for each frame. deviation: of noise. */
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
-                            const larmor_array *b, double deviation, larmor_array **out);
+                            const larmor_array *b, lmr_content content, double deviation, larmor_array **out);
 
 /* A sample of noise like b's, with the root of the frames' weights. */
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,

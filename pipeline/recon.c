@@ -20,6 +20,7 @@
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
+#include "pipeline/slabs.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {
@@ -57,7 +58,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
-    return lmr_group_restore(&r->job, maps_from, weights_from);
+    return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
@@ -154,7 +155,8 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         free(image);
         return LMR_NO_MEMORY();
     }
-    larmor_status st = lmr_solve_groups(&r->job, group, count, image, &result->report);
+    larmor_status st = r->job.slabs ? lmr_slabs_run(r, series, image, &result->report)
+                                    : lmr_solve_groups(&r->job, group, count, image, &result->report);
     if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
@@ -168,7 +170,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    const int ranks = larmor_ranks_count(r->job.dev->ranks);
+    const int ranks = larmor_ranks_count(r->job.slabs ? r->job.slabs : r->job.dev->ranks);
     const char *spec = larmor_device_spec(r->job.dev);
     if (!report->device[0] && ranks > 1)
         snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
@@ -272,10 +274,18 @@ done:
     return st;
 }
 
+static larmor_status expect_whole(const larmor_recon *recon)
+{
+    if (!recon || !recon->job.slabs) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "recon: coil maps are not kept of a volume in slabs; each process has those of its planes");
+}
+
 /* What another process found for the last series is found here, too. */
 static larmor_status recall(const larmor_recon *recon)
 {
     lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
+    LMR_TRY(expect_whole(recon));
     if (!job || !job->maps_elsewhere) return LARMOR_OK;
     if (!job->whitening) job->scale = 0;
     return lmr_group_restore(job, job->maps_from, job->weights_from);
@@ -315,6 +325,7 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
 {
     if (report) *report = (larmor_coils_report){0};
     LMR_TRY(check_series(recon, series));
+    LMR_TRY(expect_whole(recon));
     if (recon->job.no_maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
     const int group = recon->list.group[recon->list.first[series]];
     larmor_coils_report judged;

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/ranks.h"
 #include "pipeline/compress.h"
 #include "pipeline/maps.h"
+#include "pipeline/slabs.h"
 
 typedef long long ll;
 
@@ -197,6 +199,20 @@ static const char *whose(const larmor_recon *r)
 larmor_status lmr_report_too_large(const larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
+    const char *unfit = larmor_ranks_count(r->opts.ranks) > 1 ? lmr_slabs_unfit(r) : NULL;
+    if (r->job.slabs)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "%s: %s of memory needed for a slab of the volume on each of %d processes, %s %s on %s: %s "
+                        "missing. Raise --memory, or start more processes.",
+                        lmr_source_name(r->job.source), bytes_text(plan->planned).s,
+                        larmor_ranks_count(r->job.slabs), bytes_text(plan->limit).s, whose(r),
+                        larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s);
+    if (unfit)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
+                        "processes cannot share the volume in slabs, as %s.",
+                        lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                        whose(r), larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s, unfit);
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
                     larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
@@ -230,6 +246,24 @@ void lmr_report_plan(larmor_recon *r)
                 whose(r), spec, blocks, beside);
     else
         lmr_log(e, "memory: %s planned on %s%s", bytes_text(plan->planned).s, spec, blocks);
+}
+
+void lmr_report_slabs(larmor_recon *r)
+{
+    const lmr_plan *plan = &r->plan;
+    const int count = larmor_ranks_count(r->job.slabs);
+    lmr_log(&r->events,
+            "slabs: the volume does not fit into one process; each of %d has %lld of its %lld planes at most", count,
+            (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
+            (ll)r->job.grid[r->list.group[0]].matrix[2]);
+    lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data%s",
+            r->opts.oversample[0] > 0 || r->enlarged ? "" : "; not looked for: delays, an object beyond the field of view");
+    if (plan->limit)
+        lmr_log(&r->events, "memory: %s planned of %s %s for each process on %s, one coil at a time",
+                bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev));
+    else
+        lmr_log(&r->events, "memory: %s planned for each process on %s, one coil at a time",
+                bytes_text(plan->planned).s, larmor_device_spec(r->job.dev));
 }
 
 /* ---- a series ---- */

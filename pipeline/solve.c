@@ -13,6 +13,7 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
+#include "pipeline/slabs.h"
 #include "pipeline/weight.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
@@ -23,12 +24,14 @@
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
     MOST_ITERS = 100,
+    SLABS_ITERS = 1000, /* without a preconditioner */
 };
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     *deviation = frame->cartesian.deviation;
+    if (job->slabs && !job->whitening) return lmr_slabs_noise_level(job, frame, deviation);
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
@@ -63,7 +66,7 @@ typedef struct problem {
 static int watch(void *user, const larmor_progress *progress)
 {
     const lmr_job *job = user;
-    const int stop = lmr_monitor(job->events, progress);
+    const int stop = lmr_slabs_stop(job, lmr_monitor(job->events, progress));
     lmr_keep_step(job, progress->state, stop);
     return stop;
 }
@@ -108,7 +111,7 @@ static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve
         if (norm > 0) o->tol = -1;
     }
     o->precondition = job->precondition < 0 ? NULL : M;
-    if (o->max_iter == 0) o->max_iter = MOST_ITERS;
+    if (o->max_iter == 0) o->max_iter = job->slabs ? SLABS_ITERS : MOST_ITERS;
     st = larmor_cg(p->A, p->b, p->x, o, report);
 done:
     larmor_op_free(M);
@@ -217,6 +220,47 @@ static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int cou
     return nothing;
 }
 
+/* 1 if the samples determine every image: all of a grid, equally often. Without those that are held out another problem
+ * would be solved, as no sample has neighbours that tell it. */
+static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    int all = !job->basis && !lmr_is_partial(coverage);
+    for (int i = 0; i < count; i++) all &= frames[i].cartesian.on_grid && frames[i].cartesian.box;
+    return all;
+}
+
+/* The noise's level by what no image explains, of several coils: that measured from the samples has signal in it where
+ * there is little noise. */
+static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, int count, problem *p,
+                                   larmor_recon_report *result)
+{
+    larmor_array **none = calloc((size_t)count, sizeof *none), *mixed = NULL;
+    double factor = 1;
+    larmor_status st = none ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, &mixed);
+    if (!st) st = larmor_noise_left(p->A, p->b, p->noise, mixed, &factor);
+    if (!st) st = larmor_axpby(factor, p->noise, 0, p->noise);
+    result->noise *= factor;
+    larmor_array_free(mixed);
+    free(none);
+    return st;
+}
+
+/* The weight is chosen by samples held out, or of a grid by noise that is added. */
+static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int count, problem *p,
+                                    larmor_recon_report *result)
+{
+    LMR_TRY(lmr_enter(job->events, "choosing lambda"));
+    if (!determines(job, frames, count, &result->coverage)) {
+        LMR_TRY(lmr_hold_out_frames(job, frames, count, p->C, p->b, &p->held));
+        p->held.noise = p->noise;
+        return LARMOR_OK;
+    }
+    if (!job->whitening && job->coils > 1) LMR_TRY(measure_noise(job, frames, count, p, result));
+    p->held.noise = p->noise;
+    return LARMOR_OK;
+}
+
 /* The samples have the root of the weights that A has; noise is that before they were multiplied by it. */
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
@@ -240,16 +284,13 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_sample_noise(job, frames, count, p.b, result->noise, &p.noise));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
         LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job)) {
-        LMR_OR(done, lmr_enter(job->events, "choosing lambda"));
-        LMR_OR(done, lmr_hold_out_frames(job, frames, count, p.C, p.b, &p.held));
-        p.held.noise = p.noise;
-    }
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
+        LMR_OR(done, prepare_choice(job, frames, count, &p, result));
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
-    if (st == LARMOR_STOPPED && result->solver.iters > 0) {
+    if (st == LARMOR_STOPPED && result->solver.iters > 0 && !lmr_slabs_failed(job)) {
         result->interrupted = 1;
         st = LARMOR_OK;
     }

@@ -7,10 +7,10 @@
 #include "pipeline/report.h"
 
 enum {
-    FEW = 12,      /* coils that are left as they are by default */
-    CENTRE = 16,   /* radius of the centre of k-space that is looked at, in samples of 1/FOV, as for maps */
+    FEW = 12,            /* coils that are left as they are by default */
+    CENTRE = 16,         /* radius of the centre of k-space that is looked at, in samples of 1/FOV, as for maps */
     PLACES = 2 * CENTRE, /* along the readouts, whose covariances are told apart */
-    MOST_LOOKS = 8 /* images, evenly spread over the scan, whose covariances are added */
+    MOST_LOOKS = 8       /* images, evenly spread over the scan, whose covariances are added */
 };
 
 /* 1 if the options and the number of coils ask for it. */
@@ -132,7 +132,8 @@ static larmor_status know(larmor_recon *r, knowledge *k)
  * matrix may: noise turns them a little. */
 static const double much_less = 0.25;
 
-static int is_better(const larmor_recon *r, const larmor_compression_report *each, const larmor_compression_report *one)
+static int is_better(const larmor_recon *r, const larmor_compression_report *each,
+                     const larmor_compression_report *one)
 {
     if (r->opts.compress_method == LARMOR_COMPRESS_GEOMETRIC) return 1;
     if (r->opts.compress >= 1) return 1 - each->energy < much_less * (1 - one->energy);

@@ -108,7 +108,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
                                 &factors[i]));
         frames[i].weights = kept;
     }
-    LMR_TRY(lmr_like_data(job, frames, factors, count, b, -1, &all));
+    LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, &all));
     held->factors = all;
     return lmr_problem_operator(job, frames, count, &held->A, &toeplitz);
 }

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import blocks
+import left_to_c
 from headers import Headers
 from plain import inline
 
@@ -126,6 +127,10 @@ def examples(out: pathlib.Path) -> None:
 def c_pages(out: pathlib.Path) -> None:
     """A page for each header."""
     headers = Headers(ROOT / "include" / "larmor")
+    functions = [name for name, kind in headers.kinds.items() if kind == "function"]
+    missing = left_to_c.missing(functions)
+    if missing:
+        sys.exit(f"docs/python.md: neither wrapped nor left to C: {', '.join(missing)}")
     folder = out / "c"
     folder.mkdir()
     names = [path.name for path in headers.files]

@@ -175,6 +175,7 @@ typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
     double encoded[3]; /* the field of view that was encoded, as part of the image's, for the report; default 1 */
+    int64_t first, planes; /* maps of these planes along the last axis alone, the same numbers; default: of all */
 } larmor_coils_opts;
 
 /* Why maps from the data may be wrong. */

@@ -337,8 +337,8 @@ typedef struct larmor_choice {
 
 /* What larmor_choose_weight compares images with. */
 typedef struct larmor_held_out {
-    larmor_op *A;                /* of the data, with weights of 0 for the samples that are held out */
-    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept */
+    larmor_op *A;                /* of the data, with weights of 0 for the samples that are held out; NULL: none are */
+    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept; NULL: 1 */
     const larmor_array *noise;   /* like b: noise as strong as that of b, which sets where the search begins and when
                                     solutions are near enough; NULL where it is not known */
 } larmor_held_out;
@@ -362,13 +362,17 @@ LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_
  * least there. Errors of the model and aliasing count like noise. For larmor_cg, r NULL, as opts.lambda; for
  * larmor_regularised by larmor_regulariser_set_weight.
  *
+ * Where no samples are held out, held.A NULL, and held.noise is e, images from b + e/2 are compared with b - 2 e. The two
+ * have independent noise, and what no image explains does not matter. This is for data that determine the image.
+ *
  * b        the data.
  * C        of A^H A, or of one frame's for a series.
  * opts     as for larmor_cg or larmor_regularised, but only monitor, penalty and inner are used; or NULL.
  * choice   also after an error.
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773
- *          (2009). docs/choosing.md has results. */
+ *          (2009); with noise added: Oliveira, Lei, Tibshirani, Unbiased risk estimation in the normal means
+ *          problem via coupled bootstrap techniques (2021). docs/choosing.md has results. */
 LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);
@@ -380,6 +384,18 @@ LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *
  * Errors     LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace,
                                               int64_t *bytes);
+
+/* How much of the noise there is in data of several coils that determine the image x. What no image explains, the
+ * residual of least squares, is multiplied by factors, which are not alike in all coils, so that A^H makes an image of
+ * it; the median of its magnitudes, where it is not 0, is compared with that of the noise instead of b. Errors of the
+ * model are not taken for noise where they are in less than half of the voxels.
+ *
+ * noise    like b, as strong as the noise is thought to be.
+ * factors  like b, such as 1 for every second coil and -1 for the others.
+ * factor   at most 1; 1 where the model leaves no noise over.
+ * Errors   those of larmor_cg. */
+LARMOR_API larmor_status larmor_noise_left(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                           const larmor_array *factors, double *factor);
 
 /* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
  * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,

@@ -18,6 +18,7 @@ sys.path.insert(0, str(DOCS / "site"))
 
 import blocks  # noqa: E402
 import headers  # noqa: E402
+import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
 
@@ -49,6 +50,12 @@ def test_every_function_of_the_library_is_on_one_page_of_the_c_library():
     shown = [name for path in pages.files
              for name in re.findall(r"^(?:\.\. c:function:: | {16})[^(]*?(larmor_\w+)\(", pages.page(path.name), re.M)]
     assert sorted(shown) == sorted(name for name in dir(lib) if name.startswith("larmor_"))
+
+
+def test_what_is_said_to_be_left_to_c_is_there_and_not_called():
+    public = [name for name in dir(lib) if name.startswith("larmor_")]
+    assert left_to_c.stale(public) == []
+    assert left_to_c.missing(["larmor_cg", "larmor_nothing", "larmor_graph_begin"]) == ["larmor_nothing"]
 
 
 def test_rows_of_a_comment_become_a_list_and_code_stays_as_it_is():

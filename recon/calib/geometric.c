@@ -171,13 +171,13 @@ static const double first_part = 0.25;
 typedef struct work {
     int64_t coils, places;       /* after the first compression */
     double complex *part[PARTS]; /* [coils, coils, places] */
-    double complex *whole;        /* their sum */
-    double complex *others; /* all parts but one */
-    double complex *smooth; /* likewise: averages */
-    double complex *vector; /* their eigenvectors, that of the largest eigenvalue last */
-    double complex *product; /* [coils, coils] */
-    double *value;          /* [coils] */
-    double *left;           /* [WIDTHS][coils + 1]: energy of each part that so many coils from the others leave out */
+    double complex *whole;       /* their sum */
+    double complex *others;      /* all parts but one */
+    double complex *smooth;      /* likewise: averages */
+    double complex *vector;      /* their eigenvectors, that of the largest eigenvalue last */
+    double complex *product;     /* [coils, coils] */
+    double *value;               /* [coils] */
+    double *left; /* [WIDTHS][coils + 1]: energy of each part that so many coils from the others leave out */
 } work;
 
 static void work_free(work *w)
@@ -373,8 +373,7 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
     larmor_status st = M ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t p = 0; p < w->places; p++) {
         double trace = 0;
-        for (int64_t i = 0; i < w->coils; i++)
-            trace += creal(w->smooth[i + w->coils * i + w->coils * w->coils * p]);
+        for (int64_t i = 0; i < w->coils; i++) trace += creal(w->smooth[i + w->coils * i + w->coils * w->coils * p]);
         if (trace > most) strongest = p;
         if (trace > most) most = trace;
     }
@@ -426,8 +425,7 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
         const double inside = fmin(fmax(at, 0), (double)(w->places - 1));
         const int64_t low = inside >= (double)(w->places - 1) ? w->places - 2 : (int64_t)inside;
         const double part = inside - (double)low;
-        for (int64_t j = 0; j < size; j++)
-            here[j] = (1 - part) * A[j + size * low] + part * A[j + size * (low + 1)];
+        for (int64_t j = 0; j < size; j++) here[j] = (1 - part) * A[j + size * low] + part * A[j + size * (low + 1)];
         st = orthonormal(rows, w->coils, here);
         for (int64_t c = 0; c < all && !st; c++)
             for (int64_t r = 0; r < rows; r++) {
@@ -510,8 +508,7 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
     for (int64_t p = 0; p < w->places; p++)
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < w->coils; c++)
-                A[r + rows * (c + w->coils * p)] =
-                    conj(w->vector[c + w->coils * (w->coils - 1 - r + w->coils * p)]);
+                A[r + rows * (c + w->coils * p)] = conj(w->vector[c + w->coils * (w->coils - 1 - r + w->coils * p)]);
     LMR_OR(done, align(w, rows, A));
     LMR_OR(done, interpolate(w, rows, A, first, all, n, out));
     st = larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(rows, all, n), LARMOR_C128, out, C);

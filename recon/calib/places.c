@@ -56,7 +56,7 @@ typedef struct lines {
 typedef struct block {
     int64_t count;
     route in, across, back, out;
-    larmor_op *fft; /* or NULL */
+    larmor_op *fft;                               /* or NULL */
     larmor_array *line, *transformed, *from, *to; /* [places, count] twice; [count, places, coils] of both kinds */
 } block;
 

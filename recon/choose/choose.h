@@ -5,6 +5,8 @@
 #include "larmor/solve.h"
 #include "recon/precond/circulant.h"
 
+#define LMR_DISTURBED 1.25 /* times the noise's power, that of data to which half of a sample of it was added */
+
 /* Values of a function of the weight at growing logarithms of it. */
 typedef struct lmr_curve {
     double at[32], value[32];
@@ -25,10 +27,12 @@ int lmr_curve_index(const lmr_curve *c);
 /* ---- solutions from the samples that are kept ---- */
 
 typedef struct lmr_trial {
-    larmor_op *A; /* of all samples */
-    const larmor_array *b;
+    larmor_op *A;          /* of all samples */
+    const larmor_array *b; /* what images are from */
     const larmor_held_out *held;
     const larmor_circulant *c;
+    larmor_op *kept;         /* of the samples that are kept; A where none are held out */
+    larmor_array *disturbed; /* b and some noise, where none are held out; or NULL */
     larmor_array *x;               /* the solution from the samples that are kept */
     larmor_array *rhs;             /* A^H b of them */
     larmor_array *image, *factors; /* like x */

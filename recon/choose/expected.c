@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/ranks.h"
 #include "recon/choose/choose.h"
 #include "recon/prox/regulariser.h"
 
@@ -11,11 +12,14 @@
 #define OF_CG 5.   /* times the weight that a Gaussian prior with a flat spectrum has: images are weaker at the rim */
 #define OF_PENALTY 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
 
+#define HARDLY 1e-6      /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
+#define NOTHING_LEFT 0.3 /* of the noise: with less the image takes up whatever is measured */
+
 enum { STEPS = 10 };
 
-static double power_of(double norm, const larmor_array *x)
+static double power_of(double norm, double count)
 {
-    return norm * norm / (double)larmor_array_count(x);
+    return norm * norm / count;
 }
 
 /* The norms of the image that is nearly A x = y, to a floor, and of A x - y. */
@@ -34,23 +38,25 @@ static larmor_status rough(larmor_op *A, const larmor_array *y, double floor, la
 static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                             const larmor_regulariser *r, larmor_array *x, larmor_array *Ax, double *weight)
 {
-    double whole, folded, own, left, image, misfit;
+    double whole, folded, own, left, image, misfit, voxels, samples;
+    LMR_TRY(lmr_count_all(x, &voxels));
+    LMR_TRY(lmr_count_all(noise, &samples));
     LMR_TRY(larmor_nrm2(noise, &whole));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
-    const double floor = ROUGH * power_of(folded, x) / power_of(whole, noise); /* of the mean eigenvalue of A^H A */
+    const double floor = ROUGH * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
     if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK; /* no noise, or no coil sees anything */
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */
     const double factor = misfit < left ? misfit / left : 1;
-    const double power = factor * factor * power_of(whole, noise);
+    const double power = factor * factor * power_of(whole, samples);
     own *= factor;
     if (r) {
-        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, x)) : 0;
+        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, voxels)) : 0;
         return LARMOR_OK;
     }
-    const double signal = fmax(image * image - own * own, LEAST * own * own) / (double)larmor_array_count(x);
+    const double signal = fmax(image * image - own * own, LEAST * own * own) / voxels;
     *weight = signal > 0 ? OF_CG * power / signal : 0;
     return LARMOR_OK;
 }
@@ -67,6 +73,87 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
     st = expect(A, b, noise, r, x, Ax, weight);
+done:
+    larmor_array_free(Ax);
+    larmor_array_free(x);
+    return st;
+}
+
+/* ---- how much noise there is ---- */
+
+enum { EXACT_STEPS = 20, MOST_VALUES = 1 << 18 };
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the magnitudes that are not 0, of no more than MOST_VALUES. */
+static larmor_status median_of(const larmor_array *x, double *median)
+{
+    const int64_t all = larmor_array_count(x), step = 1 + all / MOST_VALUES;
+    double *values;
+    int64_t count = 0;
+    LMR_TRY(larmor_array_download(x, LARMOR_C128, &values));
+    float *size = malloc(sizeof *size * (size_t)(all / step + 1));
+    for (int64_t i = 0; size && i < all; i += step) {
+        const float one = (float)hypot(values[2 * i], values[2 * i + 1]);
+        if (one > 0) size[count++] = one;
+    }
+    if (size) qsort(size, (size_t)count, sizeof *size, ascending);
+    *median = count > 0 ? size[count / 2] : 0;
+    free(values);
+    if (!size) return LMR_NO_MEMORY();
+    free(size);
+    return LARMOR_OK;
+}
+
+/* An image of A x - y, x the solution of least squares, and its median. */
+static larmor_status left_of(larmor_op *A, const larmor_array *y, const larmor_array *factors, double weight,
+                             larmor_array *x, larmor_array *Ax, double *median)
+{
+    const larmor_solve_opts opts = {.max_iter = EXACT_STEPS, .tol = 1e-6, .lambda = weight};
+    LMR_TRY(larmor_zero(x));
+    LMR_TRY(larmor_cg(A, y, x, &opts, NULL));
+    LMR_TRY(larmor_op_forward(A, x, Ax));
+    LMR_TRY(larmor_axpby(-1, y, 1, Ax));
+    LMR_TRY(larmor_mul(factors, 0, Ax));
+    LMR_TRY(larmor_op_adjoint(A, Ax, x));
+    return median_of(x, median);
+}
+
+static larmor_status left(larmor_op *A, const larmor_array *b, const larmor_array *noise, const larmor_array *factors,
+                          larmor_array *x, larmor_array *Ax, double *factor)
+{
+    double whole, folded, typical, of_noise, of_b, voxels, samples;
+    LMR_TRY(lmr_count_all(x, &voxels));
+    LMR_TRY(lmr_count_all(noise, &samples));
+    LMR_TRY(larmor_nrm2(noise, &whole));
+    LMR_TRY(larmor_op_adjoint(A, noise, x));
+    LMR_TRY(larmor_nrm2(x, &folded));
+    LMR_TRY(median_of(x, &typical));
+    const double weight = HARDLY * power_of(folded, voxels) / power_of(whole, samples);
+    if (!(weight > 0) || !isfinite(weight)) return LARMOR_OK;
+    LMR_TRY(left_of(A, noise, factors, weight, x, Ax, &of_noise));
+    if (of_noise < NOTHING_LEFT * typical) return LARMOR_OK;
+    LMR_TRY(left_of(A, b, factors, weight, x, Ax, &of_b));
+    *factor = fmin(1, of_b / of_noise);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_noise_left(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                const larmor_array *factors, double *factor)
+{
+    larmor_array *x = NULL, *Ax = NULL;
+    larmor_status st;
+    LMR_NEED(factor);
+    *factor = 1;
+    if (!A || !b || !noise || !factors)
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise left: A, b, a sample of the noise and factors are needed");
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
+    st = left(A, b, noise, factors, x, Ax, factor);
 done:
     larmor_array_free(Ax);
     larmor_array_free(x);

@@ -56,7 +56,7 @@ static larmor_status choose(search *w, double unit, double least, double expecte
         if (t->choice.tried >= MOST_TRIED) break;
         LMR_TRY(try_weight(w, weight, NEXT));
     }
-    t->choice.weight = lmr_trial_largest(t);
+    t->choice.weight = lmr_trial_largest(t) / (t->disturbed ? sqrt(LMR_DISTURBED) : 1);
     return LARMOR_OK;
 }
 
@@ -64,7 +64,7 @@ static larmor_status choose(search *w, double unit, double least, double expecte
 static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_solve_opts *o, double unit)
 {
     lmr_trial *t = w->trial;
-    larmor_op *A = t->held->A;
+    larmor_op *A = t->kept;
     larmor_solve_opts same = *o;
     same.monitor = NULL;
     same.resume = NULL;

@@ -21,6 +21,8 @@
  * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
 #define NEGLIGIBLE 1e-5
 #define FLAT 5. /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
+#define ADDED 0.5 /* of a sample of the noise to b, where no samples are held out */
+#define BETWEEN (ADDED + 1 / ADDED) /* so many samples of the noise from that to what it is compared with */
 #define TRIAL_ENOUGH 0.02   /* error of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_RELATIVE 2e-4 /* and relative to the image, at least */
 
@@ -50,12 +52,12 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
                            .error = fmax(TRIAL_ENOUGH * t->noise, TRIAL_RELATIVE * t->size),
                            .monitor = lmr_trial_watch,
                            .user = t};
-    larmor_status st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
+    larmor_status st = lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report);
     t->choice.iters += report.iters;
     if (!st && report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
         o.max_iter = LEAST_ITERS - report.iters;
         o.error = 0;
-        st = lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, &report);
+        st = lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report);
         t->choice.iters += report.iters;
     }
     t->there = report.end != LARMOR_END_ITERATIONS || o.max_iter < TRIAL_ITERS;
@@ -63,12 +65,19 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
     return st;
 }
 
+/* Of the residual only what images are compared with. */
+static larmor_status count_held(const lmr_trial *t)
+{
+    return t->held->factors ? larmor_mul(t->held->factors, 0, t->residual) : LARMOR_OK;
+}
+
 larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 {
     double norm;
     LMR_TRY(larmor_op_forward(t->A, t->x, t->residual));
     LMR_TRY(larmor_axpby(-1, t->b, 1, t->residual));
-    LMR_TRY(larmor_mul(t->held->factors, 0, t->residual));
+    if (t->disturbed) LMR_TRY(larmor_axpby(BETWEEN, t->held->noise, 1, t->residual));
+    LMR_TRY(count_held(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     t->choice.tried++;
     if (!lmr_curve_add(&t->curve, log(weight), norm * norm))
@@ -79,7 +88,7 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 
 double lmr_trial_largest(const lmr_trial *t)
 {
-    return exp(lmr_curve_within(&t->curve, NEGLIGIBLE * t->held_square));
+    return exp(lmr_curve_within(&t->curve, t->disturbed ? 0 : NEGLIGIBLE * t->held_square));
 }
 
 /* ---- what the noise says ---- */
@@ -109,7 +118,7 @@ done:
 static larmor_status rough_image(lmr_trial *t, larmor_op *M, double floor)
 {
     const larmor_solve_opts o = {.max_iter = ROUGH_ITERS, .tol = 1e-3, .lambda = floor, .precondition = M};
-    LMR_TRY(lmr_cg_normal(t->held->A, t->rhs, t->square, t->x, &o, NULL));
+    LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, NULL));
     LMR_TRY(larmor_nrm2(t->x, &t->size));
     return larmor_zero(t->x);
 }
@@ -132,7 +141,7 @@ static larmor_status expect(lmr_trial *t)
     LMR_OR(done, rough_image(t, M, floor));
     if (!(size > 0)) goto done;
     LMR_OR(done, larmor_axpby(1, e, 0, t->residual));
-    LMR_OR(done, larmor_mul(t->held->factors, 0, t->residual));
+    LMR_OR(done, count_held(t));
     LMR_OR(done, larmor_nrm2(t->residual, &size));
     t->held_noise = size * size;
     LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
@@ -146,6 +155,15 @@ done:
     return st;
 }
 
+/* Another measurement: b with half of the noise added has as little to do with b - 2 noise as two scans have. */
+static larmor_status disturb(lmr_trial *t, const larmor_array *b)
+{
+    LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->disturbed));
+    LMR_TRY(larmor_axpby(1, b, 0, t->disturbed));
+    t->b = t->disturbed;
+    return larmor_axpby(ADDED, t->held->noise, 1, t->disturbed);
+}
+
 enum { IMAGES = 4 };
 
 larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
@@ -156,18 +174,21 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     t->A = A;
     t->b = b;
     t->held = held;
+    t->kept = held->A ? held->A : A;
     t->c = c;
     t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
-    LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
+    if (held->factors)
+        LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
-    LMR_TRY(larmor_nrm2(b, &norm));
+    if (!held->A) LMR_TRY(disturb(t, b));
+    LMR_TRY(larmor_nrm2(t->b, &norm));
     t->square = norm * norm;
-    LMR_TRY(larmor_axpby(1, b, 0, t->residual));
-    LMR_TRY(larmor_mul(held->factors, 0, t->residual));
+    LMR_TRY(larmor_axpby(1, t->b, 0, t->residual));
+    LMR_TRY(count_held(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     t->held_square = norm * norm;
-    LMR_TRY(larmor_op_adjoint(held->A, b, t->rhs));
+    LMR_TRY(larmor_op_adjoint(t->kept, t->b, t->rhs));
     LMR_TRY(larmor_nrm2(t->rhs, &norm));
     if (!isfinite(norm) || !isfinite(t->square))
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
@@ -184,6 +205,7 @@ void lmr_trial_free(lmr_trial *t)
     larmor_array_free(t->image);
     larmor_array_free(t->factors);
     larmor_array_free(t->residual);
+    larmor_array_free(t->disturbed);
 }
 
 /* ---- the search ---- */
@@ -216,6 +238,7 @@ static double least_weight(const lmr_trial *t)
 {
     const double misfit = t->curve.count > 0 ? t->curve.value[lmr_curve_index(&t->curve)] : INFINITY;
     const double excess = misfit < t->held_noise ? misfit / t->held_noise : 1;
+    if (t->disturbed) return t->least;
     return fmax(OF_EXPECTED * excess * t->expected, t->least);
 }
 
@@ -258,7 +281,10 @@ static larmor_status choose(lmr_trial *t)
     }
     if (t->curve.at[0] <= log(first) + NEARLY) LMR_TRY(descend(t, first));
     while ((weight = between(&t->curve)) > 0 && t->choice.tried < MOST_TRIED) LMR_TRY(try_weight(t, weight));
-    t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
+    if (t->disturbed)
+        t->choice.weight = lmr_trial_largest(t) / LMR_DISTURBED;
+    else
+        t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
     return LARMOR_OK;
 }
 
@@ -271,8 +297,8 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     lmr_trial t = {.monitor = o.monitor, .user = o.user, .has_penalty = r != NULL};
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
-    if (!A || !b || !held || !held->A || !held->factors || !C)
-        return LMR_FAIL(LARMOR_ERR_ARG, "choose: A, b, samples held out and a circulant are needed");
+    if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
+        return LMR_FAIL(LARMOR_ERR_ARG, "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
     t.choice.seconds = lmr_seconds() - begin;

@@ -34,6 +34,9 @@ scene "cg tv wavelet" --traj golden --matrix 48 --snr 50
 scene "cg tv wavelet" --traj golden --matrix 48 --undersampling 4 --snr 5
 scene "cg tv" --traj spiral --matrix 48 --undersampling 2 --snr 5
 scene "cg wavelet" --traj koosh --matrix 16 --snr 20
+# an object beyond the field of view of a grid: what folds is not noise
+scene "tv wavelet" --traj cartesian --matrix 48 --snr 100 --object-size 1.2
+scene "tv wavelet" --traj cartesian --matrix 48 --snr 20 --object-size 1.2
 # without noise: what trials do not reach, and what samples do not tell
 scene "cg" --traj spiral --matrix 64 --undersampling 4
 scene "cg" --traj koosh --matrix 24 --undersampling 8

@@ -50,7 +50,7 @@ typedef struct design {
 } design;
 
 static const design radial = {"radial", {N, N, 1}, SPOKES}, spiral = {"spiral", {N, N, 1}, 6},
-                    koosh = {"koosh", {12, 12, 12}, 140};
+                    koosh = {"koosh", {12, 12, 12}, 140}, cartesian = {"cartesian", {N, N, 1}, N};
 
 typedef struct scan {
     larmor_shape image;
@@ -406,6 +406,102 @@ static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **
     larmor_array_free(y);
 }
 
+/* ---- data that determine the image ---- */
+
+/* Signal that the maps do not describe, as it folds in from beyond the field of view: in one voxel of six. */
+static void add_folded(scan *s, double amplitude)
+{
+    cplx *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
+    larmor_op *A;
+    for (int64_t i = 0; i < s->voxels * COILS; i++) maps[i] = conj(maps[i]);
+    for (int64_t i = 0; i < s->voxels; i++) x[i] = amplitude * (fabs(position(s->image, i, 1)) > 0.41);
+    larmor_array *other = complex_array(LARMOR_C64, larmor_shape_append(s->image, COILS), maps);
+    larmor_array *outside = complex_array(LARMOR_C64, s->image, x), *folded = zeros(LARMOR_C64, s->b->shape);
+    assert_ok(larmor_op_sense(other, &(larmor_sense_opts){.traj = s->traj}, &A));
+    assert_ok(larmor_op_forward(A, outside, folded));
+    assert_ok(larmor_axpby(1, folded, 1, s->b));
+    larmor_op_free(A);
+    larmor_array_free(folded);
+    larmor_array_free(outside);
+    larmor_array_free(other);
+    free(x);
+    free(maps);
+}
+
+static larmor_array *alternating(const larmor_array *b)
+{
+    larmor_array *factors = zeros(LARMOR_C64, b->shape), *one;
+    for (int c = 0; c < COILS; c++) {
+        assert_ok(larmor_array_slice(factors, c, 1, &one));
+        assert_ok(larmor_fill(one, c % 2 ? -1 : 1));
+        larmor_array_free(one);
+    }
+    return factors;
+}
+
+static void the_noise_is_measured_beside_a_larger_misfit_of_the_model(void **state)
+{
+    (void)state;
+    const double taken_for[] = {1, 4};
+    for (int folded = 0; folded < 2; folded++)
+        for (int i = 0; i < 2; i++) {
+            scan s = scan_of(&cartesian, 0.1);
+            larmor_array *factors = alternating(s.b);
+            double factor;
+            if (folded) add_folded(&s, 1);
+            scale(s.noise, taken_for[i]);
+            assert_ok(larmor_noise_left(s.A, s.b, s.noise, factors, &factor));
+            assert_at_most(fabs(factor * taken_for[i] - 1), folded ? 0.3 : 0.1);
+            assert_refused(larmor_noise_left(s.A, s.b, s.noise, NULL, &factor), LARMOR_ERR_ARG, "factors are needed");
+            larmor_array_free(factors);
+            free_scan(&s);
+        }
+}
+
+static void of_one_coil_all_noise_is_in_the_image_and_none_is_left(void **state)
+{
+    (void)state;
+    scan s = scan_of(&cartesian, 0.1);
+    larmor_array *one, *b, *noise, *factors;
+    larmor_op *A;
+    double factor;
+    assert_ok(larmor_array_slice(s.maps, 0, 1, &one));
+    assert_ok(larmor_array_slice(s.b, 0, 1, &b));
+    assert_ok(larmor_array_slice(s.noise, 0, 1, &noise));
+    factors = zeros(LARMOR_C64, b->shape);
+    assert_ok(larmor_fill(factors, 1));
+    assert_ok(larmor_op_sense(one, &(larmor_sense_opts){.traj = s.traj}, &A));
+    assert_ok(larmor_noise_left(A, b, noise, factors, &factor));
+    assert_true(factor == 1);
+    larmor_op_free(A);
+    larmor_array_free(factors);
+    larmor_array_free(noise);
+    larmor_array_free(b);
+    larmor_array_free(one);
+    free_scan(&s);
+}
+
+/* Samples held out of a grid would make it a problem of its own, in which what folds is the largest error. */
+static void the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds(void **state)
+{
+    (void)state;
+    const double noise[] = {0.1, 0.5};
+    for (int i = 0; i < 4; i++) {
+        scan s = scan_of(&cartesian, noise[i % 2]);
+        if (i > 1) add_folded(&s, 0.5);
+        larmor_op *held = s.held.A;
+        s.held.A = NULL;
+        s.held.factors = NULL;
+        for (int p = 0; p < 3; p++) assert_at_most(above_best(&s, penalties[p]), 1.15);
+        s.held.noise = NULL;
+        larmor_choice choice;
+        assert_refused(larmor_choose_weight(s.A, s.b, &s.held, s.C, NULL, NULL, &choice), LARMOR_ERR_ARG,
+                       "a sample of the noise");
+        s.held.A = held;
+        free_scan(&s);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lowest_point_of_a_parabola_is_exact),
     cmocka_unit_test(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it),
@@ -419,6 +515,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples),
     cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
     cmocka_unit_test(the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one),
+    cmocka_unit_test(the_noise_is_measured_beside_a_larger_misfit_of_the_model),
+    cmocka_unit_test(of_one_coil_all_noise_is_in_the_image_and_none_is_left),
+    cmocka_unit_test(the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds),
     cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
 };
 
