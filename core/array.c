@@ -483,7 +483,8 @@ larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double ou
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_dot: out is NULL");
     out[0] = out[1] = 0;
     LMR_TRY(expect_two("larmor_dot", x, y));
-    return lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
+    const larmor_status st = lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
+    return x->dev->whole ? x->dev->total(x->dev->whole, st, out) : st;
 }
 
 larmor_status larmor_nrm2(const larmor_array *x, double *out)

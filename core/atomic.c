@@ -21,6 +21,7 @@
 #include "core/clock.h"
 
 #define RANDOM_CHARACTERS 6
+#define KIBIBYTE 1024.0
 #define MEBIBYTE 1048576.0
 
 /* ---- the outputs of this process that are being written ---- */
@@ -76,9 +77,18 @@ int larmor_outputs_abandon(void)
 
 /* ---- failures ---- */
 
-static double mebibytes(int64_t bytes)
+typedef struct amount {
+    char s[32];
+} amount;
+
+static amount amount_of(int64_t bytes)
 {
-    return (double)bytes / MEBIBYTE;
+    amount a;
+    if (bytes < (int64_t)MEBIBYTE)
+        snprintf(a.s, sizeof a.s, "%.1f KiB", (double)(bytes > 0 ? bytes : 0) / KIBIBYTE);
+    else
+        snprintf(a.s, sizeof a.s, "%.1f MiB", (double)bytes / MEBIBYTE);
+    return a;
 }
 
 static int64_t free_bytes(int fd)
@@ -104,15 +114,15 @@ static larmor_status no_space(const larmor_output *out)
         own += reserved_bytes(&out->part[p]);
     }
     const int64_t left = free_bytes(out->folder) + own;
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %.1f MiB, %.1f MiB free); nothing written.", out->path,
-                    mebibytes(needs), mebibytes(left > 0 ? left : 0));
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: no space left (needs %s, %s free); nothing written.", out->path,
+                    amount_of(needs).s, amount_of(left).s);
 }
 
 static larmor_status cannot(const larmor_output *out, const char *what, int error)
 {
     if (error == ENOSPC || error == EDQUOT) return no_space(out);
-    return LMR_FAIL(error == ENOMEM ? LARMOR_ERR_MEMORY : LARMOR_ERR_IO, "%s: cannot %s (%s); nothing written.",
-                    out->path, what, strerror(error));
+    return LMR_FAIL(lmr_system_status(error), "%s: cannot %s (%s); nothing written.", out->path, what,
+                    lmr_system_text(error));
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */
@@ -128,7 +138,8 @@ static larmor_status locate(larmor_output *out, const char *suffix, const char *
     if (out->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: no such folder: %s; make it first.", out->path, folder);
     else if (out->folder < 0)
-        st = LMR_FAIL(LARMOR_ERR_IO, "%s: cannot open the folder %s (%s).", out->path, folder, strerror(errno));
+        st = LMR_FAIL(lmr_system_status(errno), "%s: cannot open the folder %s (%s).", out->path, folder,
+                      lmr_system_text(errno));
     free(folder);
     if (st) return st;
 
@@ -321,8 +332,8 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
     struct rlimit limit;
     /* Past this limit a write would end the process by SIGXFSZ. */
     if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > limit.rlim_cur)
-        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %.1f MiB, files may have %.1f MiB (ulimit -f); nothing written.",
-                        out->path, mebibytes(bytes), (double)limit.rlim_cur / MEBIBYTE);
+        return LMR_FAIL(LARMOR_ERR_IO, "%s: needs %s, files may have %s (ulimit -f); nothing written.", out->path,
+                        amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
     /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
      * where blocks are shared or compressed. */
     if (bytes > 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))

@@ -122,6 +122,7 @@ typedef struct state { /* of a rank, and of all in the answer */
     char message[1024];
     int64_t least;
     uint64_t same[3];
+    double sum[2];
 } state;
 
 static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
@@ -141,6 +142,7 @@ static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
 static void add_state(state *all, int rank, const state *own)
 {
     if (own->least && (!all->least || own->least < all->least)) all->least = own->least;
+    for (int i = 0; i < 2; i++) all->sum[i] += own->sum[i];
     if (all->st) return;
     all->st = own->st;
     if (own->st) snprintf(all->message, sizeof all->message, "rank %d: %.1000s", rank, own->message);
@@ -162,20 +164,65 @@ static larmor_status gather(larmor_ranks *r, state *all)
     return LARMOR_OK;
 }
 
+/* s: of this rank, and then of all. */
+static larmor_status agree(larmor_ranks *r, state *s)
+{
+    if (s->st) snprintf(s->message, sizeof s->message, "%s", larmor_last_error());
+    if (r->number == 0) {
+        LMR_TRY(gather(r, s));
+    } else {
+        LMR_TRY(r->by->send(0, LMR_TAG_AGREE, s, sizeof *s));
+        LMR_TRY(receive_state(r, 0, s));
+    }
+    r->agreed = s->st;
+    if (!s->st) return LARMOR_OK;
+    return larmor_fail(r->number ? LARMOR_STOPPED : s->st, "%s", s->message);
+}
+
 larmor_status lmr_ranks_agree(larmor_ranks *r, larmor_status own, int64_t *least, const uint64_t same[3])
 {
     state s = {.st = own, .least = least ? *least : 0};
-    if (own) snprintf(s.message, sizeof s.message, "%s", larmor_last_error());
     if (same) memcpy(s.same, same, sizeof s.same);
-    if (r->number == 0) {
-        LMR_TRY(gather(r, &s));
-    } else {
-        LMR_TRY(r->by->send(0, LMR_TAG_AGREE, &s, sizeof s));
-        LMR_TRY(receive_state(r, 0, &s));
-    }
+    const larmor_status st = agree(r, &s);
     if (least) *least = s.least;
-    if (!s.st) return LARMOR_OK;
-    return larmor_fail(r->number ? LARMOR_STOPPED : s.st, "%s", s.message);
+    return st;
+}
+
+larmor_status lmr_ranks_total(larmor_ranks *r, larmor_status own, double sum[2])
+{
+    state s = {.st = own, .sum = {sum[0], sum[1]}};
+    LMR_TRY(agree(r, &s));
+    memcpy(sum, s.sum, sizeof s.sum);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_ranks_before(larmor_ranks *r, int64_t own, int64_t *before)
+{
+    *before = 0;
+    for (int i = 0; i + 1 < larmor_ranks_count(r); i++) {
+        double of_one[2] = {r->number == i ? (double)own : 0, 0};
+        LMR_TRY(lmr_ranks_total(r, LARMOR_OK, of_one));
+        if (i < r->number) *before += (int64_t)of_one[0];
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_count_all(const larmor_array *x, double *count)
+{
+    double sum[2] = {(double)larmor_array_count(x), 0};
+    if (x->dev->whole) LMR_TRY(lmr_ranks_total(x->dev->whole, LARMOR_OK, sum));
+    *count = sum[0];
+    return LARMOR_OK;
+}
+
+larmor_status larmor_ranks_sum_over(larmor_device *dev, larmor_ranks *ranks)
+{
+    LMR_NEED(dev);
+    if (larmor_device_members(dev))
+        return LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s", larmor_device_spec(dev));
+    dev->whole = larmor_ranks_count(ranks) > 1 ? ranks : NULL;
+    dev->total = lmr_ranks_total;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *least)

@@ -14,6 +14,7 @@ struct larmor_ranks {
     int rows_made;         /* rank 0: operators since the start */
     struct lmr_row *rows;  /* elsewhere: the rows that are there */
     char *stage;           /* [2 LMR_STAGE] of host memory */
+    larmor_status agreed;  /* that of all, when they last agreed */
     struct {               /* of an exchange, [count] each */
         const void **send;
         void **receive;
@@ -29,6 +30,15 @@ enum { LMR_TAG_AGREE = 1, LMR_TAG_ORDER, LMR_TAG_ANSWER, LMR_TAG_STOP };
 
 /* larmor_ranks_agree, where all must also have the same bytes of `same`. */
 larmor_status lmr_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *least, const uint64_t same[3]);
+
+/* As lmr_ranks_agree, and `sum` of every rank becomes that of all, added in their order. */
+larmor_status lmr_ranks_total(larmor_ranks *ranks, larmor_status own, double sum[2]);
+
+/* How many numbers x has, and of all ranks where it is a part of theirs (larmor_ranks_sum_over): called by all then. */
+larmor_status lmr_count_all(const larmor_array *x, double *count);
+
+/* The sum of `own` over the ranks before this one, called by all; 0 without ranks. */
+larmor_status lmr_ranks_before(larmor_ranks *ranks, int64_t own, int64_t *before);
 
 /* Rank 0: operators on this device may have rows on the other ranks, which wait for orders, until the ranks are freed. */
 void lmr_ranks_take(larmor_ranks *ranks, larmor_device *dev);

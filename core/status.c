@@ -1,6 +1,7 @@
 /* The thread's last message. SPDX-License-Identifier: Apache-2.0 */
 #include "core/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,30 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix)
         snprintf(message + used, sizeof message - (size_t)used, "%s", inner);
     keep_one_line();
     return status;
+}
+
+larmor_status lmr_system_status(int error)
+{
+    switch (error) {
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return LARMOR_ERR_MEMORY;
+    default:
+        return LARMOR_ERR_IO;
+    }
+}
+
+const char *lmr_system_text(int error)
+{
+    switch (error) {
+    case EMFILE:
+        return "too few descriptors of open files are left; 'ulimit -n' sets how many there may be";
+    case ENFILE:
+        return "too few descriptors of open files are left on this machine";
+    default:
+        return strerror(error);
+    }
 }
 
 const char *larmor_last_error(void)

@@ -10,15 +10,15 @@ enum { N = 96, COILS = 6, SPOKES = 80 };
 /* Golden-angle spokes of the Shepp-Logan phantom; the trajectory in single precision, as a file would have it. */
 static larmor_status simulate(larmor_device *dev, larmor_readouts *r)
 {
-    larmor_phantom *phantom = NULL;
+    const larmor_simulation_opts opts = {
+        .traj = {.matrix = {N, N}, .readouts = SPOKES}, .coils = COILS, .noise = 2e-4};
+    larmor_simulation *simulation = NULL;
     larmor_array *traj = NULL;
-    larmor_status st = larmor_phantom_create("shepp-logan", 2, &phantom);
-    if (!st) st = larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {N, N}, .readouts = SPOKES}, &traj);
-    if (!st) st = larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &r->kspace);
-    if (!st) st = larmor_phantom_noise(r->kspace, 2e-4, 1);
+    larmor_status st = larmor_simulation_create(dev, &opts, &simulation);
+    if (!st) st = larmor_simulation_samples(simulation, 0, 0, 0, &r->kspace, &traj);
     if (!st) st = larmor_array_convert(traj, LARMOR_F32, &r->traj);
     larmor_array_free(traj);
-    larmor_phantom_free(phantom);
+    larmor_simulation_free(simulation);
     return st;
 }
 

@@ -6,6 +6,7 @@
 
 #include "io/formats.h"
 #include "io/h5_write.h"
+#include "io/mrd_write.h"
 #include "io/mrd_xml.h"
 
 #define BATCH 64
@@ -43,6 +44,11 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     else
         *writer = w;
     return st;
+}
+
+const larmor_encoding *lmr_raw_writer_encoding(const larmor_raw_writer *writer)
+{
+    return &writer->scan.encoding;
 }
 
 static larmor_status write_batch(larmor_raw_writer *w)

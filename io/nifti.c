@@ -53,7 +53,7 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
 
 static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *data, size_t bytes, int last)
 {
-    unsigned char buffer[65536];
+    unsigned char buffer[8192];
     const unsigned char *from = data;
     do {
         const size_t now = bytes < MOST_AT_ONCE ? bytes : MOST_AT_ONCE;

@@ -38,6 +38,10 @@
 #define BETWEEN_ASKING 100 /* milliseconds; whether the caller wants to stop */
 #define BYTES_PER_SECOND_OF_PATIENCE (INT64_C(1) << 20)
 
+/* Until larmor-reader says that it is one, which it does before all else: another program never does. */
+#define PATIENCE_AT_START 20
+#define PROCESSOR_TIME_AT_START 4
+
 struct lmr_reader {
     pid_t pid;  /* 0: not running */
     int handle; /* of the process, or -1 where the kernel has none */
@@ -47,6 +51,8 @@ struct lmr_reader {
     int64_t memory_limit, seconds, patience;
     const char *path; /* to name in messages, or NULL */
     int composes;     /* a file, and reads none */
+    int greeted;      /* 1: it is larmor-reader */
+    char program[LMR_READER_PATH];
     void (*fill)(void *memory, int64_t bytes, void *user);
     void *user;
     lmr_reader_answer answer;
@@ -147,9 +153,24 @@ static larmor_status say_how_composing_ended(int status)
     return LMR_FAIL(LARMOR_ERR_IO, "the process that composes it was killed or ended early; nothing written.");
 }
 
+static larmor_status other_version(void)
+{
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "larmor-reader and liblarmor are of different versions. Install both from one release.");
+}
+
+/* What has not greeted has not seen the file, which is not at fault. */
+static larmor_status no_reader(const lmr_reader *r, const char *how)
+{
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "%s breaks the protocol of larmor-reader: it %s before it greeted. Install larmor-reader again, or "
+                    "correct LARMOR_READER.",
+                    r->program, how);
+}
+
 static larmor_status say_how(const lmr_reader *r, int status)
 {
-    if (status != -1 && WIFSIGNALED(status) && !r->composes) {
+    if (status != -1 && WIFSIGNALED(status) && !r->composes && (r->greeted || WTERMSIG(status) == SIGKILL)) {
         const int signal = WTERMSIG(status);
         if (signal == SIGXCPU)
             return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -162,11 +183,11 @@ static larmor_status say_how(const lmr_reader *r, int status)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "its reader ended by signal %d (%s): the file is damaged. Copy it again.",
                         signal, signal_name(signal));
     }
-    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_OTHER_VERSION)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                        "larmor-reader and liblarmor are of different versions. Install both from one release.");
+    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_OTHER_VERSION) return other_version();
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor-reader cannot be run (exit status 127). Install it again.");
+    if (!r->greeted && (status == -1 || WIFEXITED(status))) return no_reader(r, "ended");
+    if (!r->greeted && WTERMSIG(status) != SIGKILL) return no_reader(r, "crashed");
     if (r->composes) return say_how_composing_ended(status);
     if (status != -1 && WIFEXITED(status))
         return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -187,7 +208,9 @@ static larmor_status died(lmr_reader *r)
 /* A descriptor above those of the reader, so that none is overwritten while they are put in place. */
 static int lift(int fd)
 {
-    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LMR_READER_DESCRIPTORS);
+    const int lifted = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LMR_READER_DESCRIPTORS);
+    if (fd >= 0 && lifted < 0 && errno == EINVAL) errno = EMFILE; /* the limit is below those of the reader */
+    return lifted;
 }
 
 static char *keep_variable(const char *name)
@@ -249,14 +272,18 @@ static int spawn(lmr_reader *r, const char *program, const int fd[3])
 
 static larmor_status launch(lmr_reader *r, const lmr_source *source, const lmr_source *second, int theirs)
 {
-    char program[LMR_READER_PATH];
-    LMR_TRY(lmr_reader_path(program));
+    const char *program = r->program;
+    LMR_TRY(lmr_reader_path(r->program));
     int fd[3] = {source ? lift(source->fd) : -1, second ? lift(second->fd) : -1, lift(theirs)};
     int bad = (source && fd[0] < 0) || (second && fd[1] < 0) || fd[2] < 0 ? errno : 0;
     if (!bad) bad = spawn(r, program, fd);
     for (int i = 0; i < 3; i++) close_one(&fd[i]);
     if (bad == ENOMEM) return LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory: %s cannot be started.", program);
-    if (bad) return LMR_FAIL(LARMOR_ERR_IO, "%s cannot be started (%s).", program, strerror(bad));
+    if (bad == EAGAIN)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "%s cannot be started: too few processes are left; 'ulimit -u' sets how many there may be.",
+                        program);
+    if (bad) return LMR_FAIL(lmr_system_status(bad), "%s cannot be started (%s).", program, lmr_system_text(bad));
 #ifdef SYS_pidfd_open
     r->handle = (int)syscall(SYS_pidfd_open, r->pid, 0); /* closed on exec */
 #endif
@@ -327,7 +354,7 @@ static larmor_status begin(lmr_reader *r, const lmr_source *source, const lmr_so
     larmor_status st = LARMOR_OK;
     r->handle = r->socket = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        st = LMR_FAIL(LARMOR_ERR_IO, "a reader cannot be started (%s).", strerror(errno));
+        st = LMR_FAIL(lmr_system_status(errno), "a reader cannot be started (%s).", lmr_system_text(errno));
     r->socket = pair[0];
     if (!st) st = launch(r, source, second, pair[1]);
     close_one(&pair[1]);
@@ -379,13 +406,30 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Seconds of processor time that it has used; 0 if nobody knows. */
+static double time_used(const lmr_reader *r)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(r->pid, &clock) || clock_gettime(clock, &used)) return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static larmor_status wait_for_answer(lmr_reader *r)
 {
-    const int64_t end = milliseconds() + r->patience * 1000;
+    const int64_t patience = r->greeted ? r->patience : least(r->patience, PATIENCE_AT_START);
+    const int64_t seconds = least(r->seconds, PROCESSOR_TIME_AT_START);
+    const int64_t end = milliseconds() + patience * 1000;
     struct pollfd one = {.fd = r->socket, .events = POLLIN};
     while (1) {
         LMR_TRY(lmr_go_on());
-        const int64_t left = end - milliseconds();
+        int64_t left = end - milliseconds();
+        if (!r->greeted && time_used(r) > (double)seconds) left = 0;
         const int ready = poll(&one, 1, left > 0 ? (int)(left < BETWEEN_ASKING ? left : BETWEEN_ASKING) : 0);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
@@ -394,6 +438,7 @@ static larmor_status wait_for_answer(lmr_reader *r)
     }
     int status;
     end_process(r, &status);
+    if (!r->greeted) return named(r, no_reader(r, "ran for long and was ended"));
     return named(
         r, LMR_FAIL(LARMOR_ERR_IO, "its reader gave no answer within %lld s and was ended.", (long long)r->patience));
 }
@@ -409,8 +454,19 @@ static larmor_status take_packet(lmr_reader *r, void *packet, size_t bytes)
     return got == (ssize_t)bytes ? LARMOR_OK : lmr_reader_lies(r);
 }
 
+static larmor_status take_greeting(lmr_reader *r)
+{
+    lmr_reader_greeting greeting;
+    LMR_TRY(take_packet(r, &greeting, sizeof greeting));
+    if (greeting.magic != LMR_READER_MAGIC) return lmr_reader_lies(r);
+    if (greeting.version != LMR_READER_VERSION) return named(r, other_version());
+    r->greeted = 1;
+    return LARMOR_OK;
+}
+
 static larmor_status take_answer(lmr_reader *r)
 {
+    if (!r->greeted) LMR_TRY(take_greeting(r));
     LMR_TRY(take_packet(r, &r->answer, sizeof r->answer));
     r->answer.text[sizeof r->answer.text - 1] = '\0';
     return r->answer.magic == LMR_READER_MAGIC ? LARMOR_OK : lmr_reader_lies(r);

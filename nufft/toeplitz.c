@@ -31,22 +31,26 @@ typedef struct design {
 /* The error of the point spread function is one of N, whose own tolerance it must not spend: a tenth of it, in double
  * precision, and no smaller than that can be. There are few samples for so many modes, so that the finest grid is the
  * dearest part, and the smallest one the best where it will do. */
-static larmor_status choose_psf(design *d)
+larmor_status lmr_toeplitz_choose_psf(double tol, larmor_nufft_opts *psf)
 {
     const struct {
         double tol, upsample;
-    } tries[] = {{d->opts.tol / 10, 1.25}, {d->opts.tol / 10, 0}, {d->opts.tol, 0}};
+    } tries[] = {{tol / 10, 1.25}, {tol / 10, 0}, {tol, 0}};
     lmr_nufft_choice choice;
-    larmor_nufft_opts *p = &d->psf;
     larmor_status st = LARMOR_ERR_NUMERIC;
-    for (int i = 0; i < 3; i++) p->modes[i] = d->wrap.modes[i];
     for (int i = 0; i < 3 && st == LARMOR_ERR_NUMERIC; i++) {
-        const lmr_nufft_request request = {.ndim = p->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
-        p->tol = request.tol;
-        p->upsample = request.upsample;
-        st = lmr_nufft_choose(&request, p->modes, &choice);
+        const lmr_nufft_request request = {.ndim = psf->ndim, .tol = tries[i].tol, .upsample = tries[i].upsample};
+        psf->tol = request.tol;
+        psf->upsample = request.upsample;
+        st = lmr_nufft_choose(&request, psf->modes, &choice);
     }
     return st;
+}
+
+static larmor_status choose_psf(design *d)
+{
+    for (int i = 0; i < 3; i++) d->psf.modes[i] = d->wrap.modes[i];
+    return lmr_toeplitz_choose_psf(d->opts.tol, &d->psf);
 }
 
 static larmor_status make_design(const larmor_nufft_opts *opts, design *d)

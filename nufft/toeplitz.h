@@ -28,6 +28,10 @@ larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, 
 larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t);
 larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t);
 
+/* The tolerance and the grid of the NUFFT that makes the point spread function of modes psf->modes, for maps of this tolerance.
+ * Errors: LARMOR_ERR_NUMERIC where it is out of reach. */
+larmor_status lmr_toeplitz_choose_psf(double tol, larmor_nufft_opts *psf);
+
 /* Bytes at most of so many kernels while the point spread function is made, and after; with factors of so many images
  * each is a matrix. */
 larmor_status lmr_toeplitz_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points, int count,

@@ -3,13 +3,26 @@
 
 #include "core/status.h"
 
-larmor_status lmr_compress(const lmr_job *job, larmor_array **x)
+int lmr_compression_is_geometric(const lmr_job *job)
+{
+    return job->compression && larmor_array_shape(job->compression).ndim > 2;
+}
+
+larmor_status lmr_compress(const lmr_job *job, larmor_samples *samples)
 {
     larmor_array *y;
     if (!job->compression) return LARMOR_OK;
-    LMR_TRY(larmor_compress_coils(job->compression, *x, &y));
-    larmor_array_free(*x);
-    *x = y;
+    if (lmr_compression_is_geometric(job)) {
+        const larmor_status st = larmor_compress_readouts(job->compression, samples->kspace, samples->traj, &y);
+        if (st == LARMOR_ERR_ARG)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "readouts that are no lines of the grid, as those of other images of "
+                                               "the scan are; --compress-method svd takes them.");
+        LMR_TRY(st);
+    } else {
+        LMR_TRY(larmor_compress_coils(job->compression, samples->kspace, &y));
+    }
+    larmor_array_free(samples->kspace);
+    samples->kspace = y;
     return LARMOR_OK;
 }
 

@@ -1,9 +1,11 @@
 /* Several devices at work on the series of one reconstruction. A thread for each (worker.c) takes the next series from a
- * queue (task.c); results are handed out in order (delivery.c). What a series decides for later ones, such as the weight
+ * queue (task.c); results are handed out in order (delivery.c). Parts of one processor work likewise, once it has computed a
+ * first series with all its threads. What a series decides for later ones, such as the weight
  * of the penalty, is guessed to be what is known when it begins, and a series that would have come out differently is
  * computed once more: images do not depend on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/devices.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/device.h"
@@ -22,7 +24,8 @@ static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_wor
 {
     lmr_job *job = &w->job;
     *job = r->job;
-    larmor_array **const arrays[] = {&job->whitening, &job->compression, &job->given, &job->basis};
+    larmor_array **const arrays[] = {&job->whitening, &job->compression, &job->given,
+                                     &job->basis,     &job->maps,        &job->eigenvalues};
     enum { ARRAYS = sizeof arrays / sizeof *arrays };
     larmor_status st = LARMOR_OK;
     job->source = larmor_source_ref(r->job.source);
@@ -31,7 +34,7 @@ static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_wor
     job->checkpoint = NULL;
     job->field = NULL;
     job->girf = larmor_array_ref(r->job.girf);
-    job->maps = job->eigenvalues = job->weights = NULL;
+    job->weights = NULL;
     for (int i = 0; i < ARRAYS; i++) {
         if (st) *arrays[i] = NULL;
         if (!st) st = copy_to(dev, arrays[i]);
@@ -52,6 +55,44 @@ void lmr_devices_plan(larmor_recon *r)
     const int count = larmor_ranks_count(r->opts.ranks);
     if (larmor_device_members(r->job.dev)) return;
     if (count > 1 && r->list.series < count && lmr_shares_coils(&r->job, count)) r->job.dev->ranks = r->opts.ranks;
+}
+
+/* Of the time that one thread takes for a series, the part that more threads do not shorten. */
+static const double alone = 0.3;
+
+/* How long so many series take in the end, of which `at_once` are computed at the same time; 1: one by one thread. */
+static double time_of(int series, int at_once, int threads)
+{
+    const int rounds = (series - 1) / at_once + 1;
+    return rounds * (alone + (1 - alone) / (threads / at_once));
+}
+
+/* The most that the options, the source and the memory allow. */
+static int most_at_once(const larmor_recon *r)
+{
+    const larmor_recon_opts *o = &r->opts;
+    const lmr_plan *plan = &r->plan;
+    if (larmor_device_members(r->job.dev) || larmor_ranks_count(o->ranks) > 1) return 1;
+    if (!o->at_once && (o->checkpoint || o->effort != LARMOR_PLAN_ESTIMATE)) return 1;
+    if (!o->at_once && !lmr_source_any_thread(r->job.source)) return 1;
+    const int64_t each = plan->planned - plan->images;
+    const int64_t free = (o->memory ? plan->limit : plan->limit / 2) - plan->images;
+    const int64_t fit = each > 0 && free > each ? free / each : 1;
+    const int threads = lmr_device_threads(r->job.dev), series = r->list.series - 1;
+    int most = threads < series ? threads : series;
+    if (o->at_once && o->at_once < most) most = o->at_once;
+    return fit < most ? (int)fit : most;
+}
+
+void lmr_devices_divide(larmor_recon *r)
+{
+    const int threads = lmr_device_threads(r->job.dev), series = r->list.series - 1, most = most_at_once(r);
+    r->at_once = r->threads_each = 1;
+    for (int n = 2; n <= most; n++)
+        if (r->opts.at_once || time_of(series, n, threads) < time_of(series, r->at_once, threads)) r->at_once = n;
+    if (r->at_once < 2) return;
+    r->threads_each = threads / r->at_once;
+    r->plan.planned += (r->at_once - 1) * (r->plan.planned - r->plan.images);
 }
 
 static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
@@ -100,6 +141,28 @@ larmor_status lmr_devices_open(larmor_recon *r)
     LMR_TRY(larmor_device_open("cpu:1", &r->home));
     if (!lmr_spreads_series(&r->job, series)) return LARMOR_OK;
     return lmr_devices_make(r, group->member, members, NULL);
+}
+
+static larmor_status divide(larmor_recon *r, larmor_device **part)
+{
+    char spec[32];
+    snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
+    for (int i = 0; i < r->at_once; i++) LMR_TRY(larmor_device_open(spec, &part[i]));
+    LMR_TRY(lmr_devices_make(r, part, r->at_once, NULL));
+    r->devices->beside = 1;
+    return LARMOR_OK;
+}
+
+void lmr_devices_beside(larmor_recon *r)
+{
+    if (r->devices) return;
+    larmor_device **part = calloc((size_t)r->at_once, sizeof *part);
+    const larmor_status st = part ? divide(r, part) : LARMOR_ERR_MEMORY;
+    for (int i = 0; part && i < r->at_once; i++) larmor_device_free(part[i]);
+    free(part);
+    if (!st) return;
+    lmr_devices_close(r);
+    r->at_once = 1;
 }
 
 void lmr_devices_close(larmor_recon *r)

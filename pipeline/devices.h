@@ -9,6 +9,12 @@
 /* Before memory is planned: the device gets the ranks that the options name, if they are to share coils. */
 void lmr_devices_plan(larmor_recon *r);
 
+/* After memory is planned: how many series one processor computes at the same time, which is then planned for. */
+void lmr_devices_divide(larmor_recon *r);
+
+/* Copy the job to so many parts of the processor, once. Where that fails one series goes on after the other. */
+void lmr_devices_beside(larmor_recon *r);
+
 /* Copy the job to each member of its device, a group, if there are several series; else nothing is done. */
 larmor_status lmr_devices_open(larmor_recon *r);
 

@@ -52,7 +52,7 @@ larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
 {
     char left[32], why[1024];
     larmor_device *processor;
-    if (r->run || !larmor_device_may_be_left(r->job.dev, failed)) return failed;
+    if (r->run || r->job.slabs || !larmor_device_may_be_left(r->job.dev, failed)) return failed;
     snprintf(left, sizeof left, "%s", larmor_device_spec(r->job.dev));
     snprintf(why, sizeof why, "%s", larmor_last_error());
     LMR_TRY(larmor_device_open("cpu", &processor));

@@ -659,6 +659,9 @@ larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_
         report(f);
         st = larmor_source_create(lmr_source_name(inner), &impl, f, source);
     }
-    if (st) destroy(f);
+    if (st)
+        destroy(f);
+    else if (lmr_source_any_thread(inner))
+        lmr_source_set_any_thread(*source);
     return st;
 }

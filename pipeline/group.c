@@ -19,7 +19,7 @@
 /* ---- from the grid to reconSpace ---- */
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
-static double density_scale(const larmor_encoding *enc, const larmor_grid *grid)
+double lmr_density_scale(const larmor_encoding *enc, const larmor_grid *grid)
 {
     double scale = 1;
     for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
@@ -61,7 +61,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
-    LMR_OR(fail, lmr_compress(job, &samples->kspace));
+    LMR_OR(fail, lmr_compress(job, samples));
     return LARMOR_OK;
 fail:
     larmor_samples_free(samples);
@@ -117,7 +117,7 @@ fail:
 }
 
 /* Values too large for the arithmetic become infinite on the way, too small ones vanish; neither is an image. */
-static larmor_status check_image(const larmor_array *x, const larmor_group *g)
+larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g)
 {
     double size;
     LMR_TRY(larmor_nrm2(x, &size));
@@ -173,8 +173,8 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
         single = joined;
     }
     st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
-                     density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), image);
-    if (!st) st = check_image(*image, &frame->group);
+                     lmr_density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), image);
+    if (!st) st = lmr_check_image(*image, &frame->group);
 done:
     larmor_array_free(single);
     larmor_array_free(one);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/ranks.h"
 #include "core/status.h"
 
 /* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second
@@ -18,11 +19,12 @@ static int is_harmless(double magnitude)
 /* By the root mean square of the samples, and of noise, before it whitens. */
 static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
 {
-    double size;
+    double size, count;
     job->scale = job->events->energy = 1;
     if (is_harmless(job->info.magnitude)) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(samples, &size));
-    const double magnitude = size / sqrt((double)larmor_array_count(samples));
+    LMR_TRY(lmr_count_all(samples, &count));
+    const double magnitude = size / sqrt(count);
     if (!(magnitude > 0) || !isfinite(magnitude) || is_harmless(magnitude)) return LARMOR_OK;
     const int exponent = ilogb(magnitude);
     job->scale = ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST)));

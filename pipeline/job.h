@@ -59,12 +59,14 @@ typedef struct lmr_job {
     lmr_events *events;
     struct lmr_kept *checkpoint; /* of pipeline/checkpoint.h, or NULL */
 
+    larmor_ranks *slabs; /* those that have a slab of the volume each (pipeline/slabs.h), or NULL */
+
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
     larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
-    larmor_array *compression; /* [coils, info.coils], or NULL */
+    larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
     larmor_array *given;   /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */

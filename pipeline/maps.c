@@ -211,7 +211,7 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));
     LMR_TRY(lmr_scale_samples(job, own->kspace));
     if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
-    return lmr_compress(job, &own->kspace);
+    return lmr_compress(job, own);
 }
 
 /* Voxels along an axis, mixtures of coils and sides of windows that tell quickly whether the object folds. */

@@ -50,6 +50,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"calibration", (double)o->calibration, 0, 1024},
         {"coefficients", (double)o->coefficients, 0, 0x1p31},
         {"compress", o->compress, -INFINITY, 1e9},
+        {"compress_method", o->compress_method, LARMOR_COMPRESS_AUTO, LARMOR_COMPRESS_GEOMETRIC},
         {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
         {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
         {"eps", o->eps, 0, 0.1},
@@ -64,6 +65,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
         {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
         {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
+        {"at_once", o->at_once, 0, 4096},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))

@@ -314,6 +314,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
 {
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
+                       .images = (int64_t)images,
                        .coils = job->coils,
                        .block = job->coils,
                        .toeplitz = job->toeplitz,

@@ -11,6 +11,7 @@
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
+#include "pipeline/slabs.h"
 #include "pipeline/subspace.h"
 #include "pipeline/virtual_coils.h"
 
@@ -106,7 +107,7 @@ static larmor_status take_basis(larmor_recon *r)
     larmor_status st;
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(
-            LARMOR_ERR_ARG,
+            r->opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
             "--basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
             "most %d and no more than frames.",
             lmr_describe(r->opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
@@ -125,11 +126,14 @@ static int is_too_large(const lmr_plan *plan)
     return plan->limit && plan->planned > plan->limit;
 }
 
-/* What does not fit is refused before anything is computed: no step makes the plan smaller. */
+/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless processes share the volume
+ * in slabs. */
 static larmor_status expect_room(larmor_recon *r)
 {
+    if (r->job.slabs) return LARMOR_OK;
     LMR_TRY(lmr_plan_make(&r->job, r->opts.memory, &r->list, &r->plan));
-    if (is_too_large(&r->plan)) return lmr_report_too_large(r);
+    if (is_too_large(&r->plan) && lmr_slabs_unfit(r)) return lmr_report_too_large(r);
+    if (is_too_large(&r->plan)) lmr_slabs_take(r);
     lmr_plan_free(&r->plan);
     return LARMOR_OK;
 }
@@ -138,13 +142,19 @@ static larmor_status plan_memory(larmor_recon *r)
 {
     lmr_plan *plan = &r->plan;
     lmr_job *job = &r->job;
+    if (job->slabs) return lmr_slabs_plan(r);
     LMR_TRY(lmr_plan_make(job, r->opts.memory, &r->list, plan));
+    if (is_too_large(plan) && !lmr_slabs_unfit(r)) {
+        lmr_slabs_take(r);
+        return lmr_slabs_plan(r);
+    }
     if (is_too_large(plan) && lmr_grids_shrink(r)) {
         lmr_report_shrunk(r);
         lmr_plan_free(plan);
         return plan_memory(r);
     }
     if (is_too_large(plan)) return lmr_report_too_large(r);
+    lmr_devices_divide(r);
     lmr_report_plan(r);
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
     job->block = plan->block;
@@ -160,7 +170,8 @@ static larmor_status compress(larmor_recon *r)
     r->job.coils = 1;
     const larmor_status st = expect_room(r);
     r->job.coils = coils;
-    return st ? st : lmr_find_compression(r);
+    if (r->job.slabs) lmr_slabs_take(r); /* of all coils */
+    return st || r->job.slabs ? st : lmr_find_compression(r);
 }
 
 larmor_status lmr_prepare(larmor_recon *r)
@@ -180,13 +191,13 @@ larmor_status lmr_prepare(larmor_recon *r)
     }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
-    LMR_TRY(lmr_delays_find(r));
+    if (!r->job.slabs || r->opts.delays == LARMOR_DELAYS_GIVEN) LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
-    LMR_TRY(lmr_choose_maps(r));
-    lmr_devices_plan(r);
+    if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));
+    if (!r->job.slabs) lmr_devices_plan(r);
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
-    LMR_TRY(lmr_grids_enlarge(r));
+    if (!r->job.slabs) LMR_TRY(lmr_grids_enlarge(r));
     lmr_report_method(r);
     return plan_memory(r);
 }

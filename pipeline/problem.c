@@ -7,6 +7,8 @@
 
 #include "core/status.h"
 #include "larmor/cartesian.h"
+#include "larmor/ranks.h"
+#include "pipeline/slabs.h"
 #include "pipeline/subspace.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
@@ -20,6 +22,7 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
                                      .block = job->block,
                                      .toeplitz = toeplitz,
                                      .iters = lmr_normals(job)};
+    if (job->slabs) return larmor_op_sense_slabs(job->slabs, maps, frame->grid.matrix[2], &sense, A);
     return larmor_op_sense(maps, &sense, A);
 }
 
@@ -52,7 +55,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
         const int lost = i && !*toeplitz;
         LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
-        if (!i) *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
+        if (!i) *toeplitz = job->slabs ? job->toeplitz >= 0 : larmor_sense_uses_toeplitz(ops[0]);
         if (frames[i].has_phase) LMR_OR(done, with_phase(&frames[i], &ops[i]));
     }
     if (count > 1)
@@ -216,7 +219,9 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
         LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), own, &one));
-        if (content == LMR_NOISE)
+        if (content == LMR_NOISE && job->slabs)
+            LMR_OR(done, lmr_slabs_fill_noise(job, deviation, LMR_NOISE_SEED + (uint64_t)i, one));
+        else if (content == LMR_NOISE)
             LMR_OR(done, larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
         else if (content == LMR_ONES)
             LMR_OR(done, larmor_fill(one, 1));

@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/slabs.h"
 #include "pipeline/task.h"
 
 typedef struct order {
@@ -247,8 +248,8 @@ static larmor_status agree(const larmor_recon *r, larmor_ranks *ranks)
                            ? LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
                                       larmor_device_spec(r->job.dev))
                            : lmr_fingerprints_of(r, &f);
-    const uint64_t coils = r->job.dev->ranks != NULL;
-    const uint64_t same[3] = {f.scan, f.options, f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63};
+    const uint64_t coils = r->job.dev->ranks != NULL, slabs = r->job.slabs != NULL;
+    const uint64_t same[3] = {f.scan, f.options, f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63 ^ slabs << 62};
     return lmr_ranks_agree(ranks, st, NULL, same);
 }
 
@@ -259,6 +260,10 @@ larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks)
     LMR_NEED(ranks);
     LMR_TRY(agree(recon, ranks));
     if (larmor_ranks_count(ranks) < 2) return LARMOR_OK;
+    if (recon->job.slabs) {
+        ranks->is_shared = 1;
+        return larmor_ranks_number(ranks) ? lmr_slabs_serve(recon) : LARMOR_OK;
+    }
     if (recon->job.dev->ranks) {
         lmr_log(&recon->events, "coils: %d shared by %d processes", recon->job.coils, larmor_ranks_count(ranks));
         return larmor_sense_share(recon->job.dev, ranks);

@@ -20,6 +20,7 @@
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
+#include "pipeline/slabs.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {
@@ -57,7 +58,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
-    return lmr_group_restore(&r->job, maps_from, weights_from);
+    return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
@@ -106,6 +107,7 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .given = job->given != NULL,
                                 .compressed_from = job->compression ? job->info.coils : 0,
                                 .compressed_energy = job->compression ? job->compressed.energy : 0,
+                                .compressed_along = lmr_compression_is_geometric(job),
                                 .maps = !job->no_maps,
                                 .whitened = job->whitening != NULL,
                                 .weighted = job->weighted || job->method == LMR_METHOD_GRID,
@@ -153,7 +155,8 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         free(image);
         return LMR_NO_MEMORY();
     }
-    larmor_status st = lmr_solve_groups(&r->job, group, count, image, &result->report);
+    larmor_status st = r->job.slabs ? lmr_slabs_run(r, series, image, &result->report)
+                                    : lmr_solve_groups(&r->job, group, count, image, &result->report);
     if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
@@ -167,7 +170,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    const int ranks = larmor_ranks_count(r->job.dev->ranks);
+    const int ranks = larmor_ranks_count(r->job.slabs ? r->job.slabs : r->job.dev->ranks);
     const char *spec = larmor_device_spec(r->job.dev);
     if (!report->device[0] && ranks > 1)
         snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
@@ -191,7 +194,15 @@ static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_r
     lmr_begin_series(&r->events, series + 1, r->list.series);
     *kept = lmr_keep_begin(r, series, result);
     if (*kept) return LARMOR_OK;
-    return r->devices ? lmr_devices_solve(r, series, result) : solve(r, series, result);
+    if (r->at_once > 1 && r->run) lmr_devices_beside(r);
+    if (!r->devices) return solve(r, series, result);
+    const larmor_status st = lmr_devices_solve(r, series, result);
+    if (st != LARMOR_ERR_MEMORY || r->at_once < 2) return st;
+    larmor_recon_result_free(result);
+    lmr_devices_close(r);
+    r->at_once = 1;
+    lmr_warn(&r->events, "one series is computed after the other: %s", larmor_last_error());
+    return solve(r, series, result);
 }
 
 larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
@@ -263,10 +274,18 @@ done:
     return st;
 }
 
+static larmor_status expect_whole(const larmor_recon *recon)
+{
+    if (!recon || !recon->job.slabs) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "recon: coil maps are not kept of a volume in slabs; each process has those of its planes");
+}
+
 /* What another process found for the last series is found here, too. */
 static larmor_status recall(const larmor_recon *recon)
 {
     lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
+    LMR_TRY(expect_whole(recon));
     if (!job || !job->maps_elsewhere) return LARMOR_OK;
     if (!job->whitening) job->scale = 0;
     return lmr_group_restore(job, job->maps_from, job->weights_from);
@@ -306,6 +325,7 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
 {
     if (report) *report = (larmor_coils_report){0};
     LMR_TRY(check_series(recon, series));
+    LMR_TRY(expect_whole(recon));
     if (recon->job.no_maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
     const int group = recon->list.group[recon->list.first[series]];
     larmor_coils_report judged;

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "larmor/ranks.h"
+#include "pipeline/compress.h"
 #include "pipeline/maps.h"
+#include "pipeline/slabs.h"
 
 typedef long long ll;
 
@@ -68,9 +71,10 @@ void lmr_report_compression(larmor_recon *r)
 {
     const lmr_job *job = &r->job;
     const char *why = r->opts.compress > 0 ? "" : "; --compress off leaves them as they are";
+    const char *along = lmr_compression_is_geometric(job) ? ", at each place along the readouts by itself" : "";
     if (job->compression)
-        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s",
-                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, why);
+        lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s%s",
+                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, along, why);
     else
         lmr_log(&r->events, "coils: not compressed, all %d are needed for that part of the signal's energy",
                 job->info.coils);
@@ -195,6 +199,20 @@ static const char *whose(const larmor_recon *r)
 larmor_status lmr_report_too_large(const larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
+    const char *unfit = larmor_ranks_count(r->opts.ranks) > 1 ? lmr_slabs_unfit(r) : NULL;
+    if (r->job.slabs)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "%s: %s of memory needed for a slab of the volume on each of %d processes, %s %s on %s: %s "
+                        "missing. Raise --memory, or start more processes.",
+                        lmr_source_name(r->job.source), bytes_text(plan->planned).s,
+                        larmor_ranks_count(r->job.slabs), bytes_text(plan->limit).s, whose(r),
+                        larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s);
+    if (unfit)
+        return LMR_FAIL(LARMOR_ERR_MEMORY,
+                        "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
+                        "processes cannot share the volume in slabs, as %s.",
+                        lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                        whose(r), larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s, unfit);
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
                     larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
@@ -213,18 +231,39 @@ void lmr_report_plan(larmor_recon *r)
     const lmr_plan *plan = &r->plan;
     const char *spec = larmor_device_spec(r->job.dev);
     lmr_events *e = &r->events;
-    char blocks[64] = "";
+    char blocks[64] = "", beside[64] = "";
     if (plan->choose < 0 && lmr_chooses(&r->job))
         lmr_log(e, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
     if (plan->precondition < 0 && !r->job.precondition)
         lmr_log(e, "memory: the preconditioner does not fit; without it more iterations are needed");
     if (plan->block < plan->coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (ll)plan->block, (ll)plan->coils);
+    if (r->at_once > 1)
+        snprintf(beside, sizeof beside, "; %d %s at the same time, %d thread%s each", r->at_once,
+                 r->list.series == r->list.groups ? "images" : "series", r->threads_each, plural(r->threads_each));
     if (plan->limit)
-        lmr_log(e, "memory: %s planned of %s %s on %s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
-                whose(r), spec, blocks);
+        lmr_log(e, "memory: %s planned of %s %s on %s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                whose(r), spec, blocks, beside);
     else
         lmr_log(e, "memory: %s planned on %s%s", bytes_text(plan->planned).s, spec, blocks);
+}
+
+void lmr_report_slabs(larmor_recon *r)
+{
+    const lmr_plan *plan = &r->plan;
+    const int count = larmor_ranks_count(r->job.slabs);
+    lmr_log(&r->events,
+            "slabs: the volume does not fit into one process; each of %d has %lld of its %lld planes at most", count,
+            (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
+            (ll)r->job.grid[r->list.group[0]].matrix[2]);
+    lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data%s",
+            r->opts.oversample[0] > 0 || r->enlarged ? "" : "; not looked for: delays, an object beyond the field of view");
+    if (plan->limit)
+        lmr_log(&r->events, "memory: %s planned of %s %s for each process on %s, one coil at a time",
+                bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev));
+    else
+        lmr_log(&r->events, "memory: %s planned for each process on %s, one coil at a time",
+                bytes_text(plan->planned).s, larmor_device_spec(r->job.dev));
 }
 
 /* ---- a series ---- */

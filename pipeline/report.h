@@ -27,6 +27,9 @@ void lmr_report_plan(larmor_recon *r);
 /* LARMOR_ERR_MEMORY: the plan does not fit. */
 larmor_status lmr_report_too_large(const larmor_recon *r);
 
+/* The plan of each process, whose volume is in slabs. */
+void lmr_report_slabs(larmor_recon *r);
+
 /* The plan did not fit, so that the field of view is not enlarged. */
 void lmr_report_shrunk(larmor_recon *r);
 

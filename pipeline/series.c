@@ -50,7 +50,7 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
         const int64_t frames = larmor_array_shape(job->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];
         if (count != frames)
-            return LMR_FAIL(LARMOR_ERR_ARG,
+            return LMR_FAIL(LARMOR_ERR_SHAPE,
                             "--basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
                             "contrasts, or are cut by --spokes-per-frame.",
                             (long long)frames, name, count);

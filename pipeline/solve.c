@@ -13,6 +13,7 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
+#include "pipeline/slabs.h"
 #include "pipeline/weight.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
@@ -23,12 +24,14 @@
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
     MOST_ITERS = 100,
+    SLABS_ITERS = 1000, /* without a preconditioner */
 };
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     *deviation = frame->cartesian.deviation;
+    if (job->slabs && !job->whitening) return lmr_slabs_noise_level(job, frame, deviation);
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
@@ -63,7 +66,7 @@ typedef struct problem {
 static int watch(void *user, const larmor_progress *progress)
 {
     const lmr_job *job = user;
-    const int stop = lmr_monitor(job->events, progress);
+    const int stop = lmr_slabs_stop(job, lmr_monitor(job->events, progress));
     lmr_keep_step(job, progress->state, stop);
     return stop;
 }
@@ -108,7 +111,7 @@ static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve
         if (norm > 0) o->tol = -1;
     }
     o->precondition = job->precondition < 0 ? NULL : M;
-    if (o->max_iter == 0) o->max_iter = MOST_ITERS;
+    if (o->max_iter == 0) o->max_iter = job->slabs ? SLABS_ITERS : MOST_ITERS;
     st = larmor_cg(p->A, p->b, p->x, o, report);
 done:
     larmor_op_free(M);
@@ -287,7 +290,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
-    if (st == LARMOR_STOPPED && result->solver.iters > 0) {
+    if (st == LARMOR_STOPPED && result->solver.iters > 0 && !lmr_slabs_failed(job)) {
         result->interrupted = 1;
         st = LARMOR_OK;
     }

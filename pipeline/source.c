@@ -16,6 +16,7 @@ struct larmor_source {
     void *self;
     char *name;
     pthread_mutex_t turn; /* held during a call: the devices of a group read in turn */
+    int any_thread;       /* 1: it is larmor's own, which may be called from any thread */
     atomic_int refs;
 };
 
@@ -73,6 +74,16 @@ void larmor_source_free(larmor_source *source)
 }
 
 /* ---- what the pipeline asks ---- */
+
+int lmr_source_any_thread(const larmor_source *s)
+{
+    return s->any_thread;
+}
+
+void lmr_source_set_any_thread(larmor_source *s)
+{
+    s->any_thread = 1;
+}
 
 const char *lmr_source_name(const larmor_source *s)
 {
@@ -313,5 +324,7 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .readouts = readouts_of_raw};
     if (source) *source = NULL;
     if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
-    return larmor_source_create(name, &impl, raw, source);
+    LMR_TRY(larmor_source_create(name, &impl, raw, source));
+    lmr_source_set_any_thread(*source);
+    return LARMOR_OK;
 }

@@ -5,6 +5,11 @@
 #include "larmor/pipeline.h"
 
 const char *lmr_source_name(const larmor_source *s);
+
+/* 1 if its functions may be called from any thread without its maker having asked for several; and that it is so. */
+int lmr_source_any_thread(const larmor_source *s);
+void lmr_source_set_any_thread(larmor_source *s);
+
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out);
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out);
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta);

@@ -610,6 +610,9 @@ larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_so
     if (!s) return LMR_NO_MEMORY();
     larmor_status st = fill(given, s);
     if (!st) st = larmor_source_create("arrays", &impl, s, source);
-    if (st) destroy(s);
+    if (st)
+        destroy(s);
+    else
+        lmr_source_set_any_thread(*source);
     return st;
 }

@@ -108,7 +108,8 @@ void lmr_run_task(lmr_worker *w, lmr_task *t)
     if (t->status) snprintf(t->message, sizeof t->message, "%s", larmor_last_error());
     keep_findings(&w->job, t);
     t->seconds = lmr_seconds() - began;
-    snprintf(t->result.report.device, sizeof t->result.report.device, "%s", larmor_device_spec(w->job.dev));
+    if (!w->all->beside)
+        snprintf(t->result.report.device, sizeof t->result.report.device, "%s", larmor_device_spec(w->job.dev));
 }
 
 static int workers_left(const lmr_devices *d)
@@ -125,8 +126,11 @@ static int leave(lmr_worker *w, lmr_task *t)
     if (t->status != LARMOR_ERR_BACKEND && t->status != LARMOR_ERR_MEMORY) return 0;
     if (workers_left(w->all) < 2) return 0;
     w->left = 1;
-    snprintf(text, sizeof text, "%s failed, other devices take over its series: %s",
-             w->rank ? t->result.report.device : larmor_device_spec(w->job.dev), t->message);
+    if (w->all->beside)
+        snprintf(text, sizeof text, "fewer series are computed at the same time: %s", t->message);
+    else
+        snprintf(text, sizeof text, "%s failed, other devices take over its series: %s",
+                 w->rank ? t->result.report.device : larmor_device_spec(w->job.dev), t->message);
     lmr_clear_task(t);
     lmr_add_line(t, 1, text);
     return 1;

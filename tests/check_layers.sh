@@ -1,6 +1,7 @@
 #!/bin/sh
 # Which layer may include which: core <- nufft <- recon <- pipeline <- apps, core <- io <- pipeline,
-# core <- phantoms <- apps; pipeline sees io by its public header alone, apps everything by public headers.
+# core <- phantoms <- phantoms/scan <- apps; phantoms/scan sees recon and io, pipeline io, by their public headers alone,
+# apps everything by public headers.
 # And no files include each other in a circle.
 # Usage: tests/check_layers.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -82,6 +82,28 @@ static int is_limited(__rlimit_resource_t what)
     return !getrlimit(what, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }
 
+enum { LEAST_STACK = 96 << 10, USUAL_STACK = 8 << 20 }; /* bytes: what the deepest command takes, with room; Linux's */
+
+int app_hold_stack(char **argv)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY) return 1;
+    if (limit.rlim_cur < USUAL_STACK) {
+        limit.rlim_cur = limit.rlim_max < USUAL_STACK ? limit.rlim_max : USUAL_STACK;
+        setrlimit(RLIMIT_STACK, &limit);
+        getrlimit(RLIMIT_STACK, &limit);
+    }
+    /* arguments and environment lie on it, above this frame */
+    const char *last = (const char *)&limit;
+    for (char *const *word = argv; *word; word++) last = *word > last ? *word : last;
+    for (char *const *word = environ; *word; word++) last = *word > last ? *word : last;
+    const rlim_t used = (rlim_t)(last + strlen(last) - (const char *)&limit);
+    if (limit.rlim_cur >= used + LEAST_STACK) return 1;
+    app_error("a stack of %lld KiB is too small, %lld KiB are needed; raise it by 'ulimit -s 8192'.",
+              (long long)(limit.rlim_cur >> 10), (long long)((used + LEAST_STACK + 1023) >> 10));
+    return 0;
+}
+
 void app_wait_for_no_memory(char **argv)
 {
     const char *threads = getenv("OPENBLAS_NUM_THREADS");

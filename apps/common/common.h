@@ -43,7 +43,7 @@ void app_ignore_signals_of_writes(void);
 
 /* Catch SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP: they are acknowledged in a line, and larmor's calls
  * end with LARMOR_STOPPED. What has not ended after half a second is left as it is: temporary files are removed and the
- * program ends. The second signal ends it at once. */
+ * program ends. The second signal ends it at once, and so does what is left of a limit on processor time. */
 void app_catch_signals(void);
 
 /* The program is about to return from main, with this code or that of a signal, which is returned. Signals that come now
@@ -116,6 +116,10 @@ int app_is_picture(const char *path);
 /* Descriptors 0 to 2 that are closed at the start, so that no file that is opened later gets one of them and with it
  * what is meant for the terminal. Writing to them fails. Returns 0 if that cannot be. */
 int app_hold_descriptors(void);
+
+/* Raise the limit on the stack where it may be raised, and see that there is room on it for what follows, because what
+ * is past it ends the program by a signal. Returns 0 if there is too little, having said so. */
+int app_hold_stack(char **argv);
 
 /* Refuse files that are read and written, or written twice, by what the tables say of options and arguments; standard
  * output and standard error are written, too. Returns an exit code, having said what is wrong. */

@@ -57,9 +57,19 @@ static int help(const char *name)
     return APP_DONE;
 }
 
+/* What was printed is an output like any other. */
+static int end_of_output(int code)
+{
+    if (!fflush(stdout) && !ferror(stdout)) return code;
+    if (code) return code;
+    app_error("standard output: cannot be written; is the disk full?");
+    return APP_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     if (!app_hold_descriptors()) return APP_FAILED;
+    if (!app_hold_stack(argv)) return APP_LACKING;
     app_wait_for_no_memory(argv);
     if (argc < 2) {
         print_commands(stderr);
@@ -67,9 +77,9 @@ int main(int argc, char **argv)
     }
     app_set_program(app_self.name);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-        return help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
-    if (!strcmp(argv[1], "completion")) return app_complete(argc - 2, argv + 2);
-    if (!strcmp(argv[1], "manual")) return manual(argc > 2 ? argv[2] : NULL);
+        return end_of_output(help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL));
+    if (!strcmp(argv[1], "completion")) return end_of_output(app_complete(argc - 2, argv + 2));
+    if (!strcmp(argv[1], "manual")) return end_of_output(manual(argc > 2 ? argv[2] : NULL));
     const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
     if (!command) return APP_USAGE;
     void *settings = calloc(1, command->settings + 1); /* + 1, because it may be 0 */
@@ -88,9 +98,5 @@ int main(int argc, char **argv)
     if (code < 0) code = command->run(settings, &files);
     if (code == APP_AGAIN) code = command->run(settings, &files);
     free(settings);
-    if (!code && fflush(stdout)) {
-        app_error("standard output: cannot be written; is the disk full?");
-        code = APP_FAILED;
-    }
-    return app_end_signals(code);
+    return app_end_signals(end_of_output(code));
 }

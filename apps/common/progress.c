@@ -104,28 +104,6 @@ void app_progress_stage(app_progress *p, const char *stage)
     pthread_mutex_unlock(&app_stderr);
 }
 
-/* name: whether the stage's name stays */
-static void step(app_progress *p, int name, int at, int steps, double residual, double objective)
-{
-    if (steps < 1 || at < 1) return;
-    pthread_mutex_lock(&app_stderr);
-    app_progress_state *s = &p->state;
-    if (!name) s->stage[0] = 0;
-    s->last_step = app_now();
-    if (at == 1) s->first_step = s->last_step;
-    s->step = at;
-    s->steps = steps;
-    s->residual = residual;
-    s->objective = objective;
-    draw(p, at == 1 || at == steps);
-    pthread_mutex_unlock(&app_stderr);
-}
-
-void app_progress_step(app_progress *p, int at, int steps, double residual, double objective)
-{
-    step(p, 1, at, steps, residual, objective);
-}
-
 void app_progress_end(app_progress *p)
 {
     pthread_mutex_lock(&app_stderr);
@@ -137,14 +115,34 @@ void app_progress_end(app_progress *p)
     p->running = 0;
 }
 
-int app_stage(void *user, const char *name)
+int app_monitor(void *user, const larmor_progress *progress)
 {
-    app_progress_stage(user, name);
+    app_progress *p = user;
+    if (progress->max_iter < 1 || progress->iter < 1) return app_stopped() != 0;
+    pthread_mutex_lock(&app_stderr);
+    app_progress_state *s = &p->state;
+    s->stage[0] = 0;
+    s->last_step = app_now();
+    if (!s->steps || progress->iter <= s->step) {
+        s->first = progress->iter;
+        s->first_step = s->last_step;
+    }
+    s->step = progress->iter;
+    s->steps = progress->max_iter;
+    s->residual = progress->residual;
+    s->objective = progress->objective;
+    draw(p, s->step == 1 || s->step == s->steps);
+    pthread_mutex_unlock(&app_stderr);
     return app_stopped() != 0;
 }
 
-int app_monitor(void *user, const larmor_progress *progress)
+int app_listen(void *user, const larmor_event *event)
 {
-    step(user, 0, progress->iter, progress->max_iter, progress->residual, progress->objective);
+    const larmor_progress progress = {
+        .iter = event->step, .max_iter = event->steps, .residual = event->residual, .objective = event->objective};
+    if (event->kind == LARMOR_EVENT_STAGE) app_progress_stage(user, event->stage);
+    if (event->kind == LARMOR_EVENT_STEP) app_monitor(user, &progress);
+    if (event->kind == LARMOR_EVENT_LOG) app_log("%s", event->text);
+    if (event->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", event->text);
     return app_stopped() != 0;
 }

@@ -4,13 +4,14 @@
 
 #include <pthread.h>
 
-#include "larmor/recon.h"
+#include "larmor/pipeline.h"
 
 /* What a line of progress says; step, residual and objective only once there are steps. */
 typedef struct app_progress_state {
     char what[64];                       /* e.g. "image 3 of 8" */
     char stage[64];                      /* e.g. "coil maps", or "" */
     int step, steps;                     /* steps 0: how long it takes is not known */
+    int first;                           /* the first step that was heard of */
     double residual, objective;          /* residual < 0 and objective NAN: there is none */
     double began, first_step, last_step; /* moments of app_now */
 } app_progress_state;
@@ -30,17 +31,14 @@ void app_progress_begin(app_progress *p, const char *what);
 /* What is being done now, before there are steps or between them. */
 void app_progress_stage(app_progress *p, const char *stage);
 
-/* step of steps is done; residual < 0 if there is none, objective NAN if there is none. */
-void app_progress_step(app_progress *p, int step, int steps, double residual, double objective);
-
 /* End the task, and take its line off the terminal. */
 void app_progress_end(app_progress *p);
 
-/* The same as a function for recon_job: not 0 when a signal was caught. */
-int app_stage(void *user, const char *name);
-
-/* A larmor_monitor: user is an app_progress; stops when a signal was caught. */
+/* A larmor_monitor: user is an app_progress, whose stage ends; stops when a signal was caught. */
 int app_monitor(void *user, const larmor_progress *progress);
+
+/* A larmor_listener: user is an app_progress, log lines and warnings go to stderr; stops when a signal was caught. */
+int app_listen(void *user, const larmor_event *event);
 
 enum { APP_LINE = 512 };
 

@@ -20,8 +20,8 @@ static int fitting(const char *text, int columns)
 /* Seconds that are left at the pace of the steps so far; negative if unknown. */
 static double left(const app_progress_state *s, double now)
 {
-    if (s->step < 2) return -1;
-    const double each = (s->last_step - s->first_step) / (s->step - 1);
+    if (s->step <= s->first) return -1;
+    const double each = (s->last_step - s->first_step) / (s->step - s->first);
     return fmax(0, each * (s->steps - s->step) - (now - s->last_step));
 }
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,6 +109,40 @@ static void remember(int number)
     errno = error;
 }
 
+/* ---- the limit on processor time ---- */
+
+/* What the end takes of it, and what each core uses meanwhile. The system gives no warning where both limits are the same,
+ * as after ulimit -t. */
+static const double time_to_end = 0.2, time_of_core = 0.05;
+
+/* In the middle of anything, and at once. */
+static void use_up_time(int number)
+{
+    static atomic_flag once = ATOMIC_FLAG_INIT;
+    (void)number;
+    if (atomic_flag_test_and_set(&once)) return;
+    say(app_self.name);
+    say(": the processor time that is allowed is used up; 'ulimit -t' sets it.\n");
+    for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
+    _exit(APP_LACKING);
+}
+
+static void watch_time(void)
+{
+    struct rlimit limit;
+    struct sigaction action = {.sa_handler = use_up_time};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGXCPU};
+    timer_t spent;
+    if (getrlimit(RLIMIT_CPU, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGXCPU, &action, NULL);
+    const double margin = time_to_end + time_of_core * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double end = (double)limit.rlim_cur - margin;
+    if (end < 0.1) end = 0.1;
+    const struct itimerspec at = {.it_value = {(time_t)end, (long)(1e9 * (end - (double)(time_t)end))}};
+    if (!timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &spent)) timer_settime(spent, TIMER_ABSTIME, &at, NULL);
+}
+
 /* ---- */
 
 static int ending;
@@ -146,6 +181,7 @@ void app_catch_signals(void)
     sigaction(SIGALRM, &action, NULL);
     action.sa_handler = aborted;
     sigaction(SIGABRT, &action, NULL);
+    watch_time();
     atexit(exited);
 }
 
@@ -160,7 +196,7 @@ static void end_at_once(int number)
 int app_end_signals(int code)
 {
     static const struct timespec patience = {.tv_sec = 10};
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGXCPU};
     last_code = code ? code : app_stopped();
     ending = 1;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], end_at_once);

@@ -1,4 +1,5 @@
-/* Choices of options that the library's tables have: of app_choice. SPDX-License-Identifier: Apache-2.0 */
+/* Choices of options that the library's tables have: of app_choice; and what says how a scan is read.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_CHOICES_H
 #define APP_CHOICES_H
 
@@ -9,5 +10,23 @@ const char *choose_maps_method(int i, const char **help); /* auto, and those of 
 const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
 const char *choose_suffix(int i, const char **help); /* of files for images */
+
+/* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
+#define SCAN_OPTIONS(settings)                                                                                       \
+    APP_OPTION(settings, APP_TEXT, raw.group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),       \
+        APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U", "unit of the stored trajectory",        \
+                   .preset = "auto", .choice = choose_unit_or_auto),                                                 \
+        APP_OPTION(settings, APP_TEXT, raw.join, 0, "join", "LIST",                                                  \
+                   "counters that make no separate images: none, or some of slice, contrast, phase, repetition and " \
+                   "set, with commas between; auto: those that exceed their limits and whose images have too few "   \
+                   "samples; segment: acquisitions that are segments of a readout make one, as they do without it "  \
+                   "where k-space goes on",                                                                          \
+                   .preset = "auto"),                                                                                \
+        APP_OPTION(settings, APP_FLAG, raw.drop_nonfinite, 0, "drop-nonfinite", "",                                  \
+                   "leave out acquisitions with NaN or Inf")
+
+/* The same, where the samples count. */
+#define SAMPLES_OPTIONS(settings)                                                                                    \
+    SCAN_OPTIONS(settings), APP_OPTION(settings, APP_FLAG, raw.conjugate, 0, "conj", "", "conjugate the samples first")
 
 #endif

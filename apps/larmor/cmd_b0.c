@@ -2,13 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choices.h"
 #include "commands.h"
 #include "common.h"
 #include "json.h"
 #include "progress.h"
 
 typedef struct settings {
-    const char *output, *maps, *echo_times, *group, *units, *device;
+    const char *output, *maps, *echo_times, *device;
+    larmor_raw_opts raw;
     double smooth, threshold;
     int64_t rounds, slice, phase, repetition, memory, threads;
     int force, json;
@@ -37,8 +39,7 @@ static const app_option options[] = {
            .high = 65535),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N", "this repetition; -1: the first", .preset = "-1", .low = -1,
            .high = 65535),
-    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto"),
+    SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE", "most memory to use on the device (default: what is free)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
@@ -57,18 +58,6 @@ typedef struct b0_run {
     larmor_field_maps maps;
     app_progress progress;
 } b0_run;
-
-static int on_event(void *run, const larmor_event *e)
-{
-    app_progress *progress = &((b0_run *)run)->progress;
-    const larmor_progress step = {
-        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
-    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
-    if (e->kind == LARMOR_EVENT_STEP) app_monitor(progress, &step);
-    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
-    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
-    return app_stopped() != 0;
-}
 
 /* "2.5,4.8" to numbers; their count, or -1. */
 static int read_times(const char *text, double *ms)
@@ -126,13 +115,12 @@ static int write_maps(const b0_run *r, larmor_output *out)
 static int estimate(b0_run *r, const larmor_echo_opts *echo)
 {
     const settings *s = r->s;
-    const larmor_raw_opts raw = {.group = s->group, .traj_units = s->units};
     const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1};
     larmor_recon_opts opts = {.size = sizeof opts, .only = &only, .memory = s->memory, .maps_name = s->maps};
     int code = APP_DONE;
-    opts.listener = on_event;
-    opts.user = r;
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    opts.listener = app_listen;
+    opts.user = &r->progress;
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

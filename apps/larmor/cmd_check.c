@@ -7,20 +7,15 @@
 #include "json.h"
 
 typedef struct settings {
-    const char *group, *units, *join, *device;
+    larmor_raw_opts raw;
+    const char *device;
     int64_t threads;
-    int drop_nonfinite, conjugate, json;
+    int json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
-           .choice = choose_unit_or_auto),
-    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
-           .preset = "auto"),
-    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
-    OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
+    SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     APP_DEVICE_OPTIONS(settings),
     {0},
@@ -58,16 +53,11 @@ static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const char *path = files->name[0];
-    const larmor_raw_opts opts = {.group = s->group,
-                                  .traj_units = s->units,
-                                  .join = s->join,
-                                  .drop_nonfinite = s->drop_nonfinite,
-                                  .conjugate = s->conjugate};
     larmor_device *dev = NULL;
     larmor_findings findings = {0};
     int code = APP_DONE;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
-    APP_OR(done, APP_INPUT, larmor_check(path, &opts, dev, &findings));
+    APP_OR(done, APP_INPUT, larmor_check(path, &s->raw, dev, &findings));
     if (s->json)
         print_json(path, &findings);
     else

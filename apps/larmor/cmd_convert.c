@@ -1,13 +1,9 @@
 /* larmor convert: between image formats, and from BART's k-space and trajectory to a scan.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "commands.h"
 #include "common.h"
-#include "scan.h"
 
 typedef struct settings {
     const char *output, *traj, *kspace;
@@ -71,179 +67,45 @@ done:
     return code;
 }
 
-typedef struct bart_scan {
-    larmor_array *traj, *kspace;
-    float *k, *data; /* complex values of both on the host */
-    int64_t samples, readouts, coils;
-    int ndim;
-    int64_t matrix[3];
-    double fov_mm[3];
-} bart_scan;
-
-static int64_t size_of(const larmor_array *x, int d)
+static larmor_status read_samples(const char *path, larmor_device *dev, larmor_array **kspace)
 {
-    const larmor_shape shape = larmor_array_shape(x);
-    return d < shape.ndim ? shape.dim[d] : 1;
-}
-
-/* BART's [1, samples, readouts, coils] for [samples, readouts, coils], too, as larmor nufft writes .npy. */
-static larmor_status with_leading_one(larmor_array **x, int64_t samples)
-{
-    const larmor_shape shape = larmor_array_shape(*x);
-    if (shape.ndim > 3 || shape.dim[0] == 1 || shape.dim[0] != samples) return LARMOR_OK;
-    larmor_array *view;
-    const larmor_shape with_one = {shape.ndim + 1, {1, shape.dim[0], size_of(*x, 1), size_of(*x, 2)}};
-    const larmor_status st = larmor_array_reshape(*x, with_one, &view);
-    if (st) return st;
-    larmor_array_free(*x);
-    *x = view;
-    return LARMOR_OK;
-}
-
-/* Samples that larmor reads again. */
-static int check_values(const settings *s, const bart_scan *p)
-{
-    const int64_t count = 2 * p->samples * p->readouts * p->coils;
-    int64_t bad = 0;
-    double peak = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bad += !isfinite(p->data[i]);
-        peak = fmax(peak, fabs((double)p->data[i]));
-    }
-    if (!bad && peak <= LARMOR_LARGEST_SAMPLE) return APP_DONE;
-    if (bad)
-        app_error("%s: %lld value%s not finite.", s->kspace, (long long)bad, bad == 1 ? " is" : "s are");
-    else
-        app_error("%s: values up to %.1e: uninitialised or overflowing data, at most %.0e expected.", s->kspace, peak,
-                  LARMOR_LARGEST_SAMPLE);
-    return APP_REFUSED;
-}
-
-/* The two arrays fit together and into ISMRMRD's counters; else says why and returns the exit code. */
-static int check_scan(const settings *s, bart_scan *p)
-{
-    p->samples = size_of(p->traj, 1);
-    p->readouts = size_of(p->traj, 2);
-    p->coils = size_of(p->kspace, 3);
-    const int64_t rest = larmor_array_count(p->traj) / (3 * p->samples * p->readouts + !p->samples);
-    if (size_of(p->traj, 0) != 3 || rest != 1) {
-        app_error("%s: a trajectory of [3, samples, readouts] expected.", s->traj);
-        return APP_REFUSED;
-    }
-    if (size_of(p->kspace, 0) != 1 || size_of(p->kspace, 1) != p->samples || size_of(p->kspace, 2) != p->readouts ||
-        larmor_array_count(p->kspace) != p->samples * p->readouts * p->coils) {
-        app_error("%s: [1, %lld, %lld, coils] expected, as %s has %lld samples x %lld readouts.", s->kspace,
-                  (long long)p->samples, (long long)p->readouts, s->traj, (long long)p->samples,
-                  (long long)p->readouts);
-        return APP_REFUSED;
-    }
-    if (p->samples <= 65535 && p->coils <= 1024) return check_values(s, p);
-    app_error("%s: %lld samples x %lld coils; ISMRMRD holds at most 65535 x 1024.", s->kspace, (long long)p->samples,
-              (long long)p->coils);
-    return APP_REFUSED;
-}
-
-static larmor_status read_complex(const char *path, larmor_device *dev, larmor_array **x, float **host)
-{
+    *kspace = NULL;
     larmor_array *read;
-    *x = NULL;
-    *host = NULL;
     larmor_status st = larmor_image_read(path, dev, &read);
-    if (!st && larmor_array_dtype(read) == LARMOR_C128) {
-        larmor_array_free(read);
-        return larmor_fail(LARMOR_ERR_FORMAT, "%s: single precision expected.", path);
-    }
-    if (!st) st = larmor_array_convert(read, LARMOR_C64, x);
-    if (!st) st = larmor_array_download(*x, LARMOR_C64, host);
+    if (!st) st = larmor_array_convert(read, LARMOR_C64, kspace);
     larmor_array_free(read);
-    return st;
-}
-
-/* The smallest even matrix whose k-space holds the trajectory, give or take a thousandth: x and y share the larger.
- */
-static int fill_matrix(const settings *s, bart_scan *p)
-{
-    double most[3] = {0};
-    for (int64_t i = 0; i < p->samples * p->readouts; i++)
-        for (int d = 0; d < 3; d++) most[d] = fmax(most[d], fabs((double)p->k[2 * (3 * i + d)]));
-    p->ndim = most[2] > 0 ? 3 : 2;
-    most[0] = most[1] = fmax(most[0], most[1]);
-    for (int d = 0; d < 3; d++) {
-        const double n = most[d] > 0 ? 2 * ceil(most[d] * (1 - 1e-3)) : 1;
-        const app_list *asked = &s->matrix;
-        p->matrix[d] = asked->count ? p->matrix[d ? d - 1 : 0] : (int64_t)n;
-        if (d < asked->count) p->matrix[d] = (int64_t)asked->value[d];
-        if (d >= p->ndim && d >= asked->count) p->matrix[d] = 1;
-        const double voxel_mm = s->fov.count && d ? p->fov_mm[0] / (double)p->matrix[0] : 1;
-        p->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : (double)p->matrix[d] * voxel_mm;
-        if (!(n <= 65535)) {
-            app_error("%s: extends to %g in direction %d; 32767 at most expected.", s->traj, most[d], d);
-            return APP_REFUSED;
-        }
-    }
-    if (most[0] > 0) return APP_DONE;
-    app_error("%s: the trajectory has no extent.", s->traj);
-    return APP_REFUSED;
-}
-
-static larmor_status write_scan(const bart_scan *p, larmor_output *out)
-{
-    const double unit[3] = {1, 1, 1};
-    larmor_scan scan = {.coils = (int)p->coils, .readouts = p->readouts, .description = "converted from cfl"};
-    for (int d = 0; d < 3; d++) {
-        scan.encoding.matrix[d] = scan.encoding.recon_matrix[d] = p->matrix[d];
-        scan.encoding.fov_mm[d] = scan.encoding.recon_fov_mm[d] = p->fov_mm[d];
-    }
-    snprintf(scan.encoding.trajectory, sizeof scan.encoding.trajectory, "other");
-    scan.encoding.ndim = p->ndim;
-    const int64_t points = p->samples * p->readouts;
-    double *traj = malloc((size_t)(points * p->ndim) * sizeof *traj + 1);
-    if (!traj) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; i < points; i++)
-        for (int d = 0; d < p->ndim; d++) traj[i * p->ndim + d] = p->k[2 * (3 * i + d)];
-    const scan_source source = {.data = p->data,
-                                .traj = traj,
-                                .ndim = p->ndim,
-                                .samples = p->samples,
-                                .centre = p->samples / 2,
-                                .readouts = p->readouts,
-                                .coils = (int)p->coils,
-                                .unit = unit,
-                                .geometry = {.read_dir = {1, 0, 0}, .phase_dir = {0, 1, 0}, .slice_dir = {0, 0, 1}},
-                                .last = 1};
-    larmor_raw_writer *writer = NULL;
-    larmor_status st = larmor_raw_create(out, &scan, &writer);
-    if (!st) st = scan_append(writer, &source);
-    if (!st) st = larmor_raw_finish(writer);
-    larmor_raw_writer_free(writer);
-    free(traj);
     return st;
 }
 
 static int convert_scan(const settings *s)
 {
+    larmor_grid_opts opts = {.matrix = {0}};
+    larmor_encoding space;
     larmor_device *dev = NULL;
     larmor_output *out = NULL;
-    bart_scan p = {0};
+    larmor_array *traj = NULL, *kspace = NULL;
+    char both[512];
     int code = APP_DONE;
+    for (int d = 0; d < s->matrix.count; d++) opts.matrix[d] = (int64_t)s->matrix.value[d];
+    for (int d = 0; d < s->fov.count; d++) opts.fov_mm[d] = s->fov.value[d];
+    snprintf(both, sizeof both, "%s with %s", s->kspace, s->traj);
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, read_complex(s->traj, dev, &p.traj, &p.k));
-    APP_OR(done, APP_INPUT, read_complex(s->kspace, dev, &p.kspace, &p.data));
-    APP_OR(done, APP_INPUT, with_leading_one(&p.kspace, size_of(p.traj, 1)));
-    code = check_scan(s, &p);
-    if (!code) code = fill_matrix(s, &p);
+    APP_OR(done, APP_INPUT, larmor_traj_read(s->traj, 3, dev, &traj));
+    APP_OR(done, APP_INPUT, read_samples(s->kspace, dev, &kspace));
+    const larmor_status st = larmor_raw_save(out, kspace, traj, &opts, &space);
+    if (st) code = st == LARMOR_ERR_IO ? app_fail(APP_RUN, st) : app_fail_in(APP_INPUT, st, both);
     if (code) goto done;
-    APP_OR(done, APP_RUN, write_scan(&p, out));
+    const int64_t *n = space.matrix;
+    const larmor_shape points = larmor_array_shape(traj);
+    const int64_t coils = larmor_array_count(kspace) / (points.dim[1] * points.dim[2]);
     app_log("wrote %s: %lld readout%s x %lld sample%s, %lld coil%s, matrix %lld x %lld x %lld, %g x %g x %g mm",
-            s->output, (long long)p.readouts, app_s(p.readouts), (long long)p.samples, app_s(p.samples),
-            (long long)p.coils, app_s(p.coils), (long long)p.matrix[0], (long long)p.matrix[1],
-            (long long)p.matrix[2], p.fov_mm[0], p.fov_mm[1], p.fov_mm[2]);
+            s->output, (long long)points.dim[2], app_s(points.dim[2]), (long long)points.dim[1], app_s(points.dim[1]),
+            (long long)coils, app_s(coils), (long long)n[0], (long long)n[1], (long long)n[2], space.fov_mm[0],
+            space.fov_mm[1], space.fov_mm[2]);
 done:
-    free(p.k);
-    free(p.data);
-    larmor_array_free(p.traj);
-    larmor_array_free(p.kspace);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
     larmor_device_free(dev);
     larmor_output_free(out);
     return code;

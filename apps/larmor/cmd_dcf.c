@@ -7,7 +7,8 @@
 #include "common.h"
 
 typedef struct settings {
-    const char *output, *method, *trajectory, *group, *units, *join, *device;
+    const char *output, *method, *trajectory, *device;
+    larmor_raw_opts raw;
     app_list matrix;
     int64_t index, threads;
     int force;
@@ -67,11 +68,7 @@ static const app_option options[] = {
            .low = 1, .high = 65535),
     OPTION(APP_INTEGER, index, 0, "image", "N", "of this image of the scan, as larmor info counts them",
            .preset = "0", .low = 0, .high = 1 << 30),
-    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
-           .choice = choose_unit_or_auto),
-    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
-           .preset = "auto"),
+    SCAN_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     APP_DEVICE_OPTIONS(settings),
     {0},
@@ -82,14 +79,13 @@ static const app_option options[] = {
 static larmor_status read_scan(const settings *s, const char *path, larmor_device *dev, larmor_shape *image,
                                larmor_array **traj)
 {
-    const larmor_raw_opts opts = {.group = s->group, .traj_units = s->units, .join = s->join};
     larmor_grid_opts grid_opts = {.oversample = {0}};
     larmor_raw *raw = NULL;
     larmor_source *source = NULL;
     larmor_samples samples = {0};
     larmor_grid grid;
     for (int d = 0; d < s->matrix.count; d++) grid_opts.matrix[d] = (int64_t)s->matrix.value[d];
-    larmor_status st = larmor_raw_open(path, &opts, &raw);
+    larmor_status st = larmor_raw_open(path, &s->raw, &raw);
     if (!st) st = larmor_source_of_raw(raw, path, &source);
     if (!st) st = larmor_source_samples(source, (int)s->index, &grid_opts, dev, &grid, &samples);
     if (!st) {

@@ -1,4 +1,6 @@
 /* larmor devices: what this machine can compute on, or why not. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "commands.h"
 #include "common.h"
 #include "json.h"
@@ -43,8 +45,9 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const json_settings *s = given;
-    larmor_device_info infos[MAX_DEVICES];
+    larmor_device_info *infos = calloc(MAX_DEVICES, sizeof *infos); /* too large for a small stack */
     int count, code = APP_DONE;
+    if (!infos) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     APP_OR(done, APP_RUN, larmor_device_list(infos, MAX_DEVICES, &count));
     if (count > MAX_DEVICES) count = MAX_DEVICES;
     if (s->json)
@@ -52,6 +55,7 @@ static int run(const void *given, const app_files *files)
     else
         print_text(infos, count);
 done:
+    free(infos);
     return code;
 }
 

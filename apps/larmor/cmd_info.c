@@ -10,18 +10,13 @@
 #include "json.h"
 
 typedef struct settings {
-    const char *group, *units, *join;
-    int drop_nonfinite, json;
+    larmor_raw_opts raw;
+    int json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
-    OPTION(APP_TEXT, group, 0, "group", "NAME", "the HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "units of the stored trajectory", .preset = "auto",
-           .choice = choose_unit_or_auto),
-    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no images of their own, as for recon",
-           .preset = "auto"),
-    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
+    SCAN_OPTIONS(settings),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
 };
@@ -343,13 +338,11 @@ static int run(const void *given, const app_files *files)
     const char *path = files->name[0];
     larmor_raw *raw = NULL;
     int code = APP_DONE;
-    const larmor_raw_opts opts = {
-        .group = s->group, .traj_units = s->units, .join = s->join, .drop_nonfinite = s->drop_nonfinite};
     if (is_image_name(path)) {
         APP_OR(done, APP_INPUT, show_image(path, s->json));
         return APP_DONE;
     }
-    const larmor_status st = larmor_raw_open(path, &opts, &raw);
+    const larmor_status st = larmor_raw_open(path, &s->raw, &raw);
     if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
         char why[512];
         snprintf(why, sizeof why, "%s", larmor_last_error());

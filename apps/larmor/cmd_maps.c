@@ -8,10 +8,11 @@
 #include "progress.h"
 
 typedef struct settings {
-    const char *output, *eigenvalues, *method, *map_sets, *crop, *normalise, *whiten, *group, *units, *join, *device;
+    const char *output, *eigenvalues, *method, *map_sets, *crop, *normalise, *whiten, *device;
     app_list matrix, fov;
     int64_t calibration, slice, memory, threads;
-    int drop_nonfinite, conjugate, force, json;
+    larmor_raw_opts raw;
+    int force, json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -39,13 +40,7 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|off"),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "of this slice; needed where a scan has several", .preset = "-1",
            .low = -1, .high = 65535),
-    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
-           .choice = choose_unit_or_auto),
-    OPTION(APP_TEXT, join, 0, "join", "LIST", "counters that make no separate images, as for recon",
-           .preset = "auto"),
-    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
-    OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
+    SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G (default: what is free)"),
@@ -67,23 +62,9 @@ typedef struct maps_run {
     app_progress progress;
 } maps_run;
 
-static int on_event(void *run, const larmor_event *e)
-{
-    app_progress *progress = &((maps_run *)run)->progress;
-    if (e->kind == LARMOR_EVENT_STAGE) app_progress_stage(progress, e->stage);
-    if (e->kind == LARMOR_EVENT_LOG) app_log("%s", e->text);
-    if (e->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", e->text);
-    return app_stopped() != 0;
-}
-
 static int open_all(maps_run *r)
 {
     const settings *s = r->s;
-    const larmor_raw_opts raw = {.group = s->group,
-                                 .traj_units = s->units,
-                                 .join = s->join,
-                                 .drop_nonfinite = s->drop_nonfinite,
-                                 .conjugate = s->conjugate};
     const larmor_counters only = {(int)s->slice, -1, -1, -1, -1};
     larmor_recon_opts opts = {.size = sizeof opts,
                               .calibration = s->calibration,
@@ -91,8 +72,8 @@ static int open_all(maps_run *r)
                               .memory = s->memory,
                               .only = &only,
                               .keep_eigenvalues = s->eigenvalues != NULL,
-                              .listener = on_event,
-                              .user = r};
+                              .listener = app_listen,
+                              .user = &r->progress};
     int code = APP_DONE;
     map_options_read(s->method, s->map_sets, s->crop, s->normalise, &opts);
     for (int d = 0; d < 3; d++) {
@@ -101,7 +82,7 @@ static int open_all(maps_run *r)
     }
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &r->output));
     if (s->eigenvalues) APP_OR(done, APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

@@ -1,13 +1,28 @@
 /* larmor phantom: simulate a scan whose k-space is exact. SPDX-License-Identifier: Apache-2.0 */
-#include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "common.h"
-#include "simulate.h"
+#include "progress.h"
+#include "scan.h"
 
-#define OPTION(...) APP_OPTION(simulation_settings, __VA_ARGS__)
+enum { MOST_COILS = 1024 };
+
+typedef struct settings {
+    scan_trajectory trajectory;
+    const char *output, *truth, *maps, *field_map, *phantom, *units, *device;
+    const char *calibration, *dead_coils, *noiseless_coils;
+    int64_t coils, seed, slices, repetitions, noise_samples, threads;
+    double noise, snr, dwell, noise_dwell, tr;
+    double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
+    app_list maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times;
+    double readout_start;
+    int oblique, same_angles, force;
+} settings;
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
     OPTION(APP_WRITTEN_FILE, truth, 0, "truth", "FILE",
@@ -19,12 +34,12 @@ static const app_option options[] = {
            .low = 1, .high = 65535),
     OPTION(APP_WRITTEN_FILE, field_map, 0, "field-map", "FILE",
            "also write the off-resonance in Hz; any format of images"),
-    SCAN_TRAJECTORY_OPTIONS(simulation_settings),
+    SCAN_TRAJECTORY_OPTIONS(settings),
     OPTION(APP_TEXT, calibration, 0, "calibration", "HOW",
            "calibration lines embedded in the others (flags 20 and 21), or separate before them (flag 20)",
            .preset = "embedded", .choices = "embedded|separate"),
     OPTION(APP_INTEGER, coils, 0, "coils", "C", "receive coils; 0: a single one without any profile", .preset = "8",
-           .low = 0, .high = SIMULATION_COILS),
+           .low = 0, .high = MOST_COILS),
     OPTION(APP_TEXT, dead_coils, 0, "dead-coils", "C[,C...]", "coils without signal, counted from 0"),
     OPTION(APP_TEXT, noiseless_coils, 0, "noiseless-coils", "C[,C...]", "coils without noise, counted from 0"),
     OPTION(
@@ -103,7 +118,7 @@ static const app_option options[] = {
     OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choice = choose_unit),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
-    APP_DEVICE_OPTIONS(simulation_settings),
+    APP_DEVICE_OPTIONS(settings),
     {0},
 };
 
@@ -128,26 +143,115 @@ static int read_coils(const char *option, const char *text, int64_t coils, unsig
     return APP_DONE;
 }
 
-static int check_coils(simulation *m)
+/* What the library takes for the options. */
+typedef struct request {
+    larmor_simulation_opts opts;
+    larmor_phantom_field field;
+    larmor_phantom_phase phase;
+    unsigned char dead[MOST_COILS], noiseless[MOST_COILS];
+    app_progress progress;
+} request;
+
+static void fill(double *to, const app_list *list, int most)
 {
-    const simulation_settings *s = m->s;
+    for (int i = 0; i < list->count && i < most; i++) to[i] = list->value[i];
+}
+
+static int is_off_resonant(const settings *s)
+{
+    return s->off_resonance != 0 || s->gradient.count || s->shim.count || s->dipole.count;
+}
+
+static int moves(const settings *s)
+{
+    double drift[APP_MAX_NUMBERS] = {0};
+    fill(drift, &s->drift, APP_MAX_NUMBERS);
+    return drift[0] != 0 || drift[1] != 0 || drift[2] != 0 || s->rotation != 0 || s->breathing != 0 ||
+           s->contrast != 0;
+}
+
+static void fill_field(const settings *s, request *r)
+{
+    if (!is_off_resonant(s)) return;
+    r->field.hz = s->off_resonance;
+    fill(r->field.gradient, &s->gradient, 3);
+    fill(r->field.shim, &s->shim, 3);
+    fill(&r->field.dipole, &s->dipole, 1);
+    for (int d = 0; d + 1 < s->dipole.count && d < 3; d++) r->field.dipole_at[d] = s->dipole.value[d + 1];
+    r->opts.field = &r->field;
+}
+
+static void fill_phase(const settings *s, request *r)
+{
+    if (s->image_phase == 0) return;
+    r->phase.radians = s->image_phase;
+    if (!s->phase_cycles.count) r->phase.cycles[0] = r->phase.cycles[1] = 0.5;
+    fill(r->phase.cycles, &s->phase_cycles, 3);
+    r->opts.phase = &r->phase;
+}
+
+static void fill_opts(const settings *s, request *r)
+{
+    r->opts = (larmor_simulation_opts){.trajectory = s->trajectory.name,
+                                       .traj = scan_trajectory_opts(&s->trajectory),
+                                       .same_angles = s->same_angles,
+                                       .units = s->units,
+                                       .phantom = s->phantom,
+                                       .object_size = s->object_size,
+                                       .coils = (int)s->coils,
+                                       .dead = r->dead,
+                                       .noiseless = r->noiseless,
+                                       .noise = s->noise,
+                                       .snr = s->snr,
+                                       .seed = (uint64_t)s->seed,
+                                       .noise_samples = s->noise_samples,
+                                       .dwell_us = s->dwell,
+                                       .noise_dwell_us = s->noise_dwell,
+                                       .tr_ms = s->tr,
+                                       .slices = s->slices,
+                                       .repetitions = s->repetitions,
+                                       .rotation_deg = s->rotation,
+                                       .breathing_mm = s->breathing,
+                                       .breathing_period = s->breathing_period,
+                                       .contrast = s->contrast,
+                                       .readout_start_ms = isnan(s->readout_start) ? NULL : &s->readout_start,
+                                       .echoes = s->echo_times.count,
+                                       .echo_ms = s->echo_times.value,
+                                       .separate_calibration = !strcmp(s->calibration, "separate"),
+                                       .oblique = s->oblique,
+                                       .monitor = app_monitor,
+                                       .user = &r->progress};
+    fill(r->opts.drift_mm, &s->drift, 3);
+    fill_field(s, r);
+    fill_phase(s, r);
+}
+
+static int check_coils(const settings *s, request *r)
+{
     if (s->maps && !s->coils) {
         app_error("--coils \"0\": a whole number >= 1 expected, because --maps asks for maps.");
         return APP_USAGE;
     }
-    int code = read_coils("dead-coils", s->dead_coils, s->coils, m->dead);
-    if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->coils, m->noiseless);
-    if (!code && s->coils && !memchr(m->dead, 0, (size_t)s->coils)) {
+    int code = read_coils("dead-coils", s->dead_coils, s->coils, r->dead);
+    if (!code) code = read_coils("noiseless-coils", s->noiseless_coils, s->coils, r->noiseless);
+    if (!code && s->coils && !memchr(r->dead, 0, (size_t)s->coils)) {
         app_error("--dead-coils \"%s\": these are all coils; leave one of them out.", s->dead_coils);
         return APP_USAGE;
     }
     return code;
 }
 
-/* Mistakes that the options' table cannot see. */
-static int check(simulation *m)
+static int check_delays(const settings *s, request *r)
 {
-    const simulation_settings *s = m->s;
+    const int ndim = scan_trajectory_dimensions(&s->trajectory);
+    if (scan_delays(ndim, &s->delays, r->opts.delay)) return APP_DONE;
+    app_error("--delays: %d numbers; %s.", s->delays.count, scan_delays_expected(ndim));
+    return APP_USAGE;
+}
+
+/* Mistakes that the options' table cannot see. */
+static int check(const settings *s, request *r)
+{
     if (s->snr > 0 && s->noise > 0) {
         app_error("--snr \"%g\": --noise states the noise already; give one of them.", s->snr);
         return APP_USAGE;
@@ -157,7 +261,7 @@ static int check(simulation *m)
                   (long long)s->noise_samples);
         return APP_USAGE;
     }
-    if (s->image_phase != 0 && simulation_is_off_resonant(m)) {
+    if (s->image_phase != 0 && is_off_resonant(s)) {
         app_error("--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
         return APP_USAGE;
     }
@@ -165,81 +269,129 @@ static int check(simulation *m)
         app_error("--field-dipole: %d numbers; HZ,X,Y or HZ,X,Y,Z expected.", s->dipole.count);
         return APP_USAGE;
     }
-    if (simulation_moves(m) && s->repetitions < 2) {
+    if (moves(s) && s->repetitions < 2) {
         app_error("--drift, --rotation, --breathing and --contrast change the object from one repetition to the "
                   "next; give --repetitions N, too.");
         return APP_USAGE;
     }
-    return check_coils(m);
+    const int code = check_coils(s, r);
+    return code ? code : check_delays(s, r);
 }
 
-static int check_delays(const simulation *m)
+/* ---- the command ---- */
+
+typedef struct outputs {
+    larmor_output *scan, *truth, *maps, *field;
+} outputs;
+
+static int open_outputs(const settings *s, outputs *out)
 {
-    double delay[6];
-    if (scan_delays(m->ndim, &m->s->delays, delay)) return APP_DONE;
-    app_error("--delays: %d numbers; %s.", m->s->delays.count, scan_delays_expected(m->ndim));
-    return APP_USAGE;
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out->scan));
+    if (s->truth) APP_OR(done, APP_RUN, app_output_open(s->truth, s->force, &out->truth));
+    if (s->maps) APP_OR(done, APP_RUN, app_output_open(s->maps, s->force, &out->maps));
+    if (s->field_map) APP_OR(done, APP_RUN, app_output_open(s->field_map, s->force, &out->field));
+done:
+    return code;
 }
 
-/* The samples of the scan, its images and its maps; truth and maps may be NULL. */
-static larmor_status reserve(const simulation *m, larmor_output *out, larmor_output *truth, larmor_output *maps)
+/* Space for the samples of the scan, its images and its maps. */
+static larmor_status reserve(const settings *s, const larmor_simulation_info *i, const outputs *out)
 {
-    const int64_t groups = m->s->slices * m->s->repetitions;
-    const larmor_shape image = larmor_shape_of(m->ndim, m->grid);
+    const int64_t images = i->slices * i->repetitions;
+    const larmor_shape image = larmor_shape_of(i->ndim, i->matrix);
     larmor_status st =
-        larmor_output_reserve(out, LARMOR_C64, LARMOR_SHAPE(m->samples, m->readouts, m->coils, groups), 0);
-    if (!st && truth) st = larmor_output_reserve(truth, LARMOR_C64, larmor_shape_append(image, groups), 0);
-    if (!st && maps && !m->s->maps_matrix.count)
-        st = larmor_output_reserve(maps, LARMOR_C64, larmor_shape_append(image, m->coils), 0);
+        larmor_output_reserve(out->scan, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils, images), 0);
+    if (!st && out->truth) st = larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0);
+    if (!st && out->maps && !s->maps_matrix.count)
+        st = larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0);
     return st;
+}
+
+static larmor_status write_truth(const larmor_simulation *simulation, larmor_output *out)
+{
+    larmor_expected expected;
+    larmor_status st = larmor_simulation_expect(simulation, &expected);
+    if (!st) st = larmor_image_write(out, expected.image, expected.count, NULL);
+    larmor_expected_free(&expected);
+    return st;
+}
+
+static larmor_status write_maps(const settings *s, const larmor_simulation *simulation, larmor_output *out)
+{
+    int64_t matrix[3] = {0};
+    larmor_array *maps;
+    larmor_image_meta meta;
+    for (int d = 0; d < s->maps_matrix.count; d++) matrix[d] = (int64_t)s->maps_matrix.value[d];
+    larmor_status st = larmor_simulation_maps(simulation, matrix, &maps, &meta);
+    if (!st) st = larmor_maps_save(out, maps, &meta);
+    larmor_array_free(maps);
+    return st;
+}
+
+static larmor_status write_field(const larmor_simulation *simulation, larmor_output *out)
+{
+    larmor_array *hz;
+    larmor_image_meta meta;
+    larmor_status st = larmor_simulation_field(simulation, &hz, &meta);
+    if (!st) st = larmor_image_write(out, &(larmor_image){hz, meta}, 1, NULL);
+    larmor_array_free(hz);
+    return st;
+}
+
+static int write_all(const settings *s, larmor_simulation *simulation, request *r, const outputs *out)
+{
+    const larmor_simulation_info i = larmor_simulation_describe(simulation);
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, reserve(s, &i, out));
+    app_progress_begin(&r->progress, "phantom");
+    const larmor_status st = larmor_simulation_save(simulation, out->scan);
+    app_progress_end(&r->progress);
+    APP_OR(done, APP_RUN, st);
+    app_has_computed();
+    app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", s->output,
+            i.phantom, i.trajectory, (long long)i.readouts, (long long)i.samples, i.coils, app_s(i.coils),
+            (long long)i.matrix[0], (long long)i.matrix[1], (long long)i.matrix[2]);
+    if (s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", i.noise, s->snr);
+    if (out->truth) {
+        APP_OR(done, APP_RUN, write_truth(simulation, out->truth));
+        app_log("wrote %s: the image at this resolution", s->truth);
+    }
+    if (out->maps) {
+        APP_OR(done, APP_RUN, write_maps(s, simulation, out->maps));
+        app_log("wrote %s: the sensitivities of %d coil%s", s->maps, i.coils, app_s(i.coils));
+    }
+    if (out->field) {
+        APP_OR(done, APP_RUN, write_field(simulation, out->field));
+        app_log("wrote %s: the off-resonance in Hz", s->field_map);
+    }
+done:
+    return code;
 }
 
 static int run(const void *given, const app_files *files)
 {
     (void)files;
-    simulation m = {.s = given};
-    larmor_output *out = NULL, *truth = NULL, *maps = NULL, *field = NULL;
-    int code = check(&m);
-    if (code) return code;
-    APP_OR(done, APP_RUN, app_output_open(m.s->output, m.s->force, &out));
-    if (m.s->truth) APP_OR(done, APP_RUN, app_output_open(m.s->truth, m.s->force, &truth));
-    if (m.s->maps) APP_OR(done, APP_RUN, app_output_open(m.s->maps, m.s->force, &maps));
-    if (m.s->field_map) APP_OR(done, APP_RUN, app_output_open(m.s->field_map, m.s->force, &field));
-    APP_OR(done, APP_INPUT, app_open_device(m.s->device, m.s->threads, &m.dev));
-    app_may_leave(m.dev);
-    APP_OR(done, APP_INPUT, simulation_prepare(&m));
-    code = check_delays(&m);
+    const settings *s = given;
+    request r = {.opts = {0}};
+    outputs out = {NULL, NULL, NULL, NULL};
+    larmor_device *dev = NULL;
+    larmor_simulation *simulation = NULL;
+    fill_opts(s, &r);
+    int code = check(s, &r);
+    if (!code) code = open_outputs(s, &out);
     if (code) goto done;
-    if (m.ndim == 3 && m.s->slices > 1) {
-        app_error("--slices \"%lld\": 1 expected, because the trajectory is 3D.", (long long)m.s->slices);
-        code = APP_USAGE;
-        goto done;
-    }
-    APP_OR(done, APP_RUN, reserve(&m, out, truth, maps));
-    APP_OR(done, APP_RUN, simulation_write_scan(&m, out));
-    app_has_computed();
-    app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", m.s->output,
-            m.s->phantom, m.s->trajectory.name, (long long)m.readouts, (long long)m.samples, m.coils, app_s(m.coils),
-            (long long)m.grid[0], (long long)m.grid[1], (long long)m.grid[2]);
-    if (m.s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", m.sigma, m.s->snr);
-    if (truth) {
-        APP_OR(done, APP_RUN, simulation_write_truth(&m, truth));
-        app_log("wrote %s: the image at this resolution", m.s->truth);
-    }
-    if (maps) {
-        APP_OR(done, APP_RUN, simulation_write_maps(&m, maps));
-        app_log("wrote %s: the sensitivities of %d coil%s", m.s->maps, m.coils, app_s(m.coils));
-    }
-    if (field) {
-        APP_OR(done, APP_RUN, simulation_write_field(&m, field));
-        app_log("wrote %s: the off-resonance in Hz", m.s->field_map);
-    }
+    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    app_may_leave(dev);
+    APP_OR(done, APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
+    code = write_all(s, simulation, &r, &out);
 done:
-    simulation_free(&m);
-    larmor_output_free(field);
-    larmor_output_free(maps);
-    larmor_output_free(truth);
-    larmor_output_free(out);
+    larmor_simulation_free(simulation);
+    larmor_device_free(dev);
+    larmor_output_free(out.field);
+    larmor_output_free(out.maps);
+    larmor_output_free(out.truth);
+    larmor_output_free(out.scan);
     return code;
 }
 
@@ -255,6 +407,6 @@ const app_command cmd_phantom = {
         "The truth is the phantom's Fourier series cut at the matrix, one image for each slice and repetition.",
     .options = options,
     .computes = 1,
-    .settings = sizeof(simulation_settings),
+    .settings = sizeof(settings),
     .run = run,
 };

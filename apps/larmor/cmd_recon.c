@@ -128,6 +128,10 @@ static const app_option options[] = {
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
         .preset = "auto"),
+    OPTION(APP_TEXT, compress_method, 0, "compress-method", "M",
+           "svd, one matrix; geometric, one for each place along fully sampled Cartesian readouts; auto: geometric "
+           "where that needs fewer coils",
+           .preset = "auto", .choices = "auto|svd|geometric"),
     OPTION(
         APP_TEXT, dcf, 0, "dcf", "D",
         "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
@@ -157,22 +161,17 @@ static const app_option options[] = {
     ONLY(phase),
     ONLY(repetition),
     ONLY(set),
-    OPTION(APP_TEXT, group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),
-    OPTION(APP_TEXT, units, 0, "traj-units", "U", "unit of the stored trajectory", .preset = "auto",
-           .choice = choose_unit_or_auto),
-    OPTION(APP_TEXT, join, 0, "join", "LIST",
-           "counters that make no separate images: none, or some of slice, contrast, phase, repetition and set, with "
-           "commas between; auto: those that exceed their limits and whose images have too few samples; segment: "
-           "acquisitions that are segments of a readout make one, as they do without it where k-space goes on",
-           .preset = "auto"),
-    OPTION(APP_FLAG, drop_nonfinite, 0, "drop-nonfinite", "", "leave out acquisitions with NaN or Inf"),
-    OPTION(APP_FLAG, conjugate, 0, "conj", "", "conjugate the samples first"),
+    SAMPLES_OPTIONS(recon_settings),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
            "free)"),
+    OPTION(APP_INTEGER, at_once, 0, "at-once", "N",
+           "the most images, or series, that a processor computes at the same time; 1: one after the other (default: as "
+           "many as keep its threads busy and fit into half of the memory)",
+           .low = 0, .high = 4096),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
@@ -187,25 +186,8 @@ static const app_option options[] = {
 
 static int on_event(void *run, const larmor_event *e)
 {
-    app_progress *progress = &((recon_run *)run)->progress;
-    const larmor_progress step = {
-        .iter = e->step, .max_iter = e->steps, .residual = e->residual, .objective = e->objective};
-    switch (e->kind) {
-    case LARMOR_EVENT_STAGE:
-        app_progress_stage(progress, e->stage);
-        break;
-    case LARMOR_EVENT_STEP:
-        if (e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
-        app_monitor(progress, &step);
-        break;
-    case LARMOR_EVENT_LOG:
-        app_log("%s", e->text);
-        break;
-    case LARMOR_EVENT_WARNING:
-        app_log("warning: %s", e->text);
-        break;
-    }
-    return app_stopped() != 0;
+    if (e->kind == LARMOR_EVENT_STEP && e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
+    return app_listen(&((recon_run *)run)->progress, e);
 }
 
 /* Say what begins; APP_DONE, or the exit code of a signal that was caught. */
@@ -322,14 +304,9 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
 static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
-    const larmor_raw_opts raw = {.group = s->group,
-                                 .traj_units = s->units,
-                                 .join = s->join,
-                                 .drop_nonfinite = s->drop_nonfinite,
-                                 .conjugate = s->conjugate};
     int code = enter(r, "reading");
     if (code) goto done;
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &raw, &r->raw));
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
     code = recon_read_delays(s, r->raw, opts);
     if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));

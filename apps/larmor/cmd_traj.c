@@ -116,18 +116,19 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const settings *s = given;
-    int64_t matrix[3];
+    larmor_traj_opts opts = scan_trajectory_opts(&s->trajectory);
     larmor_device *dev = NULL;
     larmor_array *traj = NULL;
     larmor_output *out = NULL;
     int code = check(s);
     if (code) return code;
+    opts.repetition = s->repetition;
     if (s->output) APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     if (s->from)
         APP_OR(done, APP_INPUT, trajectory_of_scan(s, dev, &traj));
     else
-        APP_OR(done, APP_INPUT, scan_trajectory_create(&s->trajectory, dev, s->repetition, matrix, &traj));
+        APP_OR(done, APP_INPUT, larmor_traj_create(dev, s->trajectory.name, &opts, &traj));
     if (!out) goto done;
     APP_OR(done, APP_RUN, larmor_traj_save(out, traj));
     const larmor_shape shape = larmor_array_shape(traj);

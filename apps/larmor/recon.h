@@ -9,9 +9,9 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *delays, *girf, *whiten, *compress, *dcf, *group, *units, *join, *toeplitz, *precond, *device;
+    const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond, *device;
     const char *partial_fourier;
-    int64_t memory, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    int64_t memory, at_once, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
     const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
@@ -19,7 +19,8 @@ typedef struct recon_settings {
     double frame_time, frame_step, tick;
     const char *frame_rest, *basis, *dictionary, *basis_images;
     int64_t rank;
-    int weighted, joint, magnitude, force, json, drop_nonfinite, conjugate;
+    int weighted, joint, magnitude, force, json;
+    larmor_raw_opts raw;
 } recon_settings;
 
 /* Numbers of images as text, the first ones if there are many. */

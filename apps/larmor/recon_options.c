@@ -313,6 +313,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
                                                                                            "none", NULL};
     static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};
+    static const char *const compress[] = {"auto", "svd", "geometric", NULL};
     static const int choices[] = {0, 1, -1};
     *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
     *opts = (larmor_recon_opts){.size = sizeof *opts,
@@ -328,6 +329,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .calibration = s->calibration,
                                 .girf_spacing_hz = s->girf_spacing,
                                 .no_whitening = !strcmp(s->whiten, "off"),
+                                .compress_method = (larmor_compress_method)index_of(s->compress_method, compress),
                                 .density = (larmor_density)index_of(s->dcf, densities),
                                 .weighted = s->weighted,
                                 .keep_density = s->save_density != NULL,
@@ -337,6 +339,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
                                 .basis_frames = !strcmp(s->basis_images, "frames"),
                                 .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
                                 .memory = s->memory,
+                                .at_once = (int)s->at_once,
                                 .only = only,
                                 .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
     map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);

@@ -55,7 +55,7 @@ int recon_open_checkpoint(recon_run *r)
     const char *path = r->s->checkpoint;
     if (!path) return APP_DONE;
     const larmor_status st = larmor_checkpoint_file(path, &r->checkpoint);
-    return st ? app_fail(APP_INPUT, st) : APP_DONE;
+    return st ? app_fail(APP_RUN, st) : APP_DONE;
 }
 
 /* ---- provenance ---- */
@@ -144,8 +144,8 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     n->values[4] = app_command_line();
     larmor_recon_plan plan;
     if (larmor_recon_describe(r->recon, 0, &plan) || !plan.compressed_from) return (larmor_notes){keys, n->values, 5};
-    snprintf(n->coils, sizeof n->coils, "%d compressed to %d, energy %.6f", plan.compressed_from, plan.coils,
-             plan.compressed_energy);
+    snprintf(n->coils, sizeof n->coils, "%d compressed to %d, energy %.6f%s", plan.compressed_from, plan.coils,
+             plan.compressed_energy, plan.compressed_along ? ", geometric" : "");
     n->values[5] = n->coils;
     return (larmor_notes){keys, n->values, 6};
 }

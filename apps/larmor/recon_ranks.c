@@ -26,10 +26,12 @@ int recon_open_ranks(recon_run *r)
 
 static int count_gpus(void)
 {
-    larmor_device_info infos[65];
+    enum { MOST = 65 };
+    larmor_device_info *infos = calloc(MOST, sizeof *infos); /* too large for a small stack */
     int count = 0, gpus = 0;
-    if (larmor_device_list(infos, 65, &count)) return 0;
-    for (int i = 0; i < count && i < 65; i++) gpus += infos[i].available && !strncmp(infos[i].spec, "cuda", 4);
+    if (!infos || larmor_device_list(infos, MOST, &count)) count = 0;
+    for (int i = 0; i < count && i < MOST; i++) gpus += infos[i].available && !strncmp(infos[i].spec, "cuda", 4);
+    free(infos);
     return gpus;
 }
 

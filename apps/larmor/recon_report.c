@@ -114,6 +114,7 @@ static void report_coils(json *j, const recon_run *r)
     if (!plan.compressed_from) return;
     json_integer(j, "coils_compressed_from", plan.compressed_from);
     json_number(j, "coils_energy", plan.compressed_energy);
+    json_text(j, "coils_method", plan.compressed_along ? "geometric" : "svd");
 }
 
 void recon_report(const recon_run *r, double seconds)

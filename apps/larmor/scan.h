@@ -1,4 +1,4 @@
-/* Trajectories by options, and readouts on their way into an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
+/* The options of trajectories, and delays as text. SPDX-License-Identifier: Apache-2.0 */
 #ifndef APP_SCAN_H
 #define APP_SCAN_H
 
@@ -41,13 +41,9 @@ typedef struct scan_trajectory {
                    "cartesian: the part of the lines that is there, above 1/2; the first ones are missing",          \
                    .preset = "1", .low = 0.5, .high = 1)
 
-/* What the library takes for the options, for an image of these voxels. */
-larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options, const int64_t matrix[3]);
-
-/* The trajectory that the options name, in a repetition of a series, counted from 0, and the voxels of the image that
- * it is for, 1 in dimensions not given. */
-larmor_status scan_trajectory_create(const scan_trajectory *options, larmor_device *dev, int64_t repetition,
-                                     int64_t matrix[3], larmor_array **traj);
+/* What the library takes for the options, and the dimensions that it makes of them. */
+larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options);
+int scan_trajectory_dimensions(const scan_trajectory *options);
 
 /* "X,Y[,XY]" of 2D and "X,Y,Z[,XY,XZ,YZ]" of 3D as larmor_traj_delay takes them, where missing ones are 0; 0 if there are
  * too many numbers, or couplings are missing. The other says in words what is expected. */
@@ -59,29 +55,5 @@ typedef struct scan_delays_text {
     char s[160];
 } scan_delays_text;
 scan_delays_text scan_describe_delays(int ndim, const double delay[6]);
-
-#define SCAN_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
-
-typedef struct scan_source {
-    const float *data;     /* re, im of [samples, readouts, coils] */
-    const double *traj;    /* [ndim, samples, readouts], cycles per field of view */
-    const double *unit;    /* [ndim] factors from there to what is stored */
-    const int64_t *lines;  /* Cartesian: the matrix, whose lines become counters instead of a trajectory; else NULL */
-    const uint64_t *flags; /* [readouts] of ISMRMRD, SCAN_LEFT_OUT for readouts that are not to be written; or NULL */
-    int ndim, coils;
-    int64_t samples, readouts, centre; /* centre: the sample that is nearest to the centre of k-space */
-    double dwell_us;
-    double start_ms, tr_ms, cycle_ms; /* of the first readout, from one to the next, between triggers; 0: no stamps */
-    larmor_image_meta geometry;       /* position, directions, slice and repetition of these readouts */
-    int last;                         /* 1: the scan ends with them */
-} scan_source;
-
-larmor_status scan_append(larmor_raw_writer *writer, const scan_source *source);
-
-/* What 1/FOV is in another unit of larmor_traj_unit_entry; n: matrix, fov_mm: field of view in that direction. */
-double scan_unit(const char *unit, double n, double fov_mm);
-
-/* What the trajectory of that name is; one of larmor_traj_entry. */
-larmor_traj_info scan_trajectory_info(const char *name);
 
 #endif

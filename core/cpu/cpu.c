@@ -67,12 +67,26 @@ static void begin_team(int threads)
     (void)threads;
 }
 
+/* A child of fork has the thread that called it and no other, and OpenMP would wait there for those of its team for ever.
+ * So at that moment there is none; parent and child begin another when they need it. */
+static void end_team(void)
+{
+    omp_pause_resource_all(omp_pause_soft);
+}
+
+static void survive_fork(void)
+{
+    pthread_atfork(end_team, NULL, NULL);
+}
+
 static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 {
     (void)ordinal;
     lmr_cpu *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
     c->threads = threads_there_can_be(threads > 0 ? threads : omp_get_max_threads());
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, survive_fork);
     begin_team(c->threads);
     read_name(c->name, sizeof c->name);
     *ctx = c;

@@ -413,6 +413,39 @@ LARMOR_API larmor_status larmor_raw_append(larmor_raw_writer *writer, const larm
 LARMOR_API larmor_status larmor_raw_finish(larmor_raw_writer *writer);
 LARMOR_API void larmor_raw_writer_free(larmor_raw_writer *writer); /* NULL is fine */
 
+#define LARMOR_READOUT_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
+
+typedef struct larmor_acquisitions { /* of one image, in arrays; zero means zero */
+    const larmor_array *kspace;  /* complex [samples, readouts, coils] */
+    const larmor_array *traj;    /* real [nd, samples, readouts], cycles per field of view */
+    const char *units;           /* that the trajectory is stored in, of larmor_traj_unit_entry; default "1/fov" */
+    int lines; /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
+    const uint64_t *flags; /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
+    int64_t centre;        /* the sample that is nearest to the centre of k-space */
+    double dwell_us;
+    double start_ms, tr_ms, cycle_ms; /* of the first readout, from one to the next, between triggers; tr_ms 0: no stamps */
+    larmor_image_meta meta; /* position, directions, slice, contrast and repetition of these readouts */
+    int last;               /* 1: the scan ends with them */
+} larmor_acquisitions;
+
+/* Append readouts to a file. Their counters are those of the lines, else the readouts' numbers.
+ *
+ * Errors  those of larmor_raw_append; LARMOR_ERR_SHAPE for arrays that do not fit each other; LARMOR_ERR_ARG for units. */
+LARMOR_API larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_acquisitions *acquisitions);
+
+/* Write k-space and its trajectory as a scan of one image, and put the file in place.
+ *
+ * kspace  complex [samples, readouts, coils], or [1, samples, readouts, coils] as BART has it; dimensions of 1 at the end
+ *         may be left out.
+ * traj    real [2 or 3, samples, readouts], cycles per field of view; 2D where all third components are 0.
+ * opts    matrix: default the smallest even one whose k-space holds the trajectory, x and y alike; a given one goes on to
+ *         the axes that are not given. fov_mm: default the first one's voxels, of 1 mm if that is not given. NULL is fine.
+ * written what the header says; may be NULL.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_FORMAT for samples that are not finite or beyond LARMOR_LARGEST_SAMPLE, and for a
+ *         trajectory without extent or beyond 32767; LARMOR_ERR_ARG for sizes out of range; those of larmor_raw_create. */
+LARMOR_API larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, const larmor_array *traj,
+                                         const larmor_grid_opts *opts, larmor_encoding *written);
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@
 #include "larmor/pipeline.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
+#include "larmor/simulate.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"
 #include "larmor/subspace.h"

@@ -24,8 +24,8 @@ extern "C" {
 typedef struct larmor_source larmor_source; /* refcounted; calls from several threads take turns */
 
 /* A scan, wherever it is. Groups, encodings and samples are those of a larmor_raw, whose functions in larmor/io.h
- * document them. Every function may be called again, one at a time, but with a group of devices from other threads than the
- * caller's. */
+ * document them. Every function may be called again, one at a time, but with a group of devices, or where several series are
+ * computed at the same time, from other threads than the caller's. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
@@ -217,6 +217,14 @@ typedef enum larmor_partial_fourier {
     LARMOR_PARTIAL_ZERO      /* nothing is filled in */
 } larmor_partial_fourier;
 
+/* How coils are compressed (larmor/compress.h). */
+typedef enum larmor_compress_method {
+    LARMOR_COMPRESS_AUTO,     /* the last, where readouts are complete lines of a grid and fewer coils or less energy are
+                                 left out; else the next */
+    LARMOR_COMPRESS_SVD,      /* by one matrix */
+    LARMOR_COMPRESS_GEOMETRIC /* by a matrix for each place along the readouts */
+} larmor_compress_method;
+
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
 } larmor_counters;
@@ -299,6 +307,11 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
     larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
+    /* Of a processor: the most series that are computed at the same time, each by its part of the threads; 1: one after the
+     * other, in the caller's thread. Default: as many as keep the threads busy and fit, but 1 with a checkpoint, with an
+     * effort that measures, and for a source of your own (larmor_source_create). The images do not depend on it. */
+    int at_once;
+    larmor_compress_method compress_method;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -332,6 +345,10 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * run.
  * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
  * then agree to rounding, and the state of a solver is kept as on one device. */
+
+/* On one processor several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
+ * run has settled what they share: a solver gains little from many threads where images are small. Images, reports and lines
+ * of the log are those of one after the other, bit for bit. */
 
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
@@ -369,6 +386,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t block;              /* coils at a time */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
     const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
+    int compressed_along;    /* 1: the coils are compressed for each place along the readouts by itself */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */

@@ -60,6 +60,47 @@ LARMOR_API larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ra
  * Errors  LARMOR_ERR_ARG. */
 LARMOR_API larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count);
 
+/* Arrays on dev are parts of arrays that the ranks have together, those of one rank after those of the one before it:
+ * larmor_dot and larmor_nrm2 of them are those of the whole, added in the order of the ranks, the same bits on all of them, and
+ * random starts are those of the whole. So larmor_cg and larmor_opnorm solve for a volume in slabs with operators of below. All
+ * ranks make these calls at the same place; a rank that cannot calls larmor_ranks_agree with its error in the place of its next
+ * one, and all of them get it.
+ *
+ * ranks   NULL: arrays are whole again. It is to be called so before ranks are freed.
+ * Errors  LARMOR_ERR_ARG for a group of devices. */
+LARMOR_API larmor_status larmor_ranks_sum_over(larmor_device *dev, larmor_ranks *ranks);
+
+/* larmor_op_nufft of a volume in slabs of planes (larmor_ranks_part), of which each rank has some of the points as well. All ranks
+ * make it and apply it at the same place, each to its own slab and its own samples. Samples stay where they are: each rank
+ * applies NUFFTs of its points to the box of one slab after the other, whose modes are those of the volume moved by a phase at
+ * each point, and what all find for a slab is summed on the rank that has it. A rank takes no grid larger than a slab's.
+ *
+ * opts     ndim 3, modes of the whole volume, batch, tol, sign (-1 by default) and dtype.
+ * traj     f32 or f64 [3, samples, readouts] or [3, points]: this rank's points, also none.
+ * F        [n0, n1, own planes(, batch)] to [samples, readouts(, batch)] of this rank.
+ * Errors   as for larmor_op_toeplitz_slabs. */
+LARMOR_API larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                               const larmor_array *traj, larmor_op **F);
+
+/* larmor_op_sense of a volume in slabs, from coil maps of this rank's planes, one coil at a time. Its normal map is
+ * larmor_op_toeplitz_slabs between the coils.
+ *
+ * maps     complex [n0, n1, own planes, coils].
+ * planes   of the whole volume, at least one for each rank.
+ * opts     traj: this rank's points; nufft_tol, and toeplitz: -1 without it. weights and off_resonance are not for slabs.
+ * A        [n0, n1, own planes] to [samples, readouts, coils] of this rank.
+ * Errors   as for larmor_op_toeplitz_slabs; LARMOR_ERR_UNSUPPORTED for what is not for slabs. */
+LARMOR_API larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
+                                               const larmor_sense_opts *opts, larmor_op **A);
+
+/* Bytes of device memory that it takes of a rank at most, from its making to its maps, beyond maps, points and the arrays that it
+ * maps.
+ *
+ * p       of the whole volume, with this rank's samples.
+ * Errors  as for larmor_sense_memory. */
+LARMOR_API larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p,
+                                                   const larmor_sense_opts *opts, int64_t *bytes);
+
 /* larmor_op_toeplitz of a volume in slabs of planes (larmor_ranks_part). All ranks make it, apply it and its adjoint, at the same
  * place, each to its own slab; the same number of ranks gives the same bits on processors. Of the memory of
  * larmor_op_toeplitz each rank takes about its part, with room for one volume of the batch at a time.

@@ -28,6 +28,7 @@ typedef struct larmor_traj_opts {
     int64_t first;           /* readouts of the series before this trajectory: golden, stars and koosh continue their
                                 angles; radial and spiral rotate, for every `readouts` of these, by the golden
                                 fraction of the angle between neighbours; cartesian ignores it; default 0 */
+    int64_t repetition;      /* of a series of such trajectories: this many times its readouts count as well; default 0 */
     int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
     int64_t calibration[2]; /* cartesian: fully sampled lines in the middle of y and z; default 0: none in y, and in z
                                as many as in y, at most all */
@@ -174,6 +175,7 @@ typedef struct larmor_coils_opts { /* zero means default */
     int64_t calibration; /* side of the centre of k-space that is used, in samples of 1/FOV; default 32, at most N */
     int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
     double encoded[3]; /* the field of view that was encoded, as part of the image's, for the report; default 1 */
+    int64_t first, planes; /* maps of these planes along the last axis alone, the same numbers; default: of all */
 } larmor_coils_opts;
 
 /* Why maps from the data may be wrong. */

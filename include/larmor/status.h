@@ -17,7 +17,7 @@ typedef enum larmor_status {
     LARMOR_OK,
     LARMOR_ERR_ARG,         /* a value makes no sense: fix the call */
     LARMOR_ERR_SHAPE,       /* shapes, types or devices do not fit together */
-    LARMOR_ERR_MEMORY,      /* host or device memory is not enough: use less */
+    LARMOR_ERR_MEMORY,      /* host or device memory, descriptors or processes are not enough: use less */
     LARMOR_ERR_IO,          /* the operating system refused: path, permission, disk */
     LARMOR_ERR_FORMAT,      /* a file's content is damaged or not what it should be */
     LARMOR_ERR_UNSUPPORTED, /* correct, but not possible with this build or device */

@@ -20,7 +20,7 @@ static int agrees(const lmr_reader_setup *s, int64_t bytes)
 int main(void)
 {
     static lmr_reader_setup setup;
-    const int64_t bytes = lmr_take_packet(&setup, sizeof setup);
+    const int64_t bytes = lmr_greet() ? lmr_take_packet(&setup, sizeof setup) : 0;
     if (!bytes) {
         fputs("larmor-reader is started by larmor, not by hand\n", stderr);
         _exit(LMR_READER_ALONE);

@@ -16,12 +16,16 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 2, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 3, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65 };
 
-typedef struct lmr_reader_setup { /* the first packet */
+typedef struct lmr_reader_greeting { /* the first packet of the reader, before it is told anything */
+    uint32_t magic, version;
+} lmr_reader_greeting;
+
+typedef struct lmr_reader_setup { /* the first packet to it */
     uint32_t magic, version, bytes, answer_bytes, head_bytes, encoding_bytes;
     int32_t parent;     /* its process */
     int32_t has_second; /* 1: there is a second file */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/reader/compose.h"
@@ -32,6 +33,15 @@ int64_t lmr_take_packet(void *packet, size_t bytes)
     do got = read(LMR_READER_SOCKET, packet, bytes);
     while (got < 0 && errno == EINTR);
     return got < 0 ? 0 : got;
+}
+
+int lmr_greet(void)
+{
+    const lmr_reader_greeting greeting = {LMR_READER_MAGIC, LMR_READER_VERSION};
+    ssize_t sent;
+    do sent = send(LMR_READER_SOCKET, &greeting, sizeof greeting, MSG_NOSIGNAL); /* never into a file */
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)sizeof greeting;
 }
 
 static void send_packet(session *s, const void *packet, size_t bytes)

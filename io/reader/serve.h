@@ -4,6 +4,9 @@
 
 #include "io/reader/protocol.h"
 
+/* Say that this is larmor-reader. Returns 0 if there is nobody to say it to. */
+int lmr_greet(void);
+
 /* Answer requests until the other side closes its socket. Returns the exit status of the process. */
 int lmr_serve(const lmr_reader_setup *setup);
 

@@ -27,7 +27,7 @@ larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *so
     else if (source->fd < 0 && (errno == EACCES || errno == EPERM))
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: permission denied; run 'ls -l %s'.", path, path);
     else if (source->fd < 0 || fstat(source->fd, &s))
-        st = LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be opened (%s).", path, strerror(errno));
+        st = LMR_FAIL(lmr_system_status(errno), "%s: cannot be opened (%s).", path, lmr_system_text(errno));
     else if (S_ISDIR(s.st_mode))
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: is a directory, not %s.", path, kind);
     else if (!S_ISREG(s.st_mode))

@@ -342,7 +342,7 @@ static larmor_status slurp(const char *path, char **text, size_t *size)
     *size = 0;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return LARMOR_OK;
-    if (fd < 0) return LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(errno));
+    if (fd < 0) return LMR_FAIL(lmr_system_status(errno), "wisdom %s: %s", path, lmr_system_text(errno));
     larmor_status st = LARMOR_OK;
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
         st = LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: no regular file", path);

@@ -53,13 +53,34 @@ class Device:
     def __init__(self, spec: str = "auto") -> None:
         out = ffi.new("larmor_device **")
         check(lib.larmor_device_open(spec.encode(), out))
-        self.pointer = ffi.gc(out[0], lib.larmor_device_free)
+        self._take(ffi.gc(out[0], lib.larmor_device_free))
+
+    def _take(self, pointer: Any) -> None:
+        self.pointer = pointer
         self.spec = text(lib.larmor_device_spec(self.pointer))
         self.is_gpu = not self.spec.startswith("cpu")
         self._stream: int | None = None
 
     def __repr__(self) -> str:
         return f"larmor.Device({self.spec!r})"
+
+    @property
+    def members(self) -> list[Device]:
+        """The devices of a group, such as "cpu:2,2" or "cuda:all" opens; none of a single device."""
+        found = []
+        for i in range(lib.larmor_device_members(self.pointer)):
+            member = Device.__new__(Device)
+            # A member lives as long as its group, which each holds on to.
+            member._take(ffi.gc(lib.larmor_device_member(self.pointer, i), lambda _, group=self.pointer: None))
+            found.append(member)
+        return found
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are free, and all; 0 where that is unknown."""
+        available, total = ffi.new("int64_t *"), ffi.new("int64_t *")
+        check(lib.larmor_device_memory(self.pointer, available, total))
+        return int(available[0]), int(total[0])
 
     @property
     def reason(self) -> str:
@@ -77,6 +98,10 @@ class Device:
     def save_wisdom(self, path: str | None = None) -> None:
         """Write it, beside what the file has about other devices."""
         check(lib.larmor_wisdom_save(self.pointer, path.encode() if path else ffi.NULL))
+
+    def forget_wisdom(self) -> None:
+        """Forget all of it, and what `calibrate` found."""
+        lib.larmor_wisdom_forget(self.pointer)
 
     def calibrate(self) -> None:
         """Fit the planner's model to this device, in about two seconds."""

@@ -15,6 +15,8 @@ from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import ArgumentError, answer_ctrl_c, check, ffi, lib
 from larmor._scan import flipped, out_array
+from larmor.linop import _bits
+from larmor.nufft import choice
 
 DELAYS = ("x", "y", "z", "xy", "xz", "yz")
 
@@ -54,6 +56,12 @@ def whiten(W: Any, kspace: Any) -> Any:
     mixed = np.array(_complex(kspace), order="C")
     check(lib.larmor_whiten(_wrapped(np.asarray(W).T.astype(mixed.dtype), on), _arrays.wrap(mixed, on, write=True)))
     return mixed
+
+
+def colouring(W: Any) -> Any:
+    """The inverse of a whitening matrix: `whiten` with it gives maps of whitened coils back to the coils themselves."""
+    on = _arrays.device("cpu")
+    return np.ascontiguousarray(out_array(lib.larmor_noise_colouring, _wrapped(np.asarray(W).T, on)).T)
 
 
 def noise_level(kspace: Any, traj: Any) -> float:
@@ -120,6 +128,87 @@ def nlinv(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, 
     return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 
+def normalise(maps: Any, by: str = "rss", *, sets: int = 1) -> Any:
+    """Coil maps [(sets,) coils, image...] divided at each voxel by one real number, which decides on the shading that
+    stays in the image: "sum" or "body", as in `larmor maps --normalise`. "rss" leaves them, as `espirit` makes them."""
+    on = _arrays.device("cpu")
+    made = np.array(_complex(maps), order="C")
+    modes = {"rss": lib.LARMOR_NORMALISE_RSS, "sum": lib.LARMOR_NORMALISE_SUM, "body": lib.LARMOR_NORMALISE_BODY}
+    check(lib.larmor_maps_normalise(_arrays.wrap(made, on, write=True), sets, choice(modes, by, "by")))
+    return made
+
+
+def aliasing(traj: Any, shape: Sequence[int], *, fov: Sequence[float] | None = None) -> float:
+    """How much images of the centre of k-space alias: below 0.03 where it is sampled densely, near R - 1 where it is
+    undersampled R times. fov: the part of the image's field of view that holds the object, for each axis."""
+    answer_ctrl_c()
+    found = ffi.new("double *")
+    check(lib.larmor_calibration_aliasing(_points(traj, _arrays.device("cpu")), _arrays.shape_of(tuple(shape)),
+                                          _by_axis(fov), found))
+    return float(found[0])
+
+
+def extent(kspace: Any, traj: Any, shape: Sequence[int], *, most: float = 0,
+           threshold: float = 0) -> tuple[tuple[float, ...], float]:
+    """How far the object reaches beyond the field of view: the factor along each axis that holds it, up to `most`, and
+    the signal outside along the axis that has most, relative to that inside."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    opts = ffi.new("larmor_extent_opts *", {"most": most, "threshold": threshold})
+    found = ffi.new("larmor_extent *")
+    check(lib.larmor_field_of_view_extent(_wrapped(_complex(kspace), on), _points(traj, on),
+                                          _arrays.shape_of(tuple(shape)), opts, found))
+    return tuple(found.factor)[:len(shape)][::-1], float(found.outside)
+
+
+def predict_field_of_view(kspace: Any, traj: Any, shape: Sequence[int]) -> dict[str, float]:
+    """Whether a larger field of view predicts samples better, for several coils and an undersampled centre: factor,
+    error and gain of larmor_prediction."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_prediction *")
+    check(lib.larmor_predict_field_of_view(_wrapped(_complex(kspace), on), _points(traj, on),
+                                           _arrays.shape_of(tuple(shape)), found))
+    return _structs.to_dict(found)
+
+
+# ---- partial Fourier and oversampling ----
+
+
+def _reach(reach: Any, ndim: int) -> Any:
+    """Cycles of each axis in the library's order; a number is for all axes."""
+    values = [float(reach)] * ndim if np.ndim(reach) == 0 else [*map(float, reach)]
+    return ffi.new("double[3]", [*values[::-1], 0.0, 0.0][:3])
+
+
+def centre_phase(image: Any, reach: float | Sequence[float]) -> Any:
+    """The phase of an image's centre of k-space as complex numbers of magnitude 1: for `solve.pocs` and `linop.phase`.
+
+    reach: cycles per field of view of each axis that both sides of k-space hold; 0: no window.
+    """
+    image = _complex(image)
+    return out_array(lib.larmor_centre_phase, _wrapped(image, _arrays.device("cpu")), _reach(reach, image.ndim))
+
+
+def off_phase(image: Any, reach: float | Sequence[float], phase: Any) -> tuple[float, float]:
+    """How much of an image's centre of k-space is at right angles to a phase: the norm of that, and of all of it."""
+    image = _complex(image)
+    on = _arrays.device("cpu")
+    off, whole = ffi.new("double *"), ffi.new("double *")
+    check(lib.larmor_off_phase(_wrapped(image, on), _reach(reach, image.ndim),
+                               _wrapped(np.asarray(phase, image.dtype), on), off, whole))
+    return float(off[0]), float(whole[0])
+
+
+def crop_readouts(kspace: Any, traj: Any, part: float) -> tuple[Any, Any, float]:
+    """Readouts along x on a part of their field of view, by which oversampling is removed: samples, trajectory, and the
+    deviation of white noise after this over that before."""
+    on = _arrays.device("cpu")
+    out, noise = ffi.new("larmor_array *[2]"), ffi.new("double *")
+    check(lib.larmor_crop_readouts(_wrapped(_complex(kspace), on), _points(traj, on), part, out, out + 1, noise))
+    return _arrays.to_numpy(out[0]), flipped(_arrays.to_numpy(out[1])), float(noise[0])
+
+
 # ---- gradients ----
 
 
@@ -137,6 +226,15 @@ def delays(kspace: Any, traj: Any, *, fov: Sequence[float] | None = None) -> dic
     found = ffi.new("larmor_delays *")
     check(lib.larmor_delays_estimate(_wrapped(_complex(kspace), on), _points(traj, on), opts, found))
     return _structs.to_dict(found)
+
+
+def consistency(kspace: Any, traj: Any) -> float:
+    """How badly one image explains the centre of k-space of 2D readouts: 0 where data and trajectory are consistent."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    residual = ffi.new("double *")
+    check(lib.larmor_traj_consistency(_wrapped(_complex(kspace), on), _points(traj, on), residual))
+    return float(residual[0])
 
 
 def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Sequence[float] | None = None) -> Any:
@@ -202,6 +300,29 @@ def resize(image: Any, shape: Sequence[int], *, band_limited: bool = False) -> A
     on = _arrays.device("cpu")
     function = lib.larmor_resize_band if band_limited else lib.larmor_resize
     return out_array(function, _wrapped(_complex(image), on), _arrays.shape_of(tuple(shape)))
+
+
+def compare(a: Any, b: Any, *, magnitude: bool = False, inside: int = 0) -> dict[str, Any]:
+    """The error of an image against a reference, up to the complex factor that makes it least, as `larmor compare` has
+    it: nrmse, largest, factor, without_phase.
+
+    magnitude  compare magnitudes. inside: 2 or 3, within the ellipse of k-space along so many last axes.
+    """
+    on = _arrays.device("cpu")
+    opts = ffi.new("larmor_compare_opts *", {"magnitude": magnitude, "inside": inside})
+    found = ffi.new("larmor_comparison *")
+    check(lib.larmor_compare(_wrapped(a, on), _wrapped(b, on), opts, found))
+    made = _structs.to_dict(found)
+    made["factor"] = complex(*found.factor)
+    return made
+
+
+def band_limit(image: Any, axes: Sequence[int] | None = None) -> Any:
+    """An image without what lies outside the ellipsoid of k-space that fits into its matrix: spokes and spirals sample
+    no more. axes: default all."""
+    made = np.array(_complex(image), order="C")
+    check(lib.larmor_band_limit(_arrays.wrap(made, _arrays.device("cpu"), write=True), _bits(axes, made.ndim)))
+    return made
 
 
 # ---- scans ----

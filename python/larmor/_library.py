@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
 import threading
@@ -170,16 +171,24 @@ def held(handle: Any) -> Any:
     return ffi.from_handle(handle)
 
 
+def _for_ever(callback: Any) -> Any:
+    """A callback that outlives its module: objects that the interpreter forgets last, when it ends, still call it."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
+    return callback
+
+
+@_for_ever
 @ffi.callback("void(void *)")  # type: ignore[untyped-decorator]
-def release_handle(handle: Any) -> None:
-    """As `destroy` of what C code owns."""
-    let_go(handle)
+def release_handle(handle: Any, forget: Callable[..., Any] = _alive.pop) -> None:
+    """As `destroy` of what C code owns. It needs nothing of this module, which may be gone by then."""
+    forget(handle, None)
 
 
+@_for_ever
 @ffi.callback("void(void *, void *)")  # type: ignore[untyped-decorator]
-def release_memory(data: Any, handle: Any) -> None:
-    """As `release` of larmor_array_wrap."""
-    let_go(handle)
+def release_memory(data: Any, handle: Any, forget: Callable[..., Any] = _alive.pop) -> None:
+    """As `release` of larmor_array_wrap, in the same way."""
+    forget(handle, None)
 
 
 def guarded(name: str) -> Callable[[Callable[..., Any]], Any]:

@@ -184,6 +184,13 @@ def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> t
     raise ArgumentError(f"scan: got {type(scan).__name__}, expected a path, larmor.Scan or larmor.ScanArrays")
 
 
+def _framed(source: Any, frames: Mapping[str, Any]) -> Any:
+    """The source whose images are cut into frames."""
+    cut = ffi.new("larmor_frames_opts *")
+    _structs.fill(cut, frames)
+    return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
+
+
 def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
     """A larmor_recon_opts; maps may be False."""
     for taken in _OWN:
@@ -227,9 +234,7 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
     asked = {"method": method, "maps": maps, "lam": lam, **options}
     source, header, name = _source(scan, on, traj_units, keep)
     if frames is not None:
-        cut = ffi.new("larmor_frames_opts *")
-        _structs.fill(cut, frames)
-        source = created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
+        source = _framed(source, frames)
     listener = _Listener(progress)
     opts = _options(asked, on, listener, keep)
     if checkpoint is not None:
@@ -283,6 +288,27 @@ def _doubts(report: Any) -> list[str]:
     found: list[str] = []
     while lib.larmor_recon_doubt(report, len(found), line, 512):
         found.append(text(line))
+    return found
+
+
+def plan(scan: Any, *, method: str = "cg", device: str | Device | None = "auto", traj_units: str | None = None,
+         frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
+         **options: Any) -> list[dict[str, Any]]:
+    """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
+    coils, bytes of memory. Nothing is reconstructed."""
+    answer_ctrl_c()
+    on = _arrays.device(device)
+    keep: list[Any] = []
+    source, _, _ = _source(scan, on, traj_units, keep)
+    if frames is not None:
+        source = _framed(source, frames)
+    run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,
+                  _options({"method": method, "maps": maps, "lam": lam, **options}, on, _Listener(False), keep))
+    found = []
+    for series in range(lib.larmor_recon_series(run)):
+        made = ffi.new("larmor_recon_plan *")
+        check(lib.larmor_recon_describe(run, series, made))
+        found.append(_structs.to_dict(made))
     return found
 
 

@@ -33,6 +33,11 @@ def flipped(points: Any) -> Any:
     return np.ascontiguousarray(points[..., ::-1])
 
 
+def _points(traj: Any) -> Any:
+    """A trajectory as a larmor_array."""
+    return _arrays.wrap(_arrays.as_input(flipped(np.asarray(traj))), _arrays.device("cpu"))
+
+
 # ---- files ----
 
 
@@ -105,6 +110,15 @@ class Scan:
         if arrays[1] is not None:
             arrays[1] = flipped(arrays[1])
         return Samples(*arrays)
+
+    def times(self, group: int = 0) -> Any:
+        """When the samples of an image were taken, [readouts, samples] in s from the beginning of their readout."""
+        answer_ctrl_c()
+        info = ffi.new("larmor_group *")
+        check(lib.larmor_raw_group(self.pointer, group, info))
+        grid = ffi.new("larmor_grid *")
+        check(lib.larmor_raw_grid(self.pointer, info.encoding, ffi.NULL, grid))
+        return out_array(lib.larmor_raw_times, self.pointer, group, ffi.NULL, 0, grid, _arrays.device("cpu").pointer)
 
     def noise(self) -> Any:
         """The noise scans [coils, samples], or None."""
@@ -192,7 +206,25 @@ def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] |
     write_images(path, [x], [place], force=force)
 
 
+def read_traj(path: Any, ndim: int) -> Any:
+    """A trajectory [readouts, samples, ndim] from .cfl or .npy as BART has it, [3, samples, readouts] in 1/FOV."""
+    return flipped(out_array(lib.larmor_traj_read, _path(path), ndim, _arrays.device("cpu").pointer))
+
+
+def write_traj(path: Any, traj: Any, *, force: bool = False) -> None:
+    """A trajectory [readouts, samples, ndim] to .cfl or .npy as BART has it. force: replace a file."""
+    check(lib.larmor_traj_save(output(path, force), _points(traj)))
+
+
 # ---- phantoms ----
+
+
+def phantoms() -> dict[str, str]:
+    """The names of phantoms, with a line each."""
+    found: dict[str, str] = {}
+    while (entry := lib.larmor_phantom_entry(len(found))).name != ffi.NULL:
+        found[text(entry.name)] = text(entry.help)
+    return found
 
 
 def _phantom(name: str, ndim: int, state: Mapping[str, Any]) -> Any:
@@ -204,33 +236,149 @@ def _phantom(name: str, ndim: int, state: Mapping[str, Any]) -> Any:
     return made
 
 
-def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: Any = np.complex64, **state: Any) -> Any:
-    """An image of a phantom, [y, x] or [z, y, x]. state: members of larmor_phantom_state, e.g. degrees."""
+def _members(kind: str, members: Mapping[str, Any]) -> Any:
+    made = ffi.new(f"{kind} *")
+    _structs.fill(made, members)
+    return made
+
+
+def phantom(shape: Sequence[int], name: str = "shepp-logan", *, dtype: Any = np.complex64, band_limited: bool = False,
+            phase: Mapping[str, Any] | None = None, **state: Any) -> Any:
+    """An image of a phantom, [y, x] or [z, y, x].
+
+    band_limited  the best image that k-space up to the matrix can give, with its ringing, not the mean over voxels.
+    phase         members of larmor_phantom_phase: radians, and cycles (x, y, z); of band-limited images alone.
+    state         members of larmor_phantom_state: size, degrees, shift (x, y, z) and contrast.
+    """
     made = _phantom(name, len(shape), state)
-    return out_array(lib.larmor_phantom_image, made, _arrays.device("cpu").pointer, _arrays.dtype_number(dtype),
-                     _arrays.shape_of(tuple(shape)))
+    where = (_arrays.device("cpu").pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)))
+    if phase is not None:
+        if not band_limited:
+            raise ArgumentError("phase: of an image with band_limited=True alone")
+        return out_array(lib.larmor_phantom_bandlimited_phase, made, _members("larmor_phantom_phase", phase), *where)
+    return out_array(lib.larmor_phantom_bandlimited if band_limited else lib.larmor_phantom_image, made, *where)
 
 
 def phantom_kspace(traj: Any, name: str = "shepp-logan", *, coils: int = 0, noise: float = 0, seed: int = 0,
-                   dtype: Any = np.complex64, **state: Any) -> Any:
+                   dtype: Any = np.complex64, field: Mapping[str, Any] | None = None, times: Any = None,
+                   phase: Mapping[str, Any] | None = None, **state: Any) -> Any:
     """Its exact k-space [coils, readouts, samples] at traj [readouts, samples, ndim]; coils 0: without that axis.
 
-    noise: the standard deviation of the real and of the imaginary part of noise that is added.
+    noise   the standard deviation of the real and of the imaginary part of noise that is added.
+    field   off-resonance, members of larmor_phantom_field: hz, gradient (x, y, z), shim, dipole, dipole_at (x, y, z).
+    times   of it, [samples] or [readouts, samples] in s.
+    phase   of the image, as of `phantom`; not with a field.
+    state   as of `phantom`.
     """
-    traj = np.asarray(traj)
-    on = _arrays.device("cpu")
-    made = _phantom(name, traj.shape[-1], state)
-    kspace = out_array(lib.larmor_phantom_kspace, made, _arrays.wrap(_arrays.as_input(flipped(traj)), on), coils,
-                       _arrays.dtype_number(dtype))
+    points = _points(traj)
+    made = _phantom(name, np.asarray(traj).shape[-1], state)
+    if (field is None) != (times is None) or (field is not None and phase is not None):
+        raise ArgumentError("field and times: one needs the other, and neither goes with a phase")
+    kind = _arrays.dtype_number(dtype)
+    if field is not None:
+        when = _arrays.wrap(_arrays.as_input(np.asarray(times)), _arrays.device("cpu"))
+        kspace = out_array(lib.larmor_phantom_kspace_off_resonance, made, points,
+                           _members("larmor_phantom_field", field), when, coils, kind)
+    elif phase is not None:
+        kspace = out_array(lib.larmor_phantom_kspace_phase, made, points, _members("larmor_phantom_phase", phase),
+                           coils, kind)
+    else:
+        kspace = out_array(lib.larmor_phantom_kspace, made, points, coils, kind)
     if noise:
-        check(lib.larmor_phantom_noise(_arrays.wrap(kspace, on, write=True), noise, seed))
+        check(lib.larmor_phantom_noise(_arrays.wrap(kspace, _arrays.device("cpu"), write=True), noise, seed))
     return kspace
 
 
-def phantom_coils(shape: Sequence[int], coils: int, *, dtype: Any = np.complex64) -> Any:
-    """The coil maps [coils, y, x] of phantom_kspace."""
-    return out_array(lib.larmor_phantom_coils, _arrays.device("cpu").pointer, _arrays.dtype_number(dtype),
-                     _arrays.shape_of(tuple(shape)), coils)
+def phantom_field_map(shape: Sequence[int], field: Mapping[str, Any], *, dtype: Any = np.float32) -> Any:
+    """The off-resonance of `phantom_kspace` in Hz at the voxels of an image."""
+    return out_array(lib.larmor_phantom_field_map, _members("larmor_phantom_field", field),
+                     _arrays.device("cpu").pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)))
+
+
+def phantom_noise_level(shape: Sequence[int], snr: float, name: str = "shepp-logan", *, coils: int = 0,
+                        **state: Any) -> float:
+    """The noise of `phantom_kspace` with which a fully sampled Cartesian image of this shape has this signal-to-noise
+    ratio, in the mean over the object."""
+    sigma = ffi.new("double *")
+    check(lib.larmor_phantom_noise_level(_phantom(name, len(shape), state), _arrays.device("cpu").pointer,
+                                         _arrays.shape_of(tuple(shape)), coils, snr, sigma))
+    return float(sigma[0])
+
+
+def phantom_coils(shape: Sequence[int], coils: int, *, dtype: Any = np.complex64,
+                  extent: Sequence[float] | None = None, size: float = 1) -> Any:
+    """The coil maps [coils, (z,) y, x] of phantom_kspace.
+
+    extent  what the maps cover along each axis, in fields of view; default 1.
+    size    of the phantom, as in its state: coils stand further away from a larger one.
+    """
+    around = _phantom("shepp-logan", len(shape), {"size": size} if size != 1 else {})
+    cover = ffi.NULL if extent is None else ffi.new("double[]", [*map(float, extent)][::-1])
+    return out_array(lib.larmor_phantom_coils_around, around, _arrays.device("cpu").pointer,
+                     _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), cover, coils)
+
+
+class Simulation:
+    """A simulated scan, as `larmor phantom` writes it: slices, repetitions in which the object may change, echoes.
+
+    matrix      [y, x] or [z, y, x] of the image.
+    trajectory  its name. traj: other members of larmor_traj_opts.
+    options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
+                tr_ms, oblique, ...; field and phase as of `phantom_kspace`.
+    """
+
+    def __init__(self, matrix: Sequence[int], trajectory: str = "golden", *, traj: Mapping[str, Any] | None = None,
+                 **options: Any) -> None:
+        opts = ffi.new("larmor_simulation_opts *")
+        keep: list[Any] = []
+        if "echo_ms" in options:
+            options["echoes"] = len(options["echo_ms"])
+        _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
+                      None, keep)
+        self._device = _arrays.device("cpu")
+        self._simulation = created(lib.larmor_simulation_create, "larmor_simulation", lib.larmor_simulation_free,
+                                   self._device.pointer, opts)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What it is: matrix, samples, readouts, noise, ..."""
+        return _structs.to_dict(lib.larmor_simulation_describe(self._simulation))
+
+    def samples(self, slice: int = 0, repetition: int = 0, contrast: int = 0) -> Samples:
+        """The readouts of one image, and their nominal trajectory."""
+        answer_ctrl_c()
+        out = ffi.new("larmor_array *[2]")
+        check(lib.larmor_simulation_samples(self._simulation, slice, repetition, contrast, out, out + 1))
+        return Samples(_arrays.to_numpy(out[0]), flipped(_arrays.to_numpy(out[1])), None)
+
+    def write(self, path: Any, *, force: bool = False) -> None:
+        """The whole scan as an ISMRMRD file. force: replace a file."""
+        answer_ctrl_c()
+        check(lib.larmor_simulation_save(self._simulation, output(path, force)))
+
+    def expected(self) -> tuple[Any, list[dict[str, Any]]]:
+        """The images to expect [images, (z,) y, x], of each slice all repetitions, and their geometry."""
+        found = ffi.new("larmor_expected *")
+        check(lib.larmor_simulation_expect(self._simulation, found))
+        try:
+            images = [found.image[i] for i in range(found.count)]
+            return (np.stack([_arrays.to_numpy(lib.larmor_array_ref(image.data)) for image in images]),
+                    [_structs.to_dict(image.meta) for image in images])
+        finally:
+            lib.larmor_expected_free(found)
+
+    def maps(self, matrix: Sequence[int] | None = None) -> Any:
+        """The coils' sensitivities [coils, (z,) y, x]; matrix: more voxels than the image's reach beyond it."""
+        size = ffi.new("int64_t[3]", [*map(int, matrix)][::-1]) if matrix is not None else ffi.NULL
+        out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
+        check(lib.larmor_simulation_maps(self._simulation, size, out, meta))
+        return _arrays.to_numpy(out[0])
+
+    def field_map(self) -> Any:
+        """The off-resonance in Hz [(z,) y, x]; zero without a field."""
+        out, meta = ffi.new("larmor_array **"), ffi.new("larmor_image_meta *")
+        check(lib.larmor_simulation_field(self._simulation, out, meta))
+        return _arrays.to_numpy(out[0])
 
 
 # ---- trajectories ----
@@ -253,6 +401,29 @@ def traj(name: str, matrix: Sequence[int], **options: Any) -> Any:
     opts = ffi.new("larmor_traj_opts *")
     _structs.fill(opts, {"matrix": list(matrix), **options})
     return flipped(out_array(lib.larmor_traj_create, _arrays.device("cpu").pointer, name.encode(), opts))
+
+
+def is_cartesian(traj: Any, tol: float = 1e-5) -> bool:
+    """Whether all samples are on the grid: every coordinate a whole number to within tol."""
+    found = ffi.new("int *")
+    check(lib.larmor_traj_is_cartesian(_points(traj), tol, found))
+    return bool(found[0])
+
+
+def is_stack(traj: Any, partitions: int) -> tuple[bool, int]:
+    """Whether `linop.stack_of_stars` takes this trajectory for so many partitions, and how many distinct sets of angles
+    it has."""
+    found, sets = ffi.new("int *"), ffi.new("int64_t *")
+    check(lib.larmor_traj_is_stack(_points(traj), partitions, found, sets))
+    return bool(found[0]), int(sets[0])
+
+
+def coverage(traj: Any) -> dict[str, Any]:
+    """How far samples reach on either side of the centre of k-space: low, high and partial of each axis of an image."""
+    found = ffi.new("larmor_coverage *")
+    check(lib.larmor_traj_coverage(_points(traj), found))
+    ndim = np.asarray(traj).shape[-1]
+    return {name: tuple(getattr(found, name))[:ndim][::-1] for name in ("low", "high", "partial")}
 
 
 def density(traj: Any, shape: Sequence[int], method: str = "auto", *, iterations: int = 0) -> Any:

@@ -37,9 +37,10 @@ from larmor._library import (
     text,
 )
 
-__all__ = ["Function", "Operator", "cartesian", "casorati", "coils", "diag", "fft", "frames", "gradient", "mask",
-           "nufft", "off_resonance", "phase", "sense", "stack", "stack_of_stars", "subspace", "symmetrised_gradient",
-           "toeplitz", "wavelet", "weights"]
+__all__ = ["Function", "Operator", "Segments", "basis_factors", "cartesian", "cartesian_normal", "casorati", "coils",
+           "diag", "distribute", "fft", "frames", "gradient", "mask", "nufft", "off_resonance", "phase", "segments",
+           "segments_toeplitz", "sense", "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense",
+           "symmetrised_gradient", "toeplitz", "toeplitz_mixed", "wavelet", "weights"]
 
 _MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
 
@@ -133,6 +134,11 @@ class Operator:
             return Operator(created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op),
                             self.device)
         return self.forward(other)
+
+    @property
+    def uses_toeplitz(self) -> bool:
+        """Whether the normal map of this `sense` or `subspace_sense` is a convolution."""
+        return bool(lib.larmor_sense_uses_toeplitz(self._op) or lib.larmor_subspace_uses_toeplitz(self._op))
 
     def with_normal(self, normal: Operator) -> Operator:
         """This operator with another way to its normal map, for example that of `toeplitz`."""
@@ -328,6 +334,16 @@ def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any
                _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on))
 
 
+def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0,
+                     dtype: Any = np.complex64, device: str | Device | None = None, tol: float = 0) -> Operator:
+    """The normal map F^H W F of `cartesian`, by two FFTs; weights are real, of the points' shape."""
+    traj = _traj(points)
+    on = _where(traj, device)
+    w = ffi.NULL if weights is None else _kept(_real(weights), on)
+    return _op(lib.larmor_op_cartesian_normal, on, on.pointer,
+               _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on), w)
+
+
 def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = None) -> Operator:
     """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real numbers."""
     values = _complex(values)
@@ -345,6 +361,19 @@ def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batc
                _kept(traj, on), w)
 
 
+def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weights: Array = None, batch: int = 0,
+                   dtype: Any = np.complex64, device: str | Device | None = None, **more: Any) -> Operator:
+    """The normal map of x to sum_k b_k F x_k, of several images [images, (batch,) modes...] that share their samples.
+
+    factors  b [images, points...], real or complex, 32 images at most.
+    """
+    traj = _traj(points)
+    on = _where(traj, device)
+    w = ffi.NULL if weights is None else _kept(_real(weights), on)
+    return _op(lib.larmor_op_toeplitz_mixed, on, on.pointer, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
+               _kept(traj, on), w, _kept(_arrays.as_input(factors), on))
+
+
 def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not copied."""
     maps = _complex(maps)
@@ -352,31 +381,70 @@ def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     return _op(lib.larmor_op_coils, on, _kept(maps, on))
 
 
-def sense(maps: Array, points: Array, *, weights: Array = None, tol: float = 0, toeplitz: bool | None = None,
-          iterations: int = 0, block: int = 0, effort: str = "estimate",
-          device: str | Device | None = None) -> Operator:
-    """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
-
-    maps     [coils, image...] or [sets, coils, image...], complex; kept, not copied.
-    points   [readouts, samples, ndim], cycles per field of view.
-    weights  [readouts, samples], real, at least 0.
-    toeplitz of the normal map; None: where it is expected to be quicker for so many iterations.
-    """
-    maps = _complex(maps)
-    on = _where(maps, device)
-    traj = _kept(_traj(points), on)
+def _sense_options(on: Device, points: Array, weights: Array, tol: float, toeplitz: bool | None, iterations: int,
+                   block: int, effort: str, off_resonance: Segments | None) -> tuple[Any, list[Any]]:
+    """A larmor_sense_opts, and what has to live as long as it."""
     opts = ffi.new("larmor_sense_opts *")
-    opts.traj = traj
-    w = None
+    keep = [_kept(_traj(points), on)]
+    opts.traj = keep[0]
     if weights is not None:
-        w = _kept(_arrays.as_input(weights), on)
-        opts.weights = w
+        keep.append(_kept(_real(weights), on))
+        opts.weights = keep[1]
+    if off_resonance is not None:
+        opts.off_resonance = off_resonance._segments
     opts.nufft_tol = tol
     opts.block = block
     opts.toeplitz = 0 if toeplitz is None else 1 if toeplitz else -1
     opts.iters = iterations
     opts.effort = _nufft.choice(_nufft._EFFORTS, effort, "effort")
+    return opts, keep
+
+
+def sense(maps: Array, points: Array, *, weights: Array = None, tol: float = 0, toeplitz: bool | None = None,
+          iterations: int = 0, block: int = 0, effort: str = "estimate", off_resonance: Segments | None = None,
+          device: str | Device | None = None) -> Operator:
+    """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
+
+    maps           [coils, image...] or [sets, coils, image...], complex; kept, not copied.
+    points         [readouts, samples, ndim], cycles per field of view.
+    weights        [readouts, samples], real, at least 0.
+    toeplitz       of the normal map; None: where it is expected to be quicker for so many iterations.
+    off_resonance  Segments of a field map on the image and the times of the samples.
+    """
+    maps = _complex(maps)
+    on = _where(maps, device)
+    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance)
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
+
+
+def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any = np.complex64) -> Any:
+    """The basis [coefficients, frames] at every sample, for `subspace_sense`: [coefficients, readouts, samples].
+
+    frame    [readouts]: the frame of each readout, from 0.
+    samples  of a readout.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    out = ffi.new("larmor_array **")
+    which = ffi.new("int[]", [int(f) for f in frame])
+    check(lib.larmor_basis_factors(_arrays.wrap(_arrays.as_input(basis), on), which, len(which), samples, on.pointer,
+                                   _arrays.dtype_number(dtype), out))
+    return _arrays.to_numpy(out[0])
+
+
+def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array = None, tol: float = 0,
+                   toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
+                   off_resonance: Segments | None = None, device: str | Device | None = None) -> Operator:
+    """SENSE of images that change in time as a few functions do: sum_k factors_k (A x_k) with the A of `sense`,
+    [coefficients, image...] to [coils, readouts, samples].
+
+    factors  [coefficients, readouts, samples], real or complex, 32 at most: those of `basis_factors`, for example.
+    The others are those of `sense`. The normal map does not depend on the number of samples.
+    """
+    maps = _complex(maps)
+    on = _where(maps, device)
+    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance)
+    return _op(lib.larmor_op_subspace_sense, on, _kept(maps, on), _kept(_arrays.as_input(factors), on), opts)
 
 
 def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False, centred: bool = False,
@@ -489,3 +557,58 @@ def off_resonance(transform: Operator, field: Array, times: Array, *, segments: 
     opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
     return _op(lib.larmor_op_off_resonance, on, transform._op, _kept(_real(field), on),
                _kept(_real(times), on), opts)
+
+
+class Segments:
+    """What time segmentation finds from a field map and the samples' times, for several operators that share it.
+
+    field     [image...] in Hz.
+    times     [readouts, samples] or [samples] in s; 0 is when the image has its phase.
+    segments  1 to 512; default: the least that keep the error.
+    error     of exp(2 pi i f t) at most; default 1e-3.
+    """
+
+    def __init__(self, field: Array, times: Array, *, segments: int = 0, error: float = 0,
+                 device: str | Device | None = None) -> None:
+        field, times = _real(field), _real(times)
+        self.device = _where(field, device)
+        opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
+        self._segments = created(lib.larmor_segments_create, "larmor_segments", lib.larmor_segments_free,
+                                 _kept(field, self.device), _kept(times, self.device), opts)
+
+    @property
+    def info(self) -> dict[str, float]:
+        """What was found so far: segments, terms of the normal map, their largest errors, the ranges in Hz and s."""
+        info = ffi.new("larmor_segments_info *")
+        check(lib.larmor_segments_describe(self._segments, info))
+        return {name: getattr(info, name) for name, _ in ffi.typeof("larmor_segments_info").fields}
+
+
+def segments(transform: Operator, shared: Segments) -> Operator:
+    """As `off_resonance`, with what was found before."""
+    return _op(lib.larmor_op_segments, transform.device, transform._op, shared._segments)
+
+
+def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, weights: Array = None, batch: int = 0,
+                      dtype: Any = np.complex64, **more: Any) -> Operator:
+    """The normal map of `segments` of a `nufft` as a sum of convolutions."""
+    on = shared.device
+    w = ffi.NULL if weights is None else _kept(_real(weights), on)
+    return _op(lib.larmor_op_segments_toeplitz, on, _nufft.options(2, modes, batch=batch, dtype=dtype, **more),
+               _kept(_traj(points), on), w, shared._segments)
+
+
+def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -> Operator:
+    """As `stack`, where each operator works on a device of its own, in a thread of its own, at the same time.
+
+    ops     each on another member of a group: linop.nufft(..., device=member) for member in Device("cpu:2,2").members.
+    device  where inputs and outputs are.
+    """
+    on = _arrays.device(device)
+    return _op(lib.larmor_op_distribute, on, on.pointer, _pointers(ops), len(ops))
+
+
+def shift_wavelet(W: Operator, shift: Sequence[int]) -> None:
+    """Let W, made by `wavelet`, be the transform of x moved by so many voxels along its axes from the next call on."""
+    steps = [int(n) for n in shift][::-1]
+    check(lib.larmor_op_wavelet_shift(W._op, ffi.new("int64_t[3]", [*steps, 0, 0, 0][:3])))

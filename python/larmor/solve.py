@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from larmor import _arrays, _library
-from larmor._arrays import Array
+from larmor._arrays import Array, Device
 from larmor._library import Stopped, check, ffi, lib
-from larmor.linop import Operator
+from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
-__all__ = ["Progress", "Report", "admm", "cg", "largest_eigenvalue", "lsmr", "pdhg", "regularised", "regularisers"]
+__all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "hold_out", "lambda_unit",
+           "largest_eigenvalue", "lsmr", "noise", "pdhg", "pocs", "precondition_kspace", "regularised", "regularisers",
+           "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
@@ -63,7 +65,7 @@ def _monitor(user: Any, p: Any) -> int:
 
 def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any], iterations: int, tol: float,
            lam: float, monitor: Monitor | None, precondition: Operator | None = None,
-           **members: Any) -> tuple[Array, Report]:
+           circulant: Circulant | None = None, **members: Any) -> tuple[Array, Report]:
     _library.answer_ctrl_c()
     b = _arrays.as_input(b, A.dtype)
     if x0 is None:
@@ -80,6 +82,8 @@ def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any]
     opts = ffi.new("larmor_solve_opts *", {"max_iter": iterations, "tol": tol, "lambda": lam, **members})
     if precondition is not None:
         opts.precondition = precondition._op
+    if circulant is not None:
+        opts.circulant = circulant._circulant
     handle = ffi.new_handle(monitor)
     if monitor is not None:
         opts.monitor = _monitor
@@ -116,10 +120,12 @@ def _proximal(function: Any, A: Operator, b: Array, g: Prox, K: Operator | None,
 
 def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = None, *, iterations: int = 0,
          tol: float = 0, lam: float = 0, penalty: float = 0, inner: int = 0, precondition: Operator | None = None,
-         monitor: Monitor | None = None) -> tuple[Array, Report]:
-    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by alternating directions; without K: g(x)."""
+         circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, Report]:
+    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(K x) by alternating directions; without K: g(x). A Circulant of A^H A
+    preconditions the inner problem, whatever the weight in it."""
     done: tuple[Array, Report] = _proximal(lib.larmor_admm, A, b, g, K, x0, iterations=iterations, tol=tol, lam=lam,
-                                           monitor=monitor, precondition=precondition, penalty=penalty, inner=inner)
+                                           monitor=monitor, precondition=precondition, circulant=circulant,
+                                           penalty=penalty, inner=inner)
     return done
 
 
@@ -140,23 +146,34 @@ def regularisers() -> list[str]:
     return names
 
 
-def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: float | None = None, series: bool = False,
-                time: float = 0, ratio: float = 0, block: Sequence[int] = (), iterations: int = 0, tol: float = 0,
-                tikhonov: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
-    """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
-
-    lam     relative to the typical magnitude of A^H b; None: the regulariser's own; 0: no penalty.
-    series  axis 0 counts frames.
-    """
+def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: float, ratio: float,
+                 block: Sequence[int]) -> Any:
+    """A larmor_regulariser of A's images."""
     given = 0.0 if lam is None else (lam if lam > 0 else -1.0)
     if lam is not None and not (lam >= 0 and math.isfinite(lam)):
         given = math.nan  # which larmor refuses with its message
     opts = ffi.new("larmor_regulariser_opts *", {"lambda": given, "series": series, "time": time, "ratio": ratio,
                                                  "block": list(block[::-1])})
-    r = _library.created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free,
-                         A.device.pointer, name.encode(), opts, lib.larmor_op_dtype(A._op),
-                         lib.larmor_op_in_shape(A._op))
-    return _solve(lib.larmor_regularised, A, b, x0, (r,), iterations, tol, tikhonov, monitor)
+    return _library.created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free,
+                            A.device.pointer, name.encode(), opts, lib.larmor_op_dtype(A._op),
+                            lib.larmor_op_in_shape(A._op))
+
+
+def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: float | None = None,
+                weight: float | None = None, series: bool = False, time: float = 0, ratio: float = 0,
+                block: Sequence[int] = (), iterations: int = 0, tol: float = 0, tikhonov: float = 0,
+                circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, Report]:
+    """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
+
+    lam        relative to the typical magnitude of A^H b, `lambda_unit`; None: the regulariser's own; 0: no penalty.
+    weight     absolute, as `choose_weight` finds it, in the place of lam.
+    series     axis 0 counts frames.
+    circulant  of A^H A, for a series that of one frame; it saves most of the time.
+    """
+    r = _regulariser(A, name, lam, series, time, ratio, block)
+    if weight is not None:
+        check(lib.larmor_regulariser_set_weight(r, weight))
+    return _solve(lib.larmor_regularised, A, b, x0, (r,), iterations, tol, tikhonov, monitor, circulant=circulant)
 
 
 def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
@@ -165,3 +182,142 @@ def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
     value = ffi.new("double *")
     check(lib.larmor_opnorm(A._op, iterations, value))
     return float(np.float64(value[0]))
+
+
+def pocs(A: Operator, b: Array, phase: Array, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
+         monitor: Monitor | None = None) -> tuple[Array, Report]:
+    """Projections in turn, for partial Fourier scans: onto the images of a given phase, and from there to the nearest
+    image that explains the data.
+
+    phase  [image...], complex numbers of magnitude 1, as `larmor.centre_phase` finds them.
+    x0     an image, such as `cg` makes.
+    tol    of the relative change. lam: of the second step.
+    """
+    phase = _arrays.wrap(_arrays.as_input(phase, A.dtype), A.device, keep=True)
+    return _solve(lib.larmor_pocs, A, b, x0, (phase,), iterations, tol, lam, monitor)
+
+
+# ---- preconditioners ----
+
+
+class Circulant:
+    """The circulant matrix that is nearest to A^H A of non-Cartesian SENSE: for `admm`, `regularised`, `choose_weight`,
+    and by `inverse` a preconditioner of `cg` and `pdhg`.
+
+    points   [readouts, samples, ndim], cycles per field of view.
+    shape    of the image.
+    maps     [coils, image...]; default: one coil of sensitivity 1.
+    weights  [readouts, samples], those of A.
+    """
+
+    def __init__(self, points: Array, shape: Sequence[int], *, maps: Array = None, weights: Array = None,
+                 dtype: Any = np.complex64, device: str | Device | None = None) -> None:
+        points = _traj(points)
+        self.device = _arrays.device_of(points) if device is None else _arrays.device(device)
+        m = ffi.NULL if maps is None else _arrays.wrap(_arrays.as_input(maps, dtype), self.device, keep=True)
+        w = ffi.NULL if weights is None else _arrays.wrap(_real(weights), self.device, keep=True)
+        self._circulant = _library.created(lib.larmor_circulant_create, "larmor_circulant", lib.larmor_circulant_free,
+                                           m, _arrays.wrap(points, self.device, keep=True), w,
+                                           _arrays.shape_of(tuple(shape)), _arrays.dtype_number(dtype))
+
+    def inverse(self, lam: float = 0, *, K: Operator | None = None, penalty: float = 0) -> Operator:
+        """Close to the inverse of A^H A + lam + penalty K^H K: positive and self-adjoint; without K: penalty I."""
+        return _op(lib.larmor_circulant_inverse, self.device, self._circulant, lam, K._op if K else ffi.NULL, penalty)
+
+
+def precondition_kspace(points: Array, shape: Sequence[int], *, maps: Array = None, lam: float = 0,
+                        dtype: Any = np.complex64, device: str | Device | None = None) -> Any:
+    """Weights for `lsmr` that make it converge in few iterations: [readouts, samples], with maps [coils, readouts,
+    samples]. The others are those of Circulant."""
+    _library.answer_ctrl_c()
+    points = _traj(points)
+    on = _arrays.device_of(points) if device is None else _arrays.device(device)
+    m = ffi.NULL if maps is None else _arrays.wrap(_arrays.as_input(maps, dtype), on, keep=True)
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_precondition_kspace(m, _arrays.wrap(points, on), _arrays.shape_of(tuple(shape)),
+                                         _arrays.dtype_number(dtype), lam, out))
+    return _arrays.to_numpy(out[0])
+
+
+# ---- the weight of a penalty, from the data ----
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Of a weight: how many were tried, in how many iterations of the solver."""
+
+    weight: float  # absolute
+    tried: int
+    iterations: int
+    seconds: float
+
+
+def lambda_unit(A: Operator, b: Array) -> float:
+    """The absolute weight that a relative one of 1 stands for: the typical magnitude of A^H b."""
+    _library.answer_ctrl_c()
+    unit = ffi.new("double *")
+    check(lib.larmor_lambda_unit(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype), A.device), unit))
+    return float(unit[0])
+
+
+def hold_out(points: Array, circulant: Circulant, *, weights: Array = None, seed: int = 1) -> tuple[Any, Any]:
+    """A tenth of the samples, to choose a weight by: weights [readouts, samples] for the operator of `choose_weight`'s
+    `held`, 0 where samples are held out, and its factors, 0 where they are not."""
+    _library.answer_ctrl_c()
+    on = circulant.device
+    w = ffi.NULL if weights is None else _arrays.wrap(_real(weights), on)
+    out = ffi.new("larmor_array *[2]")
+    check(lib.larmor_hold_out(_arrays.wrap(_traj(points), on), w, circulant._circulant, seed, out, out + 1))
+    kept, factors = _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1])
+    return kept, np.sqrt(factors)
+
+
+def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circulant: Circulant,
+                  name: str | None = None, *, noise: Array = None, series: bool = False, time: float = 0,
+                  ratio: float = 0, block: Sequence[int] = (), penalty: float = 0, inner: int = 0,
+                  monitor: Monitor | None = None) -> Choice:
+    """The weight whose image from the samples that are kept best predicts those that are held out.
+
+    held       A with weights of 0 for the samples that are held out, as `hold_out` gives them.
+    factors    of the residuals there, which fit b's shape by NumPy's rules.
+    circulant  of A^H A, for a series that of one frame.
+    name       of the penalty of `regularised`, whose `weight` this is; None: of `cg`, whose `lam` it is.
+    noise      like b, as strong as that of b: where the search begins.
+    """
+    _library.answer_ctrl_c()
+    b = _arrays.as_input(b, A.dtype)
+    spread = np.ascontiguousarray(np.broadcast_to(np.asarray(factors), tuple(b.shape)).astype(A.dtype))
+    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
+    keep = [_arrays.wrap(spread, A.device)]
+    with_held = ffi.new("larmor_held_out *", {"A": held._op, "factors": keep[0]})
+    if noise is not None:
+        keep.append(_arrays.wrap(_arrays.as_input(noise, A.dtype), A.device))
+        with_held.noise = keep[1]
+    opts = ffi.new("larmor_solve_opts *", {"penalty": penalty, "inner": inner})
+    handle = ffi.new_handle(monitor)
+    if monitor is not None:
+        opts.monitor = _monitor
+        opts.user = handle
+    choice = ffi.new("larmor_choice *")
+    check(lib.larmor_choose_weight(A._op, _arrays.wrap(b, A.device), with_held, circulant._circulant, r, opts, choice))
+    return Choice(choice.weight, choice.tried, choice.iters, choice.seconds)
+
+
+def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None, *, series: bool = False,
+                    time: float = 0, ratio: float = 0, block: Sequence[int] = ()) -> float:
+    """The weight that is expected from a sample of noise like b, independent of b's but as strong; name as of
+    `choose_weight`."""
+    _library.answer_ctrl_c()
+    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
+    weight = ffi.new("double *")
+    check(lib.larmor_weight_of_noise(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype), A.device),
+                                     _arrays.wrap(_arrays.as_input(noise, A.dtype), A.device), r, weight))
+    return float(weight[0])
+
+
+def noise(shape: Sequence[int], deviation: float = 1, *, seed: int = 1, dtype: Any = np.complex64) -> Any:
+    """Independent complex numbers whose real and imaginary parts have this standard deviation, uniformly distributed;
+    the same seed gives the same numbers everywhere."""
+    x = np.zeros(tuple(shape), dtype)
+    check(lib.larmor_noise_fill(_arrays.wrap(x, _arrays.device("cpu"), write=True), deviation, seed))
+    return x

@@ -5,9 +5,11 @@ y = A x of type 2, g the gradient of y and r_d the index of a mode along axis d,
 
     gradient of x   A^H g            gradient of k_jd   Re sum over the batch of conj(g_j) (A (-2 pi i r_d / N_d x))_j
 
-so that the trajectory takes one batched type 2 of all axes. Gradients are made of the same functions, and can be
-differentiated again. Each call sorts the points anew, and its backward uses that again; for a trajectory that stays,
-`apply` with larmor.linop.nufft sorts them once. Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
+so that the trajectory takes one batched type 2 of all axes. Where it has a gradient, `nufft` computes that with the
+values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis. Gradients
+can be differentiated again. Each call sorts the points anew, and its backward uses that again; for a trajectory that
+stays, `apply` with larmor.linop.nufft sorts them once.
+Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -54,9 +56,13 @@ def _slopes(x: Tensor, modes: tuple[int, ...]) -> Tensor:
 
 def _points_gradient(points: Tensor, x: Tensor, y: Tensor, modes: tuple[int, ...], tol: float) -> Tensor:
     """Re of conj(y) times the derivatives of type 2 of x along each axis, summed over the batch."""
-    slopes = nufft(_slopes(x, modes), points, tol=tol)
-    terms = (slopes * y.conj()).real  # [axes, batch..., points...]
-    terms = terms.reshape(len(modes), -1, *points.shape[:-1]).sum(1)
+    return _of_slopes(nufft(_slopes(x, modes), points, tol=tol), y, points)
+
+
+def _of_slopes(slopes: Tensor, y: Tensor, points: Tensor) -> Tensor:
+    """Re of conj(y) times the derivatives [axes, batch..., points...], summed over the batch."""
+    terms = slopes.real * y.real + slopes.imag * y.imag
+    terms = terms.reshape(len(slopes), -1, *points.shape[:-1]).sum(1)
     return terms.movedim(0, -1).to(points.dtype)
 
 
@@ -66,21 +72,29 @@ class _Nufft(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, points: Tensor, modes: tuple[int, ...], tol: float, adjoint: bool,
                 plan: _nufft.Plan | None) -> Tensor:
-        ctx.save_for_backward(x, points)
-        dims = points.ndim - 1 if adjoint else len(modes)
-        plan = plan or _plan(points, modes, _batch(x, dims), x.dtype, tol)
         ctx.modes, ctx.tol, ctx.adjoint, ctx.plan = modes, tol, adjoint, plan
+        batch = _batch(x, points.ndim - 1 if adjoint else len(modes))
+        if ctx.needs_input_grad[1] and not adjoint:
+            both = torch.cat([x[None], _slopes(x, modes)])
+            values = _plan(points, modes, len(both) * batch, x.dtype, tol).execute(both)
+            ctx.save_for_backward(x, points, values[1:])
+            return values[0].clone()
+        ctx.save_for_backward(x, points)
+        ctx.plan = plan = plan or _plan(points, modes, batch, x.dtype, tol)
         return plan.adjoint(x) if adjoint else plan.execute(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        x, points = ctx.saved_tensors
+        x, points, *slopes = ctx.saved_tensors
         gx = gk = None
         if ctx.needs_input_grad[0]:
             gx = _Nufft.apply(g, points, ctx.modes, ctx.tol, not ctx.adjoint, ctx.plan)
         if ctx.needs_input_grad[1]:
             image, values = (g, x) if ctx.adjoint else (x, g)
-            gk = _points_gradient(points, image, values, ctx.modes, ctx.tol)
+            if slopes and not torch.is_grad_enabled():
+                gk = _of_slopes(slopes[0], values, points)
+            else:  # to be differentiated again
+                gk = _points_gradient(points, image, values, ctx.modes, ctx.tol)
         return gx, gk, None, None, None, None
 
 

@@ -20,8 +20,13 @@ def test_an_unrolled_network_learns_to_remove_artefacts():
     assert after < 0.6 * before
 
 
+def test_the_gradient_of_the_trajectory_finds_a_shift():
+    pytest.importorskip("torch")
+    runpy.run_path(str(EXAMPLES / "torch_gradient.py"))
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda p: p.stem)
-def test_the_pages_of_the_gallery_run(path, tmp_path):
+def test_the_notebooks_run(path, tmp_path):
     pytest.importorskip("matplotlib")
     subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path, timeout=120,
                    env={**os.environ, "MPLBACKEND": "Agg"})

@@ -214,3 +214,15 @@ def test_operators_keep_what_they_were_made_of(rng, numbers):
         x = numbers(16, 16)
         assert relative(A.N @ x, again.H @ (again @ x)) < 1e-6
         del waste
+
+
+def test_what_the_interpreter_forgets_last_when_it_ends_is_freed_without_a_word():
+    code = """
+import builtins, larmor
+from larmor import linop, prox
+A = linop.sense(larmor.phantom_coils((16, 16), 2), larmor.traj("golden", (16, 16), readouts=8))
+own = linop.Function(lambda x: x, lambda x: x, (16, 16), (16, 16))
+builtins.kept = [linop.stack([A, A @ own]), prox.Function(lambda t, x: x, lambda x: 0.0, (4,))]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

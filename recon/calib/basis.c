@@ -113,7 +113,7 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
     if (!(energy >= 0 && energy <= 1))
         return LMR_FAIL(LARMOR_ERR_ARG, "basis: energy is %g, expected a part of 1", energy);
     if (size > MOST)
-        return LMR_FAIL(LARMOR_ERR_ARG, "basis: curves are %s, expected at most %d frames or %d curves",
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
                         lmr_describe(curves).s, MOST, MOST);
     number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
     double *values = calloc((size_t)size, sizeof *values), largest;

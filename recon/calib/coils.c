@@ -81,7 +81,8 @@ done:
     return st;
 }
 
-static larmor_status check(const larmor_array *kspace, const larmor_array *traj, const larmor_coils_opts *o)
+static larmor_status check(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
+                           const larmor_coils_opts *o)
 {
     if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim < 2)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: k-space is %s, expected complex [samples, readouts, coils]",
@@ -94,6 +95,10 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj,
         if (!(o->encoded[d] >= 0 && o->encoded[d] < 1e3))
             return LMR_FAIL(LARMOR_ERR_ARG, "coils: encoded field of view %g along axis %d, expected 0 to 1000",
                             o->encoded[d], d);
+    const int64_t last = image.dim[image.ndim - 1];
+    if (o->first < 0 || o->planes < 0 || o->first > last || o->planes > last - o->first)
+        return LMR_FAIL(LARMOR_ERR_ARG, "coils: %lld planes from %lld on, expected some of %lld",
+                        (long long)o->planes, (long long)o->first, (long long)last);
     if (o->calibration < 0 || o->window < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld and window %lld, expected at least 0",
                         (long long)o->calibration, (long long)o->window);
@@ -135,7 +140,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     larmor_coils_report judged = {0};
     double radius[3] = {0.5, 0.5, 0.5};
     larmor_status st;
-    LMR_OR(done, check(kspace, traj, &o));
+    LMR_OR(done, check(kspace, traj, image, &o));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.dim[shape.ndim];
     calibration_side(&o, image, c.n);
@@ -146,8 +151,10 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_OR(done, lmr_part_sampled(&c.centre, o.encoded, &judged.sampled));
     LMR_OR(done, grid_images(kspace, coils, &c, &images));
     LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));
-    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, coils), &out));
-    LMR_OR(done, lmr_maps_interpolate(low, c.n, out));
+    larmor_shape part = image;
+    if (o.planes) part.dim[image.ndim - 1] = o.planes;
+    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(part, coils), &out));
+    LMR_OR(done, lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.doubt = doubt_of(&judged);
     if (report) *report = judged;
     *maps = out;
@@ -182,7 +189,9 @@ larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem
     } else {
         LMR_TRY(lmr_bytes_add_nufft(dev, &fine, p->samples, &gridding));
     }
-    const double interpolation = lmr_maps_interpolate_bytes(p->dtype, p->image);
+    const int64_t all = p->image.dim[p->image.ndim - 1];
+    const double interpolation =
+        lmr_maps_interpolate_planes_bytes(p->dtype, n, p->image, opts && opts->planes ? opts->planes : all);
     const double maps = fmax(lmr_walsh_bytes(dev, n, p->coils), low_maps * (double)p->coils + interpolation);
     const double chosen = (8 + 8.0 * p->image.ndim + 8) * (double)p->samples; /* indices, points, weights */
     return lmr_bytes_store(chosen + fmax((double)weights, images + fmax(gridding, maps)), bytes);

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 
 #include "recon/calib/centre.h"
+#include "recon/calib/places.h"
 #include "recon/inputs.h"
-
-static const double usual_energy = 0.9995;
 
 /* Coils of an array, its last dimension; 0 if it has none. */
 static int64_t coils_of(const larmor_array *x)
@@ -157,7 +156,7 @@ static void signal_left(int64_t coils, const double *eigenvalue, const larmor_co
 /* How many coils, and which part of the signal they keep. */
 static larmor_compression_report choose(int64_t coils, const double *left, const larmor_compression_opts *o)
 {
-    const double part = o->energy > 0 ? o->energy : usual_energy;
+    const double part = o->energy > 0 ? o->energy : LARMOR_COMPRESSION_ENERGY;
     larmor_compression_report report = {.coils = o->coils ? o->coils : 1};
     while (!o->coils && report.coils < coils && left[report.coils] > (1 - part) * left[0]) report.coils++;
     report.energy = left[0] > 0 ? fmax(0, 1 - left[report.coils] / left[0]) : 1;
@@ -233,17 +232,41 @@ done:
     return st;
 }
 
-/* C and x fit, x having as many coils as C has in this dimension. */
+/* C and x fit, x having as many coils as C has in this dimension, and a place for each of C's matrices. */
 static larmor_status expect_coils(const larmor_array *C, int dimension, const larmor_array *x)
 {
-    if (!C || !lmr_is_complex(C->dtype) || C->shape.ndim != 2 || C->shape.dim[0] < 1 || C->shape.dim[1] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils]",
+    const int kinds = C && lmr_is_complex(C->dtype) && (C->shape.ndim == 2 || C->shape.ndim == 3);
+    if (!kinds || C->shape.dim[0] < 1 || C->shape.dim[1] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: C is %s, expected complex [virtual coils, coils(, places)]",
                         C ? lmr_describe(C).s : "missing");
     const int64_t coils = C->shape.dim[dimension];
     if (coils_of(x) != coils || x->dev != C->dev)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [..., %lld] on %s",
                         x ? lmr_describe(x).s : "missing", (long long)coils, larmor_device_spec(C->dev));
+    if (C->shape.ndim > 2 && (x->shape.ndim < 2 || x->shape.dim[0] != C->shape.dim[2]))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "compression: x is %s, expected complex [%lld, ..., %lld] for C %s",
+                        lmr_describe(x).s, (long long)C->shape.dim[2], (long long)coils, lmr_describe(C).s);
     return LARMOR_OK;
+}
+
+/* All of C's matrices turned round: [coils, virtual coils(, places)] with C^H of each. */
+static larmor_status adjoint_of(const larmor_array *C, larmor_array **back)
+{
+    const int64_t rows = C->shape.dim[0], columns = C->shape.dim[1], count = larmor_array_count(C);
+    larmor_shape shape = C->shape;
+    double complex *matrix = NULL, *adjoint = lmr_new(count, sizeof *adjoint);
+    larmor_status st = adjoint ? LARMOR_OK : LMR_NO_MEMORY();
+    shape.dim[0] = columns;
+    shape.dim[1] = rows;
+    if (!st) st = larmor_array_download(C, LARMOR_C128, &matrix);
+    for (int64_t i = 0; i < count && !st; i++) {
+        const int64_t place = i / (rows * columns), row = i % rows, column = i / rows % columns;
+        adjoint[place * rows * columns + column + columns * row] = conj(matrix[i]);
+    }
+    if (!st) st = larmor_array_upload(C->dev, LARMOR_C128, shape, LARMOR_C128, adjoint, back);
+    free(adjoint);
+    free(matrix);
+    return st;
 }
 
 larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
@@ -251,25 +274,17 @@ larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x
     LMR_NEED(y);
     *y = NULL;
     LMR_TRY(expect_coils(C, 1, x));
-    return mix(C, x, y);
+    return C->shape.ndim > 2 ? lmr_mix_places(C, x, y) : mix(C, x, y);
 }
 
 larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
+    larmor_array *back;
     LMR_NEED(y);
     *y = NULL;
     LMR_TRY(expect_coils(C, 0, x));
-    const int64_t rows = C->shape.dim[0], columns = C->shape.dim[1];
-    double complex *matrix = NULL, *adjoint = malloc((size_t)(rows * columns) * sizeof *adjoint);
-    larmor_array *back = NULL;
-    larmor_status st = adjoint ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_download(C, LARMOR_C128, &matrix);
-    for (int64_t i = 0; i < rows && !st; i++)
-        for (int64_t j = 0; j < columns; j++) adjoint[j + columns * i] = conj(matrix[i + rows * j]);
-    if (!st) st = larmor_array_upload(C->dev, LARMOR_C128, LARMOR_SHAPE(columns, rows), LARMOR_C128, adjoint, &back);
-    if (!st) st = mix(back, x, y);
+    LMR_TRY(adjoint_of(C, &back));
+    const larmor_status st = C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);
     larmor_array_free(back);
-    free(adjoint);
-    free(matrix);
     return st;
 }

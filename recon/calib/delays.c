@@ -60,6 +60,7 @@ static const double least_agreeing = 0.5;
 
 typedef struct fit {
     const lmr_spokes *s;
+    int threads;
     int blocks;           /* that are summed: the first ones */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
@@ -156,7 +157,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
     if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
-    LMR_TRY(lmr_parallel(8, f->blocks, evaluate_block, f));
+    LMR_TRY(lmr_parallel(f->threads, f->blocks, evaluate_block, f));
     *value = 0;
     memset(gradient, 0, sizeof *gradient * (size_t)f->n);
     for (int b = 0; b < f->blocks; b++) {
@@ -504,6 +505,13 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
     return LARMOR_OK;
 }
 
+/* Those of the processor that was asked for; a GPU leaves the host's alone. */
+static int threads_for(const larmor_device *dev)
+{
+    const int own = dev->be->threads(dev->ctx);
+    return own > 0 && own < LMR_MOST_BLOCKS ? own : LMR_MOST_BLOCKS;
+}
+
 larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_array *traj,
                                      const larmor_delays_opts *opts, larmor_delays *found)
 {
@@ -513,7 +521,7 @@ larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_ar
     lmr_spokes s;
     const double *fov = opts && opts->fov[0] > 0 ? opts->fov : NULL;
     LMR_TRY(lmr_spokes_choose(kspace, traj, fov, &s));
-    fit f = {.s = &s};
+    fit f = {.s = &s, .threads = threads_for(traj->dev)};
     for (int b = 0; b < s.blocks; b++) {
         const int64_t m = samples_of(&s, b);
         const int64_t room = m * (s.nd * (2 + LMR_DELAYS)) + lmr_likelihood_work(m, 2 * s.coils);

@@ -4,9 +4,35 @@
 
 #include "larmor/recon.h"
 #include "recon/bytes.h"
+#include "recon/calib/density.h"
 #include "recon/calib/gridder.h"
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
+
+/* ---- on the host ---- */
+
+larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_shape image, lmr_weigh weigh,
+                             larmor_array **w)
+{
+    *w = NULL;
+    larmor_array *in_double, *result = NULL;
+    double *k = NULL, *weights = NULL;
+    LMR_TRY(lmr_input_traj(who, traj, image, &in_double));
+    const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(in_double, LARMOR_F64, &k));
+    weights = lmr_new(samples, sizeof *weights);
+    if (!weights) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, weigh(image, n, n ? samples / n : 0, k, weights));
+    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
+    st = larmor_array_convert(result, traj->dtype, w);
+done:
+    larmor_array_free(result);
+    free(weights);
+    free(k);
+    larmor_array_free(in_double);
+    return st;
+}
 
 /* ---- ramp ---- */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "larmor/recon.h"
-#include "recon/inputs.h"
+#include "recon/calib/density.h"
 
 #define BACK 0.5 /* 1/FOV that a radius may fall on the way outwards, and rise on the way inwards */
 
@@ -127,8 +127,13 @@ static void weigh(const arms *a, const arm *one, double *w)
     }
 }
 
-static larmor_status weights_of(int64_t n, int64_t readouts, const double *k, double *w)
+static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)
 {
+    if (image.ndim != 2)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
+                        "larmor_density_pipe",
+                        image.ndim);
     arms a = {.n = n,
               .readouts = readouts,
               .radius = lmr_new(n * readouts, sizeof(double)),
@@ -148,27 +153,5 @@ done:
 larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
     LMR_NEED(w);
-    *w = NULL;
-    larmor_array *in_double, *result = NULL;
-    double *k = NULL, *weights = NULL;
-    LMR_TRY(lmr_input_traj("density spiral", traj, image, &in_double));
-    const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
-    larmor_status st;
-    if (image.ndim != 2)
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_ARG,
-                              "density spiral: image has %d dimensions, expected 2; use "
-                              "larmor_density_voronoi or larmor_density_pipe",
-                              image.ndim));
-    LMR_OR(done, larmor_array_download(in_double, LARMOR_F64, &k));
-    weights = lmr_new(samples, sizeof *weights);
-    if (!weights) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, weights_of(n, n ? samples / n : 0, k, weights));
-    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
-    st = larmor_array_convert(result, traj->dtype, w);
-done:
-    larmor_array_free(result);
-    free(weights);
-    free(k);
-    larmor_array_free(in_double);
-    return st;
+    return lmr_density_by("density spiral", traj, image, weigh_all, w);
 }

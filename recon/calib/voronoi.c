@@ -16,7 +16,7 @@
 
 #include "larmor/recon.h"
 #include "recon/calib/delaunay.h"
-#include "recon/inputs.h"
+#include "recon/calib/density.h"
 
 #define SAME 1e-3    /* 1/FOV: samples that are so near to each other are one */
 #define OUTWARDS 0.6 /* cosine between a reflection's direction and outwards, at least */
@@ -428,30 +428,17 @@ static larmor_status weigh_partitions(int64_t samples, const double *k, double *
     return st;
 }
 
+static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)
+{
+    if (image.ndim == 1) return LMR_FAIL(LARMOR_ERR_ARG, "density voronoi: image has 1 dimension, expected 2 or 3");
+    const int64_t samples = n * readouts;
+    const larmor_status st =
+        image.ndim == 2 ? weigh_plane(samples, (const point *)k, w) : weigh_partitions(samples, k, w);
+    return st == LARMOR_ERR_ARG ? lmr_fail_in(st, "density voronoi") : st;
+}
+
 larmor_status larmor_density_voronoi(const larmor_array *traj, larmor_shape image, larmor_array **w)
 {
     LMR_NEED(w);
-    *w = NULL;
-    larmor_array *in_double;
-    double *k = NULL, *weights = NULL;
-    LMR_TRY(lmr_input_traj("density voronoi", traj, image, &in_double));
-    const int64_t samples = larmor_array_count(in_double) / image.ndim;
-    larmor_array *result = NULL;
-    larmor_status st;
-    if (image.ndim == 1)
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_ARG, "density voronoi: image has 1 dimension, expected 2 or 3"));
-    LMR_OR(done, larmor_array_download(in_double, LARMOR_F64, &k));
-    weights = lmr_new(samples, sizeof *weights);
-    if (!weights) LMR_OR(done, LMR_NO_MEMORY());
-    st = image.ndim == 2 ? weigh_plane(samples, (const point *)k, weights) : weigh_partitions(samples, k, weights);
-    if (st == LARMOR_ERR_ARG) lmr_fail_in(st, "density voronoi");
-    if (st) goto done;
-    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
-    st = larmor_array_convert(result, traj->dtype, w);
-done:
-    larmor_array_free(result);
-    free(weights);
-    free(k);
-    larmor_array_free(in_double);
-    return st;
+    return lmr_density_by("density voronoi", traj, image, weigh_all, w);
 }

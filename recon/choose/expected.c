@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/ranks.h"
 #include "recon/choose/choose.h"
 #include "recon/prox/regulariser.h"
 
@@ -16,9 +17,9 @@
 
 enum { STEPS = 10 };
 
-static double power_of(double norm, const larmor_array *x)
+static double power_of(double norm, double count)
 {
-    return norm * norm / (double)larmor_array_count(x);
+    return norm * norm / count;
 }
 
 /* The norms of the image that is nearly A x = y, to a floor, and of A x - y. */
@@ -37,23 +38,25 @@ static larmor_status rough(larmor_op *A, const larmor_array *y, double floor, la
 static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                             const larmor_regulariser *r, larmor_array *x, larmor_array *Ax, double *weight)
 {
-    double whole, folded, own, left, image, misfit;
+    double whole, folded, own, left, image, misfit, voxels, samples;
+    LMR_TRY(lmr_count_all(x, &voxels));
+    LMR_TRY(lmr_count_all(noise, &samples));
     LMR_TRY(larmor_nrm2(noise, &whole));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
-    const double floor = ROUGH * power_of(folded, x) / power_of(whole, noise); /* of the mean eigenvalue of A^H A */
+    const double floor = ROUGH * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
     if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK; /* no noise, or no coil sees anything */
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */
     const double factor = misfit < left ? misfit / left : 1;
-    const double power = factor * factor * power_of(whole, noise);
+    const double power = factor * factor * power_of(whole, samples);
     own *= factor;
     if (r) {
-        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, x)) : 0;
+        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, voxels)) : 0;
         return LARMOR_OK;
     }
-    const double signal = fmax(image * image - own * own, LEAST * own * own) / (double)larmor_array_count(x);
+    const double signal = fmax(image * image - own * own, LEAST * own * own) / voxels;
     *weight = signal > 0 ? OF_CG * power / signal : 0;
     return LARMOR_OK;
 }
@@ -123,12 +126,14 @@ static larmor_status left_of(larmor_op *A, const larmor_array *y, const larmor_a
 static larmor_status left(larmor_op *A, const larmor_array *b, const larmor_array *noise, const larmor_array *factors,
                           larmor_array *x, larmor_array *Ax, double *factor)
 {
-    double whole, folded, typical, of_noise, of_b;
+    double whole, folded, typical, of_noise, of_b, voxels, samples;
+    LMR_TRY(lmr_count_all(x, &voxels));
+    LMR_TRY(lmr_count_all(noise, &samples));
     LMR_TRY(larmor_nrm2(noise, &whole));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
     LMR_TRY(median_of(x, &typical));
-    const double weight = HARDLY * power_of(folded, x) / power_of(whole, noise);
+    const double weight = HARDLY * power_of(folded, voxels) / power_of(whole, samples);
     if (!(weight > 0) || !isfinite(weight)) return LARMOR_OK;
     LMR_TRY(left_of(A, noise, factors, weight, x, Ax, &of_noise));
     if (of_noise < NOTHING_LEFT * typical) return LARMOR_OK;

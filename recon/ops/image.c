@@ -104,6 +104,15 @@ larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scal
 
 /* ---- other voxels ---- */
 
+/* Voxels come of those that are there. */
+static larmor_status refuse_empty(const larmor_array *x, larmor_shape shape)
+{
+    for (int d = 0; d < shape.ndim; d++)
+        if (!x->shape.dim[d] && shape.dim[d])
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s, expected voxels in dimension %d", lmr_describe(x).s, d);
+    return LARMOR_OK;
+}
+
 larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y)
 {
     LMR_NEED(y);
@@ -111,6 +120,7 @@ larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_ar
     if (!x || !lmr_is_complex(x->dtype) || shape.ndim < 1 || shape.ndim > 3 || x->shape.ndim < shape.ndim)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s and %d dimensions, expected complex [image..., more]",
                         lmr_describe(x).s, shape.ndim);
+    LMR_TRY(refuse_empty(x, shape));
     const lmr_recon_kernels *kernels;
     larmor_shape now = x->shape;
     larmor_array *from = larmor_array_ref((larmor_array *)(uintptr_t)x);
@@ -154,6 +164,8 @@ larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larm
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "resize: got %s and %d dimensions, expected a complex image and as many of its 1 to 3",
                         lmr_describe(x).s, shape.ndim);
+    LMR_TRY(refuse_empty(x, shape));
+    if (!larmor_shape_count(shape)) return larmor_array_create(x->dev, x->dtype, shape, y);
     const double voxels = (double)larmor_shape_count(shape) / (double)larmor_shape_count(x->shape);
     larmor_array *k = NULL, *kept = NULL;
     larmor_status st;

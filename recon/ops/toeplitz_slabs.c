@@ -3,7 +3,6 @@
  * back. The point spread function is made slab by slab, too: a slab's lags are modes around another centre, which is a
  * phase at each point, so that a NUFFT of a rank's points needs no grid larger than the slab's.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,28 +10,12 @@
 #include "core/ranks.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/kernels.h"
+#include "nufft/toeplitz.h"
 #include "recon/inputs.h"
+#include "recon/ops/slabs.h"
 #include "recon/sparse.h"
 
 enum { TOGETHER = 4096 }; /* lines that are transformed at a time */
-
-/* Planes of one kind or lines, dealt out to the ranks in their order. */
-static int64_t share_of(int64_t all, int ranks, int i, int64_t *first)
-{
-    const int64_t start = i * all / ranks;
-    if (first) *first = start;
-    return (i + 1) * all / ranks - start;
-}
-
-larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count)
-{
-    LMR_NEED(first);
-    LMR_NEED(count);
-    if (all < 0 || all > INT64_C(1) << 40)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ranks: a part of %lld, expected 0 to 2^40", (long long)all);
-    *count = share_of(all, larmor_ranks_count(ranks), larmor_ranks_number(ranks), first);
-    return LARMOR_OK;
-}
 
 /* ---- from slabs to lines ---- */
 
@@ -56,14 +39,14 @@ static larmor_status make_deal(larmor_ranks *ranks, int64_t side, int64_t planes
     const int count = ranks->count;
     const int64_t size = (int64_t)larmor_dtype_size(dtype);
     *d = (deal){.ranks = ranks, .side = side, .planes = planes};
-    d->own_planes = share_of(planes, count, ranks->number, NULL);
-    d->own_lines = share_of(side, count, ranks->number, NULL);
+    d->own_planes = lmr_slab_share(planes, count, ranks->number, NULL);
+    d->own_lines = lmr_slab_share(side, count, ranks->number, NULL);
     d->of_planes = calloc((size_t)count, sizeof *d->of_planes);
     d->of_lines = calloc((size_t)count, sizeof *d->of_lines);
     if (!d->of_planes || !d->of_lines) return LMR_NO_MEMORY();
     for (int i = 0; i < count; i++) {
-        d->of_planes[i] = share_of(side, count, i, NULL) * d->own_planes * size;
-        d->of_lines[i] = share_of(planes, count, i, NULL) * d->own_lines * size;
+        d->of_planes[i] = lmr_slab_share(side, count, i, NULL) * d->own_planes * size;
+        d->of_lines[i] = lmr_slab_share(planes, count, i, NULL) * d->own_lines * size;
     }
     return LARMOR_OK;
 }
@@ -82,7 +65,7 @@ static larmor_status arrange(const deal *d, larmor_array *slab, larmor_array *bl
     const int64_t size = (int64_t)larmor_dtype_size(slab->dtype);
     for (int i = 0; i < d->ranks->count; i++) {
         int64_t first;
-        const int64_t lines = share_of(d->side, d->ranks->count, i, &first);
+        const int64_t lines = lmr_slab_share(d->side, d->ranks->count, i, &first);
         for (int64_t p = 0; p < d->own_planes; p++) {
             char *in_slab = (char *)slab->data + (p * d->side + first) * size;
             char *in_block = (char *)blocks->data + (first * d->own_planes + p * lines) * size;
@@ -261,6 +244,7 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
     const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->deal.own_planes;
     const size_t bytes = (size_t)each * larmor_dtype_size(s->dtype);
     larmor_status own = LARMOR_OK;
+    LMR_TRY(lmr_ranks_agree(s->deal.ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
     for (int64_t i = 0; i < n->batch; i++) {
         const larmor_status st =
             convolve(n, (const char *)x->data + (size_t)i * bytes, (char *)y->data + (size_t)i * bytes);
@@ -273,41 +257,23 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
 
 /* This rank's points and what its part of the function comes from, in double. */
 typedef struct points {
-    larmor_array *traj, *weights; /* as given */
-    int64_t count;
-    larmor_array *scaled, *values, *phases;
+    lmr_seen_points box;
+    const larmor_array *weights; /* as given, or NULL */
+    larmor_array *values;
 } points;
 
 static void free_points(points *p)
 {
-    larmor_array_free(p->scaled);
+    lmr_seen_free(&p->box);
     larmor_array_free(p->values);
-    larmor_array_free(p->phases);
-    p->scaled = p->values = p->phases = NULL;
+    p->values = NULL;
 }
 
 static larmor_status make_points(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, points *p)
 {
-    p->count = larmor_array_count(traj) / 3;
-    p->traj = (larmor_array *)(uintptr_t)traj;
-    p->weights = (larmor_array *)(uintptr_t)weights;
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, p->count), &p->scaled));
-    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->values));
-    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->count), &p->phases);
-}
-
-/* There are few samples for so many modes, so that the smallest grid is the best where it will do. */
-static larmor_status choose_grid(larmor_device *dev, larmor_nufft_opts *psf)
-{
-    larmor_nufft *plan;
-    psf->upsample = 1.25;
-    larmor_status st = larmor_nufft_create(dev, psf, &plan);
-    if (st == LARMOR_ERR_NUMERIC) {
-        psf->upsample = 0;
-        st = larmor_nufft_create(dev, psf, &plan);
-    }
-    larmor_nufft_free(plan);
-    return st;
+    p->weights = weights;
+    LMR_TRY(lmr_seen_create(dev, traj, LARMOR_C128, &p->box));
+    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->box.count), &p->values);
 }
 
 /* lags [2 n0, 2 n1, count] <- sum_j w_j exp(sign 2 pi i k_j . r / n) of this rank's points, of the lags `first` and the
@@ -316,29 +282,43 @@ static larmor_status lags_of(const points *p, const larmor_nufft_opts *psf, cons
                              int64_t count, larmor_array *lags)
 {
     const larmor_device *dev = lags->dev;
-    const lmr_nufft_kernels *kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, LMR_F64);
-    const double all = (double)modes[2], centre = (double)(first - modes[2] + count / 2);
-    const double none[3] = {0, 0, 0}, scale[3] = {2, 2, (double)count / all};
-    const int is_double = p->traj->dtype == LARMOR_F64;
-    const lmr_nufft_phases moved = {.ndim = 3, .by = {0, 0, psf->sign * centre / all}};
+    const int64_t centre = first - modes[2] + count / 2;
+    const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
     larmor_nufft_opts opts = *psf;
     larmor_nufft *plan = NULL;
     larmor_status st = LARMOR_OK;
-    if (!p->count) return larmor_zero(lags);
+    if (!p->box.count) return larmor_zero(lags);
     opts.modes[2] = count;
-    LMR_OR(done, kernels->rescale(dev->ctx, 3, p->count, is_double, p->traj->data, none, scale, p->scaled->data));
-    LMR_OR(done, kernels->phases(dev->ctx, &moved, p->count, is_double, p->traj->data, p->phases->data));
+    LMR_OR(done, lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
     if (p->weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, p->count, p->weights->dtype, p->weights->data, LARMOR_C128,
+        LMR_OR(done, dev->be->convert(dev->ctx, p->box.count, p->weights->dtype, p->weights->data, LARMOR_C128,
                                       p->values->data));
     else
         LMR_OR(done, larmor_fill(p->values, 1));
-    LMR_OR(done, larmor_mul(p->phases, 0, p->values));
-    LMR_OR(done, larmor_nufft_create(p->scaled->dev, &opts, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, p->scaled, NULL));
+    LMR_OR(done, larmor_mul(p->box.phases, 0, p->values));
+    LMR_OR(done, larmor_nufft_create(p->box.points->dev, &opts, &plan));
+    LMR_OR(done, larmor_nufft_set_points(plan, p->box.points, NULL));
     st = larmor_nufft_execute(plan, p->values, lags);
 done:
     larmor_nufft_free(plan);
+    return st;
+}
+
+/* A piece of rank i's slab of lags: `own`'s, or of the rank that has it. */
+static larmor_status gather_piece(larmor_ranks *ranks, const points *p, const larmor_nufft_opts *psf,
+                                  const int64_t modes[3], int i, int piece, larmor_array *own)
+{
+    int64_t first, from;
+    const int64_t all = lmr_slab_share(2 * modes[2], ranks->count, i, &first);
+    const int64_t count = lmr_slab_share(all, lmr_slab_pieces(all), piece, &from);
+    const larmor_shape shape = LARMOR_SHAPE(2 * modes[0], 2 * modes[1], count);
+    larmor_array *lags = NULL;
+    larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags)
+                                          : larmor_array_create(own->dev, LARMOR_C128, shape, &lags);
+    if (!st) st = lags_of(p, psf, modes, first + from, count, lags);
+    st = lmr_ranks_agree(ranks, st, NULL, NULL);
+    if (!st) st = lmr_ranks_sum(ranks, i, lags);
+    larmor_array_free(lags);
     return st;
 }
 
@@ -346,24 +326,12 @@ done:
 static larmor_status gather_lags(larmor_ranks *ranks, const points *p, const larmor_nufft_opts *psf,
                                  const int64_t modes[3], larmor_array *own)
 {
-    larmor_status st = LARMOR_OK;
     for (int i = 0; i < ranks->count; i++) {
-        int64_t first;
-        const int64_t count = share_of(2 * modes[2], ranks->count, i, &first);
-        larmor_array *lags = NULL;
-        if (!count) continue;
-        larmor_status mine = LARMOR_OK;
-        if (i == ranks->number)
-            lags = larmor_array_ref(own);
-        else
-            mine = larmor_array_create(own->dev, LARMOR_C128, LARMOR_SHAPE(2 * modes[0], 2 * modes[1], count), &lags);
-        if (!mine) mine = lags_of(p, psf, modes, first, count, lags);
-        st = lmr_ranks_agree(ranks, mine, NULL, NULL);
-        if (!st) st = lmr_ranks_sum(ranks, i, lags);
-        larmor_array_free(lags);
-        LMR_TRY(st);
+        const int64_t count = lmr_slab_share(2 * modes[2], ranks->count, i, NULL);
+        const int pieces = count ? lmr_slab_pieces(count) : 0;
+        for (int k = 0; k < pieces; k++) LMR_TRY(gather_piece(ranks, p, psf, modes, i, k, own));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 /* The real parts of lines [cells, count], over the number of cells of the volume, to their place in the spectrum. */
@@ -425,7 +393,7 @@ static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks,
                                   const larmor_array *traj, const larmor_array *weights, making *m)
 {
     const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
-    const int64_t own = share_of(lags[2], ranks->count, ranks->number, NULL);
+    const int64_t own = lmr_slab_share(lags[2], ranks->count, ranks->number, NULL);
     LMR_TRY(make_edges(dev, lags, &m->edges));
     LMR_TRY(make_points(dev, traj, weights, &m->points));
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
@@ -460,20 +428,7 @@ done:
 static larmor_status expect(const larmor_device *dev, const larmor_ranks *ranks, const larmor_nufft_opts *opts,
                             const larmor_array *traj, const larmor_array *weights)
 {
-    if (!dev || !ranks || !opts || !traj)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_toeplitz_slabs: a device, ranks, options and traj are needed");
-    if (opts->ndim != 3 || opts->batch < 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: slabs: got ndim %d, batch %lld, expected 3, and at least 0",
-                        opts->ndim, (long long)opts->batch);
-    for (int d = 0; d < 3; d++)
-        if (opts->modes[d] < 1 || opts->modes[d] > 1 << 16)
-            return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: modes[%d]: got %lld, expected 1 .. 65536", d,
-                            (long long)opts->modes[d]);
-    if (!(opts->tol >= 0 && opts->tol < 1))
-        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: tol: got %g, expected 0 < tol < 1", opts->tol);
-    if (traj->dev != dev || !lmr_is_real(traj->dtype) || traj->shape.ndim < 2 || traj->shape.dim[0] != 3)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "toeplitz: traj is %s, expected real [3, samples, readouts] or [3, points]",
-                        lmr_describe(traj).s);
+    LMR_TRY(lmr_slabs_expect("toeplitz", dev, ranks, opts, traj));
     if (!weights) return LARMOR_OK;
     if (!lmr_is_real(weights->dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
@@ -487,7 +442,7 @@ static larmor_status begin(larmor_device *dev, larmor_ranks *ranks, const larmor
     if (opts->modes[2] > longest) longest = opts->modes[2];
     LMR_TRY(larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(longest), &n->ones));
     LMR_TRY(larmor_fill(n->ones, 1));
-    const int64_t lines = share_of(cells[0] * cells[1], ranks->count, ranks->number, NULL);
+    const int64_t lines = lmr_slab_share(cells[0] * cells[1], ranks->count, ranks->number, NULL);
     return larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(cells[2], lines), &n->spectrum);
 }
 
@@ -507,13 +462,12 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
                              .ndim = 3,
                              .modes = {2 * opts->modes[0], 2 * opts->modes[1], 2 * opts->modes[2]},
                              .sign = opts->sign > 0 ? -1 : 1,
-                             .tol = fmax((opts->tol > 0 ? opts->tol : 1e-5) / 10, 1e-12),
                              .dtype = LARMOR_C128};
     int64_t cells[3];
     for (int d = 0; d < 3; d++) cells[d] = lmr_nufft_good_size(2 * opts->modes[d]);
     n->s.dev = lmr_device_ref(dev);
     n->batch = opts->batch ? opts->batch : 1;
-    st = choose_grid(dev, &psf);
+    st = lmr_toeplitz_choose_psf(opts->tol > 0 ? opts->tol : 1e-5, &psf);
     if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));

@@ -269,7 +269,7 @@ larmor_status larmor_girf_apply(const larmor_array *traj, const larmor_girf *gir
     larmor_status st;
     turn_axes(&c, girf);
     if (c.axes > r.axes)
-        return LMR_FAIL(LARMOR_ERR_ARG, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: the response is that of %d axes, the trajectory needs %d", r.axes,
                         c.axes);
     c.taps = 2 * (c.n > LEAST_TAPS ? c.n : LEAST_TAPS) + 1;
     LMR_OR(done, larmor_array_download(girf->response, LARMOR_C128, &at));

@@ -69,6 +69,8 @@ static larmor_status check(const larmor_traj_opts *o)
     if (o->first < 0 || o->first > INT64_C(1) << 40)
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: got %lld readouts before the first, expected 0 to 2^40",
                         (long long)o->first);
+    if (o->repetition < 0 || o->repetition > INT64_C(1) << 30)
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: got repetition %lld, expected 0 to 2^30", (long long)o->repetition);
     if (o->undersampling != 0 && !(o->undersampling > 0 && o->undersampling <= 1e9))
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: got undersampling %g, expected a factor above 0, 1 for none",
                         o->undersampling);
@@ -117,6 +119,7 @@ larmor_status larmor_traj_create(larmor_device *dev, const char *name, const lar
     if (!plan.opts.matrix[1]) plan.opts.matrix[1] = plan.opts.matrix[0];
     if (!plan.opts.matrix[2]) plan.opts.matrix[2] = kind->info.solid ? plan.opts.matrix[0] : 1;
     LMR_TRY(kind->size(&plan));
+    plan.opts.first += opts->repetition * plan.readouts; /* below 2^62 */
 
     larmor_array *out;
     LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(plan.nd, plan.samples, plan.readouts), &out));

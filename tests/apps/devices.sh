@@ -13,6 +13,17 @@ for options in "--method cg --iters 8" "--method grid"; do
     done
 done
 
+# So are those that one processor computes at the same time, unless that is not wanted.
+for options in "--method cg" "--method tv" "--method grid --maps none"; do
+    # shellcheck disable=SC2086
+    expect 0 recon scan.h5 -o one.npy $options --at-once 1 --device cpu:3 --force
+    ! grep -q 'at the same time' err || fail "$last: one image after the other expected"
+    # shellcheck disable=SC2086
+    expect 0 recon scan.h5 -o several.npy $options --device cpu:3 --force
+    grep -qE '^memory: .* on cpu:3; [23] images at the same time, 1 thread each$' err || fail "$last: images at the same time expected"
+    cmp one.npy several.npy || fail "$last: images are those of one after the other"
+done
+
 # One series is shared by coils: equal to rounding.
 expect 0 recon scan.h5 -o one.npy --slice 0 --repetition 0 --lambda 1e-3 --iters 8 --device cpu:1 --force -q
 expect 0 recon scan.h5 -o several.npy --slice 0 --repetition 0 --lambda 1e-3 --iters 8 --device cpu:1,1,1 --force -q

@@ -93,7 +93,7 @@ for value in '\302\275\360\174' '\000\000\200\177'; do
     # shellcheck disable=SC2059 # octal bytes are meant
     { printf "$value"; tail -c +5 good.cfl; } >k.cfl
     expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
-    said_like '^larmor: k.cfl: (values up to 1.0e.37: uninitialised or overflowing data, at most 1e.18 expected|1 value is not finite)\.$'
+    said_like '^larmor: k.cfl with t.cfl: k-space: (values up to 1.0e.37: uninitialised or overflowing data, at most 1e.18 expected|1 value is not finite)\.$'
     [ ! -e none.h5 ] || fail "a refused conversion left a file"
 done
 mv good.cfl k.cfl
@@ -102,7 +102,7 @@ expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
 printf '# Dimensions\n1 48 20 2 1\n' >k.hdr
 head -c $((48 * 20 * 2 * 8)) k.cfl >k2.cfl && mv k2.cfl k.cfl
 expect 3 convert --traj t.cfl --kspace k.cfl -o none.h5
-said 'larmor: k.cfl: [1, 48, 21, coils] expected, as t.cfl has 48 samples x 21 readouts.'
+said_like '^larmor: k.cfl with t.cfl: k-space: \[1, 48, 21, coils\] expected, as the trajectory has 48 samples x 21 readouts; it is c64 \[1, 48, 20, 2\] on cpu'
 [ ! -e none.h5 ] || fail "a refused conversion left a file"
 
 # What exists stays as it was, unless --force.

@@ -128,11 +128,23 @@ for command in "recon scan.h5 -o new.npy" "recon scan.h5 -o new.cfl" "recon scan
     "phantom -o new.h5" "nufft --type 2 --modes 24,24 -t t.cfl truth.npy -o new.npy"; do
     # shellcheck disable=SC2086 # words are meant
     (ulimit -f 4 && OMP_WAIT_POLICY=passive "$LARMOR" $command >out 2>err) && fail "$command: more than 2 KiB fit"
-    grep -q 'new\..*: needs [0-9.]* MiB, files may have 0.0 MiB (ulimit -f); nothing written\.$' err ||
+    grep -q 'new\..*: needs [0-9.]* [KM]iB, files may have [1-4].0 KiB (ulimit -f); nothing written\.$' err ||
         fail "$command: $(cat err)"
     ! grep -q '^image 1 of 1' err || fail "$command: an image was computed first: $(cat err)"
     [ -z "$(ls -A | grep new)" ] || fail "$command: left $(ls -A | grep new)"
 done
+
+# What is printed is an output, too; and a checkpoint that cannot be made is no fault of an input.
+for command in --help "help recon" version completion "manual recon" "info scan.h5" devices; do
+    code=0
+    last="larmor $command >/dev/full"
+    # shellcheck disable=SC2086 # words are meant
+    "$LARMOR" $command >/dev/full 2>err || code=$?
+    [ "$code" -eq 1 ] || fail "$last: exit code $code, expected 1"
+    said "larmor: standard output: cannot be written; is the disk full?"
+done
+expect 1 recon scan.h5 -o new.npy --checkpoint nowhere/run.ckp -q
+said_like "^larmor: nowhere/run.ckp: no such folder"
 
 # A disk of 1 MB, where that can be had. It holds an image of 0.7 MB: what is reserved is not counted against itself.
 cat >disk.sh <<'SH'
@@ -156,7 +168,7 @@ if grep -q '^unshare:\|mount:' err; then
     echo "no disk of its own can be had here: left out"
 else
     [ $code -eq 0 ] || fail "a full disk: exit code $code"
-    [ "$(grep -c ': no space left (needs [0-9.]* MiB, [0-9.]* MiB free); nothing written\.$' err)" -eq 3 ] ||
+    [ "$(grep -c ': no space left (needs [0-9.]* [KM]iB, [0-9.]* [KM]iB free); nothing written\.$' err)" -eq 3 ] ||
         fail "a full disk: $(cat err)"
 fi
 rm -rf disk disk.sh large.h5 large.npy

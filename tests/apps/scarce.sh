@@ -47,6 +47,84 @@ for limit in v d; do
     done
 done
 
+# Where descriptors run out that is what is said; the file is not at fault. Below 5 of them libraries cannot be loaded.
+refused=0 done=0
+for descriptors in 5 6 7 8 9 10 12 16; do
+    code=0
+    (
+        ulimit -n "$descriptors"
+        exec "$LARMOR" recon scan.h5 -o image.npy -q
+    ) >out 2>err || code=$?
+    last="recon with $descriptors descriptors"
+    case $code in
+    0) done=$((done + 1)) ;;
+    4)
+        refused=$((refused + 1))
+        said_like "too few descriptors of open files are left; 'ulimit -n' sets how many there may be"
+        [ ! -e image.npy ] || fail "$last: left an output"
+        ;;
+    *) fail "$last: exit code $code" ;;
+    esac
+    rm -f image.npy
+done
+[ "$refused" -gt 0 ] || fail "no descriptors were too few"
+[ "$done" -gt 0 ] || fail "no descriptors were enough"
+
+# Where processes and threads run out, fewer are used or that is what is said. Root has no such limit.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    mkdir open
+    cp scan.h5 open
+    chmod 755 . && chmod 777 open
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    for processes in 3 4 6 8; do
+        $nobody test -x "$LARMOR" || break
+        last="recon with $processes processes"
+        code=0
+        (
+            cd open
+            # shellcheck disable=SC3045,SC2086 # dash calls it -p; words are meant
+            exec $nobody bash -c 'ulimit -u $0; exec "$@"' $processes "$LARMOR" recon scan.h5 -o image.npy -q --force
+        ) >out 2>err || code=$?
+        [ "$code" -eq 0 ] || said_like "too few processes are left; 'ulimit -u' sets how many there may be.$"
+        [ "$code" -eq 0 ] || [ "$code" -eq 4 ] || fail "$last: exit code $code"
+        [ "$(ls -A open)" = "scan.h5" ] || [ "$code" -eq 0 ] || fail "$last: left $(ls -A open)"
+    done
+    rm -rf open
+fi
+
+# What is allowed of processor time ends the program in a line and without leftovers, however much a library is at work.
+last="recon within a second of processor time"
+code=0
+(
+    ulimit -t 1
+    exec "$LARMOR" recon scan.h5 -o image.npy -q --method tgv --iters 1000000 --tol 0 --lambda 0.01
+) >out 2>err || code=$?
+[ "$code" -eq 4 ] || fail "$last: exit code $code"
+said "larmor: the processor time that is allowed is used up; 'ulimit -t' sets it."
+only scan.h5
+
+# A stack that is too small is said, and one that can be raised is raised; 128 KiB are enough.
+stack() {
+    kind=$1 room=$2 wanted=$3
+    shift 3
+    last="larmor $* with a stack of $room KiB"
+    code=0
+    (
+        # shellcheck disable=SC3045 # dash has it
+        ulimit -"$kind"s "$room"
+        exec "$LARMOR" "$@"
+    ) >out 2>err || code=$?
+    [ "$code" -eq "$wanted" ] || fail "$last: exit code $code, expected $wanted"
+    rm -f image.npy
+}
+stack '' 64 4 recon scan.h5 -o image.npy -q
+said_like "^larmor: a stack of 64 KiB is too small, [0-9]* KiB are needed; raise it by 'ulimit -s 8192'.$"
+stack S 64 0 recon scan.h5 -o image.npy -q
+for room in 128 256; do
+    stack '' $room 0 recon scan.h5 -o image.npy -q
+    stack '' $room 0 devices
+done
+
 # The limit on addresses is what the plan counts with.
 expect 0 phantom -o wide.h5 --traj golden --matrix 256 --readouts 200 --coils 32 -q
 within 400000 recon wide.h5 -o image.npy

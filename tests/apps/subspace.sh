@@ -61,8 +61,11 @@ expect 2 recon scan.h5 -o no.nii --basis ones.cfl --dictionary curves.cfl
 said "larmor: --basis and --dictionary exclude each other; give one of them."
 expect 2 recon scan.h5 -o no.nii --rank 2
 said "larmor: --rank: has no effect without --basis or --dictionary."
-expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
+expect 3 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
 said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
+array wide "2 3" $one $one $minus $one $one $one
+expect 3 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 30 --basis wide.cfl -q
+said_like "^larmor: --basis: is c64 .2, 3. on cpu:[0-9]+ for 3 coefficients, "
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --method tgv -q
 said_like "^larmor: --basis: is not for --method tgv, "
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --rank 2 -q

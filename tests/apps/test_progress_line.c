@@ -19,6 +19,7 @@ static const app_progress_state iterating = {.what = "image 2 of 5",
                                              .residual = 1.234e-3,
                                              .objective = 4.5,
                                              .began = 10,
+                                             .first = 1,
                                              .first_step = 11,
                                              .last_step = 12.2};
 

@@ -38,6 +38,19 @@ static void give(size_t bytes)
     if (write(LMR_READER_SOCKET, &answer, bytes) < 0) exit(1);
 }
 
+static void greet(void)
+{
+    lmr_reader_greeting greeting = {LMR_READER_MAGIC, LMR_READER_VERSION};
+    if (is("crashes before it greets")) signal(SIGSEGV, SIG_DFL);
+    if (is("crashes before it greets")) raise(SIGSEGV);
+    if (is("ends before it greets")) exit(0);
+    while (is("never greets")) pause();
+    for (volatile int i = 0; is("computes and never greets"); i++) continue;
+    if (is("greets in other words")) greeting.magic = 1;
+    if (is("greets for another version")) greeting.version++;
+    if (write(LMR_READER_SOCKET, &greeting, is("greets at too short a length") ? 4 : sizeof greeting) < 0) exit(1);
+}
+
 static void ask_for_room(int64_t bytes)
 {
     answer.wants_room = 1;
@@ -251,12 +264,12 @@ int main(int argc, char **argv, char **environment)
 {
     (void)argc;
     (void)argv;
+    if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) > 0) *strchrnul(way, '\n') = '\0';
+    greet();
     take(&setup, sizeof setup);
     const char *name = strrchr(setup.path, '/');
     if (setup.composes) /* there is no file, so that its name says it */
         snprintf(way, sizeof way, "%.*s", name ? (int)strcspn(name + 1, ".") : 0, name ? name + 1 : "");
-    else if (pread(LMR_READER_FILE, way, sizeof way - 1, 0) <= 0)
-        return 1;
     *strchrnul(way, '\n') = '\0';
     if (!lmr_sandbox_follow(setup.parent)) return LMR_READER_ALONE;
     if (is("other version")) return LMR_READER_OTHER_VERSION;

@@ -142,7 +142,7 @@ static void more_than_the_disk_has_is_refused_with_both_figures(void **state)
     const int64_t room = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
     assert_int_equal(lmr_output_reserve(out, 0, room + (INT64_C(1) << 40)), LARMOR_ERR_IO);
     assert_non_null(strstr(larmor_last_error(), "x.npy: no space left (needs "));
-    assert_non_null(strstr(larmor_last_error(), " MiB free); nothing written."));
+    assert_non_null(strstr(larmor_last_error(), "iB free); nothing written."));
     larmor_output_free(out);
     assert_int_equal(files_in_folder(), 0);
 }

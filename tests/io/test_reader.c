@@ -23,6 +23,36 @@ static void a_reader_that_dies_is_one_message(void **state)
                  "larmor-reader and liblarmor are of different versions. Install both from one release.");
 }
 
+/* Such as LARMOR_READER=/usr/bin/yes: the file is not at fault, and it does not take the patience that files have. */
+static void a_program_that_never_greets_is_no_reader(void **state)
+{
+    (void)state;
+    char expected[512];
+    static const struct {
+        const char *way, *how;
+    } ends[] = {{"ends before it greets", "ended"}, {"crashes before it greets", "crashed"}};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(expected, sizeof expected,
+                 "%s breaks the protocol of larmor-reader: it %s before it greeted. Install larmor-reader again, or "
+                 "correct LARMOR_READER.",
+                 FAKE_READER, ends[i].how);
+        scan_refused(ends[i].way, LARMOR_ERR_UNSUPPORTED, expected);
+    }
+    snprintf(expected, sizeof expected,
+             "%s breaks the protocol of larmor-reader: it ran for long and was ended before it greeted. Install "
+             "larmor-reader again, or correct LARMOR_READER.",
+             FAKE_READER);
+    assert_refused(ask_scan("never greets", &(lmr_reader_limits){.patience = 1}, 0), LARMOR_ERR_UNSUPPORTED, expected);
+    assert_refused(ask_scan("computes and never greets", &(lmr_reader_limits){.seconds = 1}, 0), LARMOR_ERR_UNSUPPORTED,
+                   expected);
+    scan_refused("greets for another version", LARMOR_ERR_UNSUPPORTED,
+                 "larmor-reader and liblarmor are of different versions. Install both from one release.");
+    scan_refused("greets in other words", LARMOR_ERR_FORMAT,
+                 "its reader gave an answer that cannot be true: the file is damaged. Copy it again.");
+    scan_refused("greets at too short a length", LARMOR_ERR_FORMAT,
+                 "its reader gave an answer that cannot be true: the file is damaged. Copy it again.");
+}
+
 static void a_reader_that_stops_listening_is_ended(void **state)
 {
     (void)state;
@@ -166,6 +196,7 @@ static void a_reader_does_not_outlive_its_program(void **state)
 
 static const struct CMUnitTest tests[] = {
     WITH_FAKE(a_reader_that_dies_is_one_message),
+    WITH_FAKE(a_program_that_never_greets_is_no_reader),
     WITH_FAKE(a_reader_that_stops_listening_is_ended),
     WITH_FAKE(a_reader_that_hangs_is_ended_when_patience_is_over),
     WITH_FAKE(a_reader_that_computes_for_ever_is_ended_by_its_processor_time),

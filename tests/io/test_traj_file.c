@@ -82,7 +82,7 @@ static void what_is_no_trajectory_is_refused(void **state)
     assert_ok(larmor_array_save(out, x));
     larmor_output_free(out);
     assert_refused(larmor_traj_read(in_folder("two.npy"), 3, dev, &traj), LARMOR_ERR_SHAPE,
-                   "two.npy: [3 or 3, samples, readouts] expected, its first dimension is 2");
+                   "two.npy: [3, samples, readouts] expected, its first dimension is 2");
     larmor_array_free(x);
 }
 

@@ -1,5 +1,5 @@
-/* pipeline/devices.c: the series of a reconstruction on a group of devices. On a GPU the group is that GPU twice, and all GPUs
- * where there are several. SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor. On a GPU
+ * the group is that GPU twice, and all GPUs where there are several. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "tests/pipeline/scan.h"
@@ -87,10 +87,10 @@ static const char *alone(void)
     return is_cpu() ? "cpu:1" : "cuda:0";
 }
 
-/* Group number i to be tried; NULL past the last. */
+/* Group number i to be tried, or a processor that computes several series at the same time; NULL past the last. */
 static const char *group(int i)
 {
-    static const char *const cpu[] = {"cpu:1,1", "cpu:1,1,1", NULL}, *const gpu[] = {"cuda:0,0", NULL, NULL};
+    static const char *const cpu[] = {"cpu:1,1", "cpu:3", NULL}, *const gpu[] = {"cuda:0,0", NULL, NULL};
     if (is_cpu()) return cpu[i];
     larmor_device *all;
     assert_ok(larmor_device_open("cuda:all", &all));
@@ -123,6 +123,7 @@ static void expect_same(const scan *s, larmor_recon_opts opts, const int *order,
             assert_int_equal(all.report[i].lambda_from, one.report[i].lambda_from);
             if (one.image[i]) assert_at_most(apart_by(all.image[i], one.image[i]), is_cpu() ? 0 : tolerance);
             if (is_cpu()) assert_true(all.report[i].weight == one.report[i].weight);
+            if (one.image[i] && !strcmp(group(g), "cpu:3")) assert_string_equal(all.report[i].device, "cpu:3");
         }
         if (is_cpu()) assert_string_equal(all.lines, one.lines);
         free_outcome(&all);
@@ -371,6 +372,81 @@ static void whole_series_are_planned_as_for_one_device(void **state)
     }
 }
 
+static void keep_plan(outcome *o, const char *text)
+{
+    if (strstr(text, "planned of")) snprintf(o->lines, sizeof o->lines, "%s", text);
+}
+
+static int listen_for_plan(void *user, const larmor_event *e)
+{
+    if (e->kind == LARMOR_EVENT_LOG) keep_plan(user, e->text);
+    return 0;
+}
+
+/* Images that are computed at the same time on three threads, as the log says; 1: it says nothing of it. */
+static int at_once(const scan *s, larmor_recon_opts opts)
+{
+    outcome o = {.runs = 0};
+    larmor_scan_arrays arrays = s->arrays;
+    larmor_source *source;
+    larmor_device *on;
+    larmor_recon *recon;
+    int count = 1, threads = 3;
+    arrays.image = s->image;
+    opts.listener = listen_for_plan;
+    opts.user = &o;
+    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    assert_ok(larmor_device_open("cpu:3", &on));
+    assert_ok(larmor_recon_create(source, on, &opts, &recon));
+    const char *said = strstr(o.lines, "; ");
+    if (said) assert_int_equal(sscanf(said, "; %d images at the same time, %d thread", &count, &threads), 2);
+    assert_int_equal(threads, 3 / count);
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_device_free(on);
+    return count;
+}
+
+static void a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit(void **state)
+{
+    (void)state;
+    const int64_t much = INT64_C(1) << 40;
+    scan two = scan_of(COILS, 2, 1e-3), s = scan_of(COILS, 4, 1e-3);
+    assert_int_equal(at_once(&s, OPTS(.memory = much)), 3);
+    assert_int_equal(at_once(&two, OPTS(.memory = much)), 1); /* the second one has all threads */
+    assert_int_equal(at_once(&s, OPTS(.memory = much, .at_once = 1)), 1);
+    assert_int_equal(at_once(&s, OPTS(.memory = much, .at_once = 2)), 2);
+    assert_int_equal(at_once(&s, OPTS(.memory = much, .at_once = 100)), 3);
+    assert_int_equal(at_once(&s, OPTS(.memory = much, .effort = LARMOR_PLAN_MEASURE)), 1);
+    outcome o = {.runs = 0};
+    larmor_recon_plan plan;
+    larmor_recon *recon = open_on("cpu:3", &s, OPTS(.memory = much), &o);
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    assert_int_equal(at_once(&s, OPTS(.memory = plan.bytes)), 1);
+    assert_int_equal(at_once(&s, OPTS(.memory = 2 * plan.bytes, .at_once = 3)), 2);
+    assert_int_equal(at_once(&s, OPTS(.memory = 3 * plan.bytes)), 3);
+    free_scan(&two);
+    free_scan(&s);
+}
+
+static void images_beside_each_other_can_be_stopped_and_go_on(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 4, 1e-3);
+    const larmor_recon_opts opts = OPTS(.iters = 400, .tol = -1);
+    outcome o = {.stop_in = 3}, expected = run_on("cpu:1", &s, opts, in_order);
+    larmor_recon *recon = open_on("cpu:3", &s, opts, &o);
+    for (int i = 0; i < 4; i++) run_one(recon, i, &o);
+    o.stop_in = 0;
+    for (int i = 0; i < 4; i++) run_one(recon, i, &o);
+    for (int i = 0; i < 4; i++) assert_at_most(apart_by(o.image[i + 4], expected.image[i]), 0);
+    larmor_recon_free(recon);
+    free_outcome(&o);
+    free_outcome(&expected);
+    free_scan(&s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -387,6 +463,8 @@ int main(void)
         cmocka_unit_test(a_reconstruction_can_be_left_at_any_time),
         cmocka_unit_test(images_of_a_group_are_in_the_processors_memory),
         cmocka_unit_test(whole_series_are_planned_as_for_one_device),
+        cmocka_unit_test(a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit),
+        cmocka_unit_test(images_beside_each_other_can_be_stopped_and_go_on),
     };
     RUN_TESTS(tests);
 }

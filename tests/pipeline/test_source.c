@@ -1,19 +1,23 @@
 /* pipeline/source.c. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "tests/pipeline/scan.h"
 
-/* A source that gives one image of two coils, in the shapes that it is told to. */
+/* A source that gives images of two coils, in the shapes that it is told to. */
 typedef struct fake {
     larmor_shape kspace, traj, density;
     larmor_dtype dtype;
+    int images; /* 0: one */
     int destroyed, empty;
+    pthread_t caller;
+    int elsewhere; /* images that another thread asked for */
 } fake;
 
 static larmor_raw_info describe(void *self)
 {
-    (void)self;
-    return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = 1};
+    const fake *f = self;
+    return (larmor_raw_info){.channels = 2, .coils = 2, .encodings = 1, .groups = f->images ? f->images : 1};
 }
 
 static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
@@ -32,17 +36,17 @@ static larmor_status encoding(void *self, int encoding, larmor_encoding *out)
 static larmor_status group(void *self, int group, larmor_group *out)
 {
     (void)self;
-    (void)group;
-    *out = (larmor_group){.readouts = 4, .samples = 8, .total = 32, .regular = 1};
+    *out = (larmor_group){.repetition = group, .readouts = 4, .samples = 8, .total = 32, .regular = 1};
     return LARMOR_OK;
 }
 
 static larmor_status samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
                              larmor_samples *out)
 {
-    const fake *f = self;
+    fake *f = self;
     (void)group;
     (void)grid;
+    f->elsewhere += !pthread_equal(pthread_self(), f->caller);
     *out = (larmor_samples){0};
     if (calibration || f->empty) return LARMOR_OK;
     assert_ok(larmor_array_create(on, f->dtype, f->kspace, &out->kspace));
@@ -117,6 +121,37 @@ static void what_a_source_gives_is_checked(void **state)
     f = good();
     f.empty = 1;
     assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "fake.dat: source gives no samples of group 0");
+}
+
+static int images_from_other_threads(const larmor_recon_opts *opts)
+{
+    fake f = good();
+    f.images = 5;
+    f.caller = pthread_self();
+    larmor_source *source;
+    larmor_recon *recon;
+    larmor_device *processor;
+    assert_ok(larmor_device_open("cpu:2", &processor));
+    assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
+    assert_ok(larmor_recon_create(source, processor, opts, &recon));
+    for (int i = 0; i < 5; i++) {
+        larmor_recon_result result;
+        assert_ok(larmor_recon_run(recon, i, &result));
+        larmor_recon_result_free(&result);
+    }
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_device_free(processor);
+    return f.elsewhere;
+}
+
+static void other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for(void **state)
+{
+    (void)state;
+    larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
+    assert_int_equal(images_from_other_threads(&opts), 0);
+    opts.at_once = 2;
+    assert_int_equal(images_from_other_threads(&opts), 4);
 }
 
 static void incomplete_sources_are_refused(void **state)
@@ -274,6 +309,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_source_of_ones_own_is_reconstructed),
         cmocka_unit_test(what_a_source_gives_is_checked),
+        cmocka_unit_test(other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for),
         cmocka_unit_test(incomplete_sources_are_refused),
         cmocka_unit_test(references_keep_a_source),
         cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),

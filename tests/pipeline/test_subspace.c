@@ -235,7 +235,7 @@ static void bases_that_do_not_fit_are_refused(void **state)
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "are for a basis");
     s.arrays.images = FRAMES - 1;
     opts = OPTS(.maps = s.maps, .basis = s.basis);
-    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "has 20 frames, and arrays has 19 of a slice");
+    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_SHAPE, "has 20 frames, and arrays has 19 of a slice");
     s.arrays.images = FRAMES;
     assert_ok(larmor_zero(s.basis));
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_NUMERIC, "is zero");

@@ -190,7 +190,7 @@ static void what_is_no_response_is_refused(void **state)
     larmor_girf girf = {.response = two, .spacing_hz = 0, .dwell_s = dwell};
     assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
     girf.spacing_hz = 1;
-    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG,
+    assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE,
                    "girf: the response is that of 2 axes, the trajectory needs 3");
     girf.response = traj;
     assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_SHAPE, "girf: response is f64");

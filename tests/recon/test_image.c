@@ -183,6 +183,12 @@ static void arrays_that_do_not_fit_are_named(void **state)
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
     assert_refused(larmor_resize_band(x, LARMOR_SHAPE(2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
+    larmor_array *none;
+    assert_ok(larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
+    assert_refused(larmor_resize(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE, "expected voxels in dimension 1");
+    assert_refused(larmor_resize_band(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE,
+                   "expected voxels in dimension 1");
+    larmor_array_free(none);
     assert_refused(larmor_resize(x, LARMOR_SHAPE(2, 2, 2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
     assert_null(y);
     larmor_array_free(coils);

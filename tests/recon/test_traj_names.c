@@ -226,6 +226,7 @@ static void sizes_out_of_range_are_refused(void **state)
         {{.matrix = {64}, .density = NAN}, "traj: got density nan"},
         {{.matrix = {64}, .undersampling = -2}, "traj: got undersampling -2, expected a factor above 0"},
         {{.matrix = {64}, .undersampling = 1e-9}, "expected at most 2^31"},
+        {{.matrix = {64}, .repetition = -1}, "traj: got repetition -1, expected 0 to 2^30"},
     };
     larmor_array *traj;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

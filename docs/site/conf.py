@@ -1,0 +1,91 @@
+"""The settings for Sphinx, which scripts/docs.sh calls. Nothing is fetched from the net to build or read the site.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import re
+import sys
+
+SITE = pathlib.Path(__file__).resolve().parent
+ROOT = SITE.parents[1]
+sys.path.insert(0, str(SITE))
+
+from plain import to_rst  # noqa: E402
+
+project = "larmor"
+author = "the authors of larmor"
+release = re.search(r'LARMOR_VERSION "(.*)"', (ROOT / "include/larmor/larmor.h").read_text())[1]  # type: ignore[index]
+version = release
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["files/**", "notebooks/**/*.md5", "notebooks/sg_execution_times.rst"]
+highlight_language = "none"
+smartquotes = False
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]
+
+html_theme = "furo"
+html_title = f"larmor {release}"
+html_static_path = [str(SITE / "site.css")]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+
+autodoc_mock_imports = [name for name in ("torch", "mrinufft", "sigpy", "pylops", "cupy")
+                        if not importlib.util.find_spec(name)]
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_type_aliases = {"Array": "Array"}
+
+# The pages of python/examples are run; those that need PyTorch, where it is.
+_torch = importlib.util.find_spec("torch") is not None
+sphinx_gallery_conf = {
+    "examples_dirs": [str(ROOT / "python" / "examples")],
+    "gallery_dirs": ["notebooks"],
+    "filename_pattern": r"/(plot_|torch_|unrolled)" if _torch else r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 1e9,
+}
+if sys.version_info:  # newer releases want the class's full name
+    from sphinx_gallery.sorting import FileNameSortKey
+
+    sphinx_gallery_conf["within_subsection_order"] = FileNameSortKey
+
+
+def plain_docstrings(_app, _what, _name, _object, _options, lines):  # type: ignore[no-untyped-def]
+    """Docstrings are plain text, as the comments of the headers."""
+    text = re.sub(r"\s*SPDX-License-Identifier: \S+", "", "\n".join(lines))
+    lines[:] = to_rst(text.split("\n"))
+
+
+def pairs(_app, doctree, name):  # type: ignore[no-untyped-def]
+    """Two blocks of code with nothing between them, another program's and larmor's, stand side by side."""
+    from docutils import nodes
+
+    if not name.startswith("from_"):
+        return
+    for block in list(doctree.findall(nodes.literal_block)):
+        after = block.next_node(siblings=True, descend=False)
+        if not isinstance(after, nodes.literal_block) or block.get("language") not in ("sh", "python", "c"):
+            continue
+        if "larmors" in block["classes"] or after.get("language") not in ("sh", "python", "c"):
+            continue
+        after["classes"].append("larmors")
+        beside = nodes.container(classes=["beside"])
+        block.replace_self(beside)
+        after.parent.remove(after)
+        beside += [block, after]
+
+
+def setup(app):  # type: ignore[no-untyped-def]
+    app.connect("autodoc-process-docstring", plain_docstrings)
+    app.connect("doctree-resolved", pairs)

@@ -1,0 +1,233 @@
+"""Put the site's sources together for Sphinx: docs/*.md with their links turned into the site's, a page for each header
+of include/larmor, one for each command from `larmor manual`, the examples, and the pages whose code is run.
+
+Usage: PATH=FOLDER_OF_LARMOR:$PATH PYTHONPATH=... python3 docs/site/stage.py FOLDER   (scripts/docs.sh does it)
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import blocks
+import left_to_c
+from headers import Headers
+from plain import inline
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SITE = ROOT / "docs" / "site"
+OTHERS = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "reporting.md"}
+RUN = ("gallery.md", "from_bart.md", "from_sigpy.md", "from_finufft.md", "from_mrinufft.md")
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
+
+
+class Links:
+    """The links of a page of the repository, as links of the site."""
+
+    def __init__(self, page: pathlib.Path, out: pathlib.Path) -> None:
+        self.page, self.out = page, out
+
+    def __call__(self, match: re.Match[str]) -> str:
+        bang, label, path, anchor = match[1], match[2], match[3], match[4] or ""
+        if not path or re.match(r"https?:|mailto:", path):
+            return match[0]
+        where = (self.page.parent / path).resolve()
+        if not where.exists() or not where.is_relative_to(ROOT):
+            sys.exit(f"{self.page.relative_to(ROOT)}: {path} leads nowhere")
+        to = self._of(where.relative_to(ROOT), anchor)
+        if not to:
+            return label
+        return f"{bang}[{label}]({to})"
+
+    def _of(self, where: pathlib.Path, anchor: str) -> str:
+        """Where a file of the repository is on the site; nothing for a folder."""
+        name = str(where)
+        if where.parent == pathlib.Path("docs") and where.suffix == ".md":
+            return ("documents.md" if where.name == "index.md" else where.name) + anchor
+        if name in OTHERS:
+            return OTHERS[name] + anchor
+        if name == "README.md":
+            return "index.md"
+        if name == "include/larmor":
+            return "c/index.rst"
+        if where.parent == pathlib.Path("include/larmor"):
+            return f"c/{where.stem}.rst"
+        if name == "examples":
+            return "examples.md"
+        if where.parent == pathlib.Path("examples") and where.suffix in (".c", ".cu"):
+            return f"examples.md#{where.name.replace('.', '')}"
+        if (ROOT / where).is_dir():
+            return ""
+        target = self.out / "files" / where
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / where, target)
+        return f"files/{name}"
+
+
+def with_results(name: str, text: str, out: pathlib.Path) -> str:
+    """A page with what its commands print, and the pictures that they make, behind them."""
+    made, position = "", 0
+    with tempfile.TemporaryDirectory() as folder:
+        for block, said, pictures in blocks.run(text, pathlib.Path(folder)):
+            made += text[position:block.end]
+            position = block.end
+            if said.strip():
+                made += f"\n```text\n{said.rstrip()}\n```\n"
+            for picture in pictures:
+                target = out / "made" / f"{pathlib.Path(name).stem}_{picture.name}"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(picture, target)
+                made += f"\n![what these lines made: {picture.name}](made/{target.name})\n"
+    return made + text[position:]
+
+
+def documents(out: pathlib.Path) -> None:
+    """docs/*.md and what lies in the root."""
+    pages = {path: path.name for path in sorted((ROOT / "docs").glob("*.md"))}
+    pages[ROOT / "docs" / "index.md"] = "documents.md"
+    for name, to in OTHERS.items():
+        pages[ROOT / name] = to
+    for path, name in pages.items():
+        text = path.read_text()
+        if name in RUN:
+            print(f"running {path.relative_to(ROOT)}", flush=True)
+            text = with_results(name, text, out)
+        parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
+        links = Links(path, out)
+        text = "".join(part if part.startswith("```") else _LINK.sub(_unless_made(links), part) for part in parts)
+        (out / name).write_text(text)
+    shutil.copytree(ROOT / "docs" / "images", out / "images")
+
+
+def _unless_made(links: Links):  # type: ignore[no-untyped-def]
+    """What the site made itself, and pictures, stay where they are."""
+
+    def call(match: re.Match[str]) -> str:
+        return match[0] if match[3].startswith(("made/", "images/")) else links(match)
+
+    return call
+
+
+def examples(out: pathlib.Path) -> None:
+    """The programs in C, whole."""
+    made = ["# Programs in C\n", "Each is a file of `examples` in the sources; `make -C examples` builds them against "
+            "an installed larmor.\n"]
+    for path in sorted((ROOT / "examples").glob("*.c*")):
+        if path.suffix in (".c", ".cu"):
+            made += [f"## {path.name}\n", f"```c\n{path.read_text()}```\n"]
+    (out / "examples.md").write_text("\n".join(made))
+
+
+def c_pages(out: pathlib.Path) -> None:
+    """A page for each header."""
+    headers = Headers(ROOT / "include" / "larmor")
+    functions = [name for name, kind in headers.kinds.items() if kind == "function"]
+    missing = left_to_c.missing(functions)
+    if missing:
+        sys.exit(f"docs/python.md: neither wrapped nor left to C: {', '.join(missing)}")
+    folder = out / "c"
+    folder.mkdir()
+    names = [path.name for path in headers.files]
+    for name in names:
+        (folder / f"{pathlib.Path(name).stem}.rst").write_text(headers.page(name))
+    rows = "\n".join(f"   {pathlib.Path(name).stem}" for name in names)
+    (folder / "index.rst").write_text(
+        "The C library\n=============\n\nThe headers of ``include/larmor``, and what their comments say. "
+        "``larmor/larmor.h`` includes all of them. :ref:`genindex` lists every function and type.\n\n"
+        f".. toctree::\n   :maxdepth: 1\n\n{rows}\n")
+
+
+def _unroff(text: str) -> str:
+    for sign, plain in ((r"\-", "-"), (r"\(aq", "'"), (r"\&", ""), (r"\e", "\\")):
+        text = text.replace(sign, plain)
+    return re.sub(r"\\f[BIR]", "", text)
+
+
+def command_page(roff: str, command: str) -> str:
+    """The page of a command from its manual: what `man` shows."""
+    title = f"larmor {command}"
+    made = [title, "=" * len(title), "", f".. program:: {title}", ""]
+    depth, literal, term, section = 0, False, False, ""
+    synopsis: list[str] = []
+    for line in roff.splitlines():
+        margin = "   " * depth
+        if line.startswith((".TH", ".\\\"")):
+            continue
+        if line.startswith(".SH"):
+            section = _unroff(line[4:].strip('"')).capitalize()
+            if section == "Description":
+                made += ["", f"``{' '.join(synopsis)}``"]
+            if section not in ("Name", "Synopsis"):
+                made += ["", section, "-" * len(section), ""]
+            depth = 0
+        elif line == ".RS":
+            depth += 1
+        elif line == ".RE":
+            depth -= 1
+        elif line in (".PP", ".P"):
+            made.append("")
+        elif line == ".nf":
+            literal = True
+            made += ["", "::", ""]
+        elif line == ".fi":
+            literal = False
+            made.append("")
+        elif literal:
+            made.append(f"   {_unroff(line)}")
+        elif line == ".TP":
+            term = True
+        elif section in ("Name", "Synopsis"):
+            synopsis += [_unroff(re.sub(r"^\.[BI] ", "", line))] * (section == "Synopsis")
+        elif term:
+            text = _unroff(re.sub(r"^\.[BIR]+ ", "", line))
+            made += ["", f"{margin}.. option:: {text}", ""] if text.startswith("-") else ["", f"{margin}``{text}``"]
+            term = False
+        else:
+            indent = f"{margin}   " if section == "Options" else ""
+            made.append(indent + inline(_unroff(re.sub(r"^[.][BIR]+ ", "", line))))
+    return "\n".join(made) + "\n"
+
+
+def command_pages(out: pathlib.Path) -> None:
+    """A page for each command, from the table of options that reads its command line."""
+    def said(*words: str) -> str:
+        return subprocess.run(["larmor", *words], capture_output=True, text=True, check=True).stdout
+
+    folder = out / "commands"
+    folder.mkdir()
+    names = re.findall(r"^  ([a-z0-9]+) {2,}", said("--help"), flags=re.M)
+    for name in names:
+        (folder / f"{name}.rst").write_text(command_page(said("manual", name), name))
+    rows = "\n".join(f"   {name}" for name in names)
+    (folder / "index.rst").write_text(
+        "Commands\n========\n\nWhat ``larmor manual COMMAND`` prints, from the tables of options that read the command "
+        f"line.\n\n.. toctree::\n   :maxdepth: 1\n\n{rows}\n\n.. code-block:: text\n\n"
+        + "\n".join(f"   {line}" for line in said("--help").splitlines()) + "\n")
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    out = pathlib.Path(sys.argv[1]).resolve()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for path in SITE.glob("*.md"):
+        shutil.copyfile(path, out / path.name)
+    for path in SITE.glob("*.rst"):
+        shutil.copyfile(path, out / path.name)
+    shutil.copyfile(SITE / "site.css", out / "site.css")
+    documents(out)
+    examples(out)
+    c_pages(out)
+    command_pages(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+/* Simulated scans: the exact k-space of a phantom along a trajectory, what goes wrong in a scanner, and the file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_SIMULATE_H
+#define LARMOR_SIMULATE_H
+
+#include "larmor/io.h"
+#include "larmor/phantom.h"
+#include "larmor/recon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_simulation larmor_simulation; /* serves one thread at a time */
+
+/* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm apart. */
+typedef struct larmor_simulation_opts {
+    const char *trajectory; /* one of larmor_traj_entry; default "golden" */
+    larmor_traj_opts traj;  /* of the first repetition; of matrix, x is 128 by default */
+    int same_angles;        /* 1: every repetition has the angles of the first; else they continue */
+    const char *units;      /* of the stored trajectory, one of larmor_traj_unit_entry; default "1/fov" */
+    const char *phantom;    /* one of larmor_phantom_entry; default "shepp-logan" */
+    double object_size;     /* size of larmor_phantom_state */
+    int coils;              /* as in larmor_phantom_kspace: 0 is a single one without any profile */
+    const unsigned char *dead, *noiseless; /* [coils] 1: without signal, without noise; NULL: none is */
+    double noise;                          /* standard deviation, see larmor_phantom_noise */
+    double snr;                            /* the noise by larmor_phantom_noise_level instead */
+    uint64_t seed;                         /* of the noise */
+    int64_t noise_samples;                 /* of a noise scan before the readouts, up to 65535; it needs noise */
+    double dwell_us, noise_dwell_us;       /* time per sample; default 4 and 20 */
+    double tr_ms;                          /* from a readout to the next: they get stamps; 0: none */
+    int64_t slices;                        /* of a 2D scan; slice s has density 1 - s / (2 slices) */
+    int64_t repetitions;                   /* of the series, in which the object may change: */
+    double drift_mm[3], rotation_deg;      /* shift, and rotation about z, from the first to the last */
+    double breathing_mm;                   /* shift along y at the end of a breath in */
+    double breathing_period;               /* repetitions of a breath; default 8 */
+    double contrast;                       /* of larmor_phantom_course */
+    const larmor_phantom_field
+        *field; /* off-resonance; NULL: none. t = 0 is in the centre of k-space, but for the next: */
+    const double
+        *readout_start_ms; /* when the first sample is taken, after the echo, as the header states; may be NULL */
+    int echoes;            /* contrasts, at most LARMOR_MAX_ECHOES; 0: one without an echo time */
+    const double *echo_ms; /* [echoes] */
+    const larmor_phantom_phase *phase; /* of the image, not beside a field; NULL: none */
+    double delay[6];          /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
+    int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else embedded */
+    int oblique;              /* 1: the volume is rotated and shifted, as in an oblique scan */
+    larmor_monitor monitor; /* called after each image's readouts, iter of max_iter; or NULL */
+    void *user;
+} larmor_simulation_opts;
+
+/* Prepare a scan. opts and what it points at are copied.
+ *
+ * Errors  those of larmor_traj_create, larmor_phantom_create and larmor_phantom_noise_level; LARMOR_ERR_ARG for values
+ *         out of range and for what does not go together. */
+LARMOR_API larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
+                                                  larmor_simulation **simulation);
+LARMOR_API void larmor_simulation_free(larmor_simulation *simulation); /* NULL is fine */
+
+typedef struct larmor_simulation_info {
+    const char *trajectory, *phantom; /* their names */
+    int ndim, coils, contrasts;       /* coils: at least 1 */
+    int64_t matrix[3];                /* of the image, 1 in dimensions that it has not */
+    int64_t samples, readouts;        /* of an image, one of slices x repetitions x contrasts */
+    int64_t slices, repetitions;
+    int is_cartesian;
+    double noise; /* standard deviation of the real and of the imaginary part of a sample */
+} larmor_simulation_info;
+
+/* What it is; all zero of NULL. */
+LARMOR_API larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simulation);
+
+/* The readouts of one image: c64 [samples, readouts, coils] with their noise, and the nominal trajectory f64 [nd, samples,
+ * readouts]. They are those of the file, where calibration is embedded.
+ *
+ * Errors  LARMOR_ERR_ARG for an image that is not there; LARMOR_ERR_MEMORY; LARMOR_STOPPED. */
+LARMOR_API larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice, int repetition,
+                                                   int contrast, larmor_array **kspace, larmor_array **traj);
+
+/* The whole scan into a new ISMRMRD file, which is put in place: the noise scan, then the slices of each contrast of each
+ * repetition. A Cartesian one stores counters instead of a trajectory.
+ *
+ * Errors  those of larmor_raw_create; LARMOR_STOPPED by the monitor or larmor_stop_when. */
+LARMOR_API larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out);
+
+typedef struct larmor_expected { /* free with larmor_expected_free */
+    larmor_image *image;         /* [count] of each slice all repetitions, as larmor_recon_run has them */
+    int count;
+} larmor_expected;
+
+/* The images to expect, those of larmor_phantom_bandlimited_phase. Images that are alike are one array. */
+LARMOR_API larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larmor_expected *expected);
+LARMOR_API void larmor_expected_free(larmor_expected *expected); /* NULL is fine; also sets all to zero */
+
+/* The coils' sensitivities, zero for dead ones, and where they are.
+ *
+ * matrix  of the maps, as large as the image's voxels, so that more of them reach beyond the field of view; 0: the image's.
+ * maps    c64 [image..., coils]. Errors: LARMOR_ERR_ARG without coils and for a matrix below 0. */
+LARMOR_API larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t matrix[3],
+                                                larmor_array **maps, larmor_image_meta *meta);
+
+/* The off-resonance in Hz, f32, and where it is; zero without a field. */
+LARMOR_API larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz,
+                                                 larmor_image_meta *meta);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* What to expect of a simulated scan: images, coil maps, the field. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "phantoms/scan/simulation.h"
+
+static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
+{
+    larmor_phantom *object = NULL;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(lmr_simulation_object(s, repetition, &object));
+    const larmor_status st = larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64,
+                                                              larmor_shape_of(s->info.ndim, s->info.matrix), image);
+    larmor_phantom_free(object);
+    return st;
+}
+
+/* The object with the density of a slice. */
+static larmor_status create_slice(const larmor_simulation *s, int slice, const larmor_array *object,
+                                  const larmor_array **image)
+{
+    larmor_array *scaled;
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_array_shape(object), &scaled));
+    *image = scaled;
+    return larmor_axpby(lmr_simulation_density(s, slice), object, 0, scaled);
+}
+
+larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larmor_expected *expected)
+{
+    LMR_NEED(expected);
+    *expected = (larmor_expected){NULL, 0};
+    LMR_NEED(simulation);
+    const larmor_simulation *s = simulation;
+    const int slices = (int)s->info.slices, repetitions = (int)s->info.repetitions;
+    larmor_image *image = calloc((size_t)slices * (size_t)repetitions, sizeof *image);
+    if (!image) return LMR_NO_MEMORY();
+    *expected = (larmor_expected){image, slices * repetitions};
+    larmor_status st = LARMOR_OK;
+    larmor_array *object = NULL;
+    for (int r = 0; !st && r < repetitions; r++) {
+        const int is_other = !r || lmr_simulation_moves(s);
+        if (is_other) {
+            larmor_array_free(object);
+            object = NULL;
+            st = create_object(s, r, &object);
+        }
+        for (int slice = 0; !st && slice < slices; slice++) {
+            const int first = slice * repetitions;
+            image[first + r].meta = lmr_simulation_meta(s, slice, r);
+            if (is_other)
+                st = create_slice(s, slice, object, &image[first + r].data);
+            else
+                image[first + r].data = larmor_array_ref((larmor_array *)image[first].data);
+        }
+    }
+    larmor_array_free(object);
+    if (st) larmor_expected_free(expected);
+    return st;
+}
+
+void larmor_expected_free(larmor_expected *expected)
+{
+    if (!expected) return;
+    for (int i = 0; i < expected->count; i++) larmor_array_free((larmor_array *)expected->image[i].data);
+    free(expected->image);
+    *expected = (larmor_expected){NULL, 0};
+}
+
+larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t matrix[3],
+                                     larmor_array **maps, larmor_image_meta *meta)
+{
+    LMR_NEED(maps);
+    *maps = NULL;
+    LMR_NEED(meta);
+    const larmor_simulation *s = simulation;
+    LMR_NEED(simulation);
+    larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    double extent[3] = {1, 1, 1}; /* of the same voxels */
+    *meta = s->geometry;
+    for (int d = 0; matrix && d < shape.ndim; d++) {
+        if (matrix[d] < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
+                            (long long)matrix[d]);
+        if (!matrix[d]) continue;
+        shape.dim[d] = matrix[d];
+        extent[d] = (double)matrix[d] / (double)s->info.matrix[d];
+        meta->fov_mm[d] *= extent[d];
+    }
+    LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
+    const larmor_status st = lmr_simulation_silence(s, s->dead, *maps);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*maps);
+    *maps = NULL;
+    return st;
+}
+
+larmor_status larmor_simulation_field(const larmor_simulation *simulation, larmor_array **hz, larmor_image_meta *meta)
+{
+    LMR_NEED(hz);
+    *hz = NULL;
+    LMR_NEED(meta);
+    const larmor_simulation *s = simulation;
+    LMR_NEED(simulation);
+    *meta = s->geometry;
+    return larmor_phantom_field_map(&s->field, s->dev, LARMOR_F32, larmor_shape_of(s->info.ndim, s->info.matrix), hz);
+}

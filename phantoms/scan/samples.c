@@ -1,0 +1,154 @@
+/* The samples of a simulated scan: exact k-space along the gradients as they are, and noise. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <stdlib.h>
+
+#include "phantoms/scan/simulation.h"
+
+/* From the excitation to the centre of k-space, in s; 0 where no echo times are asked for. */
+static double echo_time(const larmor_simulation *s, int contrast)
+{
+    return contrast < s->o.echoes ? 1e-3 * s->echo_ms[contrast] : 0;
+}
+
+/* Of the first sample, from the time at which the image has its phase. */
+static double first_time(const larmor_simulation *s)
+{
+    return s->o.readout_start_ms ? 1e-3 * s->readout_start_ms : -1e-6 * s->o.dwell_us * (double)s->centre;
+}
+
+static larmor_status off_resonant_kspace(const larmor_simulation *s, const larmor_phantom *object,
+                                         const larmor_array *traj, int contrast, larmor_array **kspace)
+{
+    const int64_t samples = s->info.samples;
+    larmor_array *times = NULL;
+    double *seconds = lmr_new(samples, sizeof *seconds);
+    if (!seconds) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < samples; i++)
+        seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
+    larmor_status st = larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times);
+    if (!st) st = larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
+    larmor_array_free(times);
+    free(seconds);
+    return st;
+}
+
+larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned char *listed, larmor_array *x)
+{
+    larmor_status st = LARMOR_OK;
+    for (int c = 0; !st && c < s->info.coils; c++) {
+        larmor_array *coil;
+        if (!listed[c]) continue;
+        st = larmor_array_slice(x, c, 1, &coil);
+        if (!st) st = larmor_zero(coil);
+        larmor_array_free(coil);
+    }
+    return st;
+}
+
+/* Exact k-space of a repetition and a contrast, [samples, readouts, coils], as late gradients and the field make it. */
+static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array *nominal, int repetition,
+                                  int contrast, larmor_array **kspace)
+{
+    const larmor_simulation_opts *o = &s->o;
+    const larmor_shape shape = LARMOR_SHAPE(s->info.samples, s->info.readouts, s->info.coils);
+    larmor_phantom *object = NULL;
+    larmor_array *delayed = NULL, *made = NULL;
+    larmor_status st = lmr_simulation_object(s, repetition, &object);
+    if (!st && s->is_delayed) st = larmor_traj_delay(nominal, o->delay, s->encoding.recon_fov_mm, &delayed);
+    const larmor_array *traj = delayed ? delayed : nominal;
+    if (!st && o->field)
+        st = off_resonant_kspace(s, object, traj, contrast, &made);
+    else if (!st && o->phase)
+        st = larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, &made);
+    else if (!st)
+        st = larmor_phantom_kspace(object, traj, o->coils, LARMOR_C64, &made);
+    if (!st) st = larmor_array_reshape(made, shape, kspace);
+    if (!st && o->coils) st = lmr_simulation_silence(s, s->dead, *kspace);
+    larmor_array_free(made);
+    larmor_array_free(delayed);
+    larmor_phantom_free(object);
+    return st;
+}
+
+/* Trajectory and exact k-space become those of a repetition and a contrast, unless they are alike. */
+static larmor_status find_exact(larmor_simulation *s, int repetition, int contrast)
+{
+    const int is_other = !s->o.same_angles && !s->info.is_cartesian && repetition != s->repetition;
+    const int changes = is_other || (lmr_simulation_moves(s) && repetition != s->repetition);
+    larmor_array *traj = NULL, *exact = NULL;
+    larmor_traj_opts opts = s->o.traj;
+    if (!changes && contrast == s->contrast) return LARMOR_OK;
+    opts.repetition += repetition;
+    if (is_other) LMR_TRY(larmor_traj_create(s->dev, s->o.trajectory, &opts, &traj));
+    const larmor_status st = exact_kspace(s, traj ? traj : s->traj, repetition, contrast, &exact);
+    if (st) {
+        larmor_array_free(exact);
+        larmor_array_free(traj);
+        return st;
+    }
+    if (traj) {
+        larmor_array_free(s->traj);
+        s->traj = traj;
+    }
+    larmor_array_free(s->exact);
+    s->exact = exact;
+    s->repetition = repetition;
+    s->contrast = contrast;
+    return LARMOR_OK;
+}
+
+/* The exact samples times a density, and noise in the coils that have any. */
+static larmor_status add_noise(const larmor_simulation *s, double density, uint64_t seed, larmor_array *kspace)
+{
+    LMR_TRY(larmor_axpby(density, s->exact, 0, kspace));
+    if (s->info.noise > 0) LMR_TRY(larmor_phantom_noise(kspace, s->info.noise, seed));
+    for (int c = 0; c < s->info.coils; c++) {
+        if (!s->noiseless[c]) continue;
+        larmor_array *from = NULL, *to = NULL;
+        larmor_status st = larmor_array_slice(s->exact, c, 1, &from);
+        if (!st) st = larmor_array_slice(kspace, c, 1, &to);
+        if (!st) st = larmor_axpby(density, from, 0, to);
+        larmor_array_free(to);
+        larmor_array_free(from);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,
+                                     larmor_array **kspace, const larmor_array **traj)
+{
+    const larmor_simulation_info *i = &s->info;
+    const int64_t image = (repetition + contrast * i->repetitions) * i->slices + slice;
+    const uint64_t other = calibration ? UINT64_C(1) << 32 : 0;
+    *kspace = NULL;
+    LMR_TRY(find_exact(s, repetition, contrast));
+    *traj = s->traj;
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils), kspace));
+    const larmor_status st =
+        add_noise(s, lmr_simulation_density(s, slice), s->o.seed + 1 + (uint64_t)image + other, *kspace);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*kspace);
+    *kspace = NULL;
+    return st;
+}
+
+larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice, int repetition, int contrast,
+                                        larmor_array **kspace, larmor_array **traj)
+{
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    *kspace = NULL;
+    *traj = NULL;
+    LMR_NEED(simulation);
+    const larmor_simulation_info *i = &simulation->info;
+    const larmor_array *nominal;
+    if (slice < 0 || slice >= i->slices || repetition < 0 || repetition >= i->repetitions || contrast < 0 ||
+        contrast >= i->contrasts)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d",
+                        slice, repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
+    LMR_TRY(lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal));
+    *traj = larmor_array_ref((larmor_array *)nominal);
+    return LARMOR_OK;
+}

@@ -1,0 +1,150 @@
+/* A simulated scan as an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "phantoms/scan/simulation.h"
+
+static larmor_status start_file(const larmor_simulation *s, larmor_output *out, larmor_raw_writer **writer)
+{
+    const larmor_simulation_opts *o = &s->o;
+    const larmor_simulation_info *i = &s->info;
+    larmor_scan scan = {.encoding = s->encoding,
+                        .coils = i->coils,
+                        .readouts = i->is_cartesian ? i->matrix[1] : i->readouts,
+                        .partitions = i->is_cartesian ? i->matrix[2] : 1,
+                        .slices = i->slices,
+                        .repetitions = i->repetitions,
+                        .contrasts = i->contrasts,
+                        .echoes = o->echoes,
+                        .echo_ms = s->echo_ms,
+                        .readout_start_ms = o->readout_start_ms,
+                        .noise_bandwidth = o->noise_samples ? LMR_NOISE_BANDWIDTH : 0,
+                        .description = o->phantom};
+    const int64_t *acceleration = o->traj.acceleration;
+    for (int d = 0; d < 2 && acceleration[0]; d++) scan.acceleration[d] = acceleration[d] ? acceleration[d] : 1;
+    if (o->traj.calibration[0]) scan.calibration = o->separate_calibration ? "separate" : "embedded";
+    return larmor_raw_create(out, &scan, writer);
+}
+
+/* Noise whose power is that of the readouts' noise, seen through another dwell time and the receiver's filter. */
+static larmor_status append_noise_scan(const larmor_simulation *s, larmor_raw_writer *writer)
+{
+    const larmor_simulation_opts *o = &s->o;
+    larmor_array *noise = NULL;
+    float *host = NULL;
+    if (!o->noise_samples) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(o->noise_samples, s->info.coils), &noise));
+    const double seen = sqrt(o->dwell_us / o->noise_dwell_us * LMR_NOISE_BANDWIDTH);
+    larmor_status st = larmor_phantom_noise(noise, s->info.noise * seen, o->seed + UINT64_C(0x6e6f697365));
+    if (!st) st = lmr_simulation_silence(s, s->noiseless, noise);
+    if (!st) st = larmor_array_download(noise, LARMOR_C64, &host);
+    larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
+                            .samples = (int)o->noise_samples,
+                            .coils = s->info.coils,
+                            .dwell_us = o->noise_dwell_us,
+                            .data = host};
+    memcpy(a.read_dir, s->geometry.read_dir, sizeof a.read_dir);
+    memcpy(a.phase_dir, s->geometry.phase_dir, sizeof a.phase_dir);
+    memcpy(a.slice_dir, s->geometry.slice_dir, sizeof a.slice_dir);
+    if (!st) st = larmor_raw_append(writer, &a);
+    free(host);
+    larmor_array_free(noise);
+    return st;
+}
+
+typedef enum pass { ALL_LINES, CALIBRATION_LINES, IMAGING_LINES } pass;
+
+static uint64_t flags_of(pass which, int is_imaging, int is_calibration)
+{
+    if (which == CALIBRATION_LINES) return is_calibration ? LARMOR_ACQ_CALIBRATION : LARMOR_READOUT_LEFT_OUT;
+    if (which == IMAGING_LINES) return is_imaging ? 0 : LARMOR_READOUT_LEFT_OUT;
+    if (!is_calibration) return 0;
+    return is_imaging ? LARMOR_ACQ_CALIBRATION_AND_IMAGING : LARMOR_ACQ_CALIBRATION;
+}
+
+/* The flags of each readout of a Cartesian scan. */
+static larmor_status line_flags(const larmor_simulation *s, const larmor_array *traj, pass which, uint64_t **flags)
+{
+    const larmor_simulation_info *i = &s->info;
+    larmor_traj_opts opts = s->o.traj;
+    double *points;
+    memcpy(opts.matrix, i->matrix, sizeof opts.matrix);
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    *flags = lmr_new(i->readouts, sizeof **flags);
+    for (int64_t j = 0; *flags && j < i->readouts; j++) {
+        const double *k = points + i->ndim * i->samples * j;
+        const int role = larmor_traj_line_role(&opts, lround(k[1]), i->ndim == 3 ? lround(k[2]) : 0);
+        (*flags)[j] = flags_of(which, role & LARMOR_LINE_IMAGING, role & LARMOR_LINE_CALIBRATION);
+    }
+    free(points);
+    return *flags ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* The readouts of one image, those of a pass. */
+static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
+                                  int contrast, pass which)
+{
+    const larmor_simulation_info *i = &s->info;
+    const larmor_simulation_opts *o = &s->o;
+    const double image_ms = o->tr_ms * (double)i->readouts; /* slices of a repetition one after the other */
+    larmor_array *kspace;
+    const larmor_array *traj;
+    uint64_t *flags = NULL;
+    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &traj));
+    larmor_status st = o->traj.calibration[0] ? line_flags(s, traj, which, &flags) : LARMOR_OK;
+    larmor_acquisitions readouts = {.kspace = kspace,
+                                    .traj = traj,
+                                    .units = o->units,
+                                    .lines = i->is_cartesian,
+                                    .flags = flags,
+                                    .centre = s->centre,
+                                    .dwell_us = o->dwell_us,
+                                    .start_ms = image_ms * (double)(repetition * i->slices + slice),
+                                    .tr_ms = o->tr_ms,
+                                    .cycle_ms =
+                                        o->breathing_mm != 0 ? image_ms * (double)i->slices * o->breathing_period : 0,
+                                    .meta = lmr_simulation_meta(s, slice, repetition),
+                                    .last = which != CALIBRATION_LINES && slice + 1 == i->slices &&
+                                            repetition + 1 == i->repetitions && contrast + 1 == i->contrasts};
+    readouts.meta.contrast = contrast;
+    if (!st) st = larmor_raw_append_arrays(writer, &readouts);
+    free(flags);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* Calibration first if it is separate. */
+static larmor_status append_passes(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
+                                   int contrast)
+{
+    const int separate = s->o.traj.calibration[0] && s->o.separate_calibration;
+    if (separate) LMR_TRY(append_image(s, writer, slice, repetition, contrast, CALIBRATION_LINES));
+    return append_image(s, writer, slice, repetition, contrast, separate ? IMAGING_LINES : ALL_LINES);
+}
+
+static larmor_status append_all(larmor_simulation *s, larmor_raw_writer *writer)
+{
+    const larmor_simulation_info *info = &s->info;
+    const int slices = (int)info->slices, images = slices * (int)info->repetitions * info->contrasts;
+    for (int i = 0; i < images; i++) {
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(append_passes(s, writer, i % slices, i / slices / info->contrasts, i / slices % info->contrasts));
+        const larmor_progress done = {.iter = i + 1, .max_iter = images, .residual = -1, .objective = NAN};
+        if (s->o.monitor && s->o.monitor(s->o.user, &done)) return lmr_stopped();
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out)
+{
+    LMR_NEED(simulation);
+    LMR_NEED(out);
+    larmor_raw_writer *writer;
+    LMR_TRY(start_file(simulation, out, &writer));
+    larmor_status st = append_noise_scan(simulation, writer);
+    if (!st) st = append_all(simulation, writer);
+    if (!st) st = larmor_raw_finish(writer);
+    larmor_raw_writer_free(writer);
+    return st;
+}

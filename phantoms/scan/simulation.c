@@ -1,0 +1,317 @@
+/* A simulated scan: its options, object and geometry. SPDX-License-Identifier: Apache-2.0 */
+#include "phantoms/scan/simulation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/names.h"
+
+static const double fov_mm = 256, slice_mm = 5, slice_step_mm = 6;
+
+/* ---- options ---- */
+
+static larmor_status check_noise(const larmor_simulation_opts *o)
+{
+    if (!(o->noise >= 0 && o->noise <= 1e300) || !(o->snr >= 0 && o->snr <= 1e300))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got noise %g and snr %g, expected numbers >= 0", o->noise,
+                        o->snr);
+    if (o->noise > 0 && o->snr > 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got noise %g and snr %g, expected one of them", o->noise,
+                        o->snr);
+    if (o->noise_samples < 0 || o->noise_samples > 65535)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a noise scan of %lld samples, expected up to 65535",
+                        (long long)o->noise_samples);
+    if (o->noise_samples && !(o->noise > 0 || o->snr > 0))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a noise scan of %lld samples, but there is no noise",
+                        (long long)o->noise_samples);
+    if (!(o->dwell_us > 0 && o->dwell_us <= 1e9) || !(o->noise_dwell_us > 0 && o->noise_dwell_us <= 1e9))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got dwell times of %g and %g us, expected numbers above 0",
+                        o->dwell_us, o->noise_dwell_us);
+    return LARMOR_OK;
+}
+
+static larmor_status check_coils(const larmor_simulation_opts *o)
+{
+    if (o->coils < 0 || o->coils > LMR_SIMULATION_COILS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d coils, expected 0 to %d", o->coils, LMR_SIMULATION_COILS);
+    int alive = !o->dead || !o->coils;
+    for (int c = 0; !alive && c < o->coils; c++) alive = !o->dead[c];
+    if (!alive)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: all %d coils are dead, expected one with signal", o->coils);
+    return LARMOR_OK;
+}
+
+/* How the object changes: finite, and over repetitions. */
+static larmor_status check_course(const larmor_simulation *s)
+{
+    const larmor_simulation_opts *o = &s->o;
+    if (o->slices < 1 || o->slices > 65536 || o->repetitions < 1 || o->repetitions > 65536)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices and %lld repetitions, expected 1 to 65536",
+                        (long long)o->slices, (long long)o->repetitions);
+    if (o->slices * o->repetitions * LARMOR_MAX_ECHOES > INT32_MAX)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices x %lld repetitions, expected fewer",
+                        (long long)o->slices, (long long)o->repetitions);
+    if (!(o->breathing_period > 0 && o->breathing_period <= 1e9) || !(o->tr_ms >= 0 && o->tr_ms <= 1e9))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got %g repetitions of a breath and %g ms between readouts, expected more",
+                        o->breathing_period, o->tr_ms);
+    if (lmr_simulation_moves(s) && o->repetitions < 2)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got one repetition of an object that changes, expected several");
+    if (o->echoes < 0 || o->echoes > LARMOR_MAX_ECHOES || (o->echoes && !o->echo_ms))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d echoes, expected 0 to %d and their times", o->echoes,
+                        LARMOR_MAX_ECHOES);
+    if (o->field && o->phase)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got a phase of the image and off-resonance, expected one of them");
+    return LARMOR_OK;
+}
+
+static double or_default(double given, double otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+static void fill_defaults(larmor_simulation_opts *o)
+{
+    if (!o->trajectory) o->trajectory = "golden";
+    if (!o->phantom) o->phantom = "shepp-logan";
+    if (!o->traj.matrix[0]) o->traj.matrix[0] = 128;
+    o->object_size = or_default(o->object_size, 1);
+    o->dwell_us = or_default(o->dwell_us, 4);
+    o->noise_dwell_us = or_default(o->noise_dwell_us, 20);
+    o->breathing_period = or_default(o->breathing_period, 8);
+    if (!o->slices) o->slices = 1;
+    if (!o->repetitions) o->repetitions = 1;
+}
+
+/* What the options point at lives as long as the simulation. */
+static void keep(larmor_simulation *s)
+{
+    larmor_simulation_opts *o = &s->o;
+    if (o->dead) memcpy(s->dead, o->dead, (size_t)o->coils);
+    if (o->noiseless) memcpy(s->noiseless, o->noiseless, (size_t)o->coils);
+    if (o->echoes) memcpy(s->echo_ms, o->echo_ms, (size_t)o->echoes * sizeof *s->echo_ms);
+    if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
+    if (o->field) s->field = *o->field;
+    if (o->phase) s->phase = *o->phase;
+    o->dead = s->dead;
+    o->noiseless = s->noiseless;
+    o->echo_ms = s->echo_ms;
+    if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
+    if (o->field) o->field = &s->field;
+    if (o->phase) o->phase = &s->phase;
+    for (int i = 0; i < 6; i++) s->is_delayed |= o->delay[i] != 0;
+}
+
+static const char *traj_at(int i)
+{
+    return larmor_traj_entry(i).name;
+}
+
+static const char *phantom_at(int i)
+{
+    return larmor_phantom_entry(i).name;
+}
+
+static const char *unit_at(int i)
+{
+    return larmor_traj_unit_entry(i).name;
+}
+
+/* Names become those of the tables, which last. */
+static larmor_status find_names(larmor_simulation *s, larmor_traj_info *info)
+{
+    int entry;
+    LMR_TRY(lmr_find_name("traj", s->o.trajectory, traj_at, &entry));
+    *info = larmor_traj_entry(entry);
+    s->o.trajectory = info->name;
+    LMR_TRY(lmr_find_name("phantom", s->o.phantom, phantom_at, &entry));
+    s->o.phantom = phantom_at(entry);
+    if (s->o.units) LMR_TRY(lmr_find_name("trajectory units", s->o.units, unit_at, &entry));
+    s->o.units = unit_at(s->o.units ? entry : 0);
+    return LARMOR_OK;
+}
+
+/* ---- the object ---- */
+
+int lmr_simulation_moves(const larmor_simulation *s)
+{
+    const larmor_simulation_opts *o = &s->o;
+    int drifts = 0;
+    for (int d = 0; d < 3; d++) drifts |= o->drift_mm[d] != 0;
+    return drifts || o->rotation_deg != 0 || o->breathing_mm != 0 || o->contrast != 0;
+}
+
+larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object)
+{
+    const larmor_simulation_opts *o = &s->o;
+    const double intervals = o->repetitions > 1 ? (double)(o->repetitions - 1) : 1;
+    const double *fov = s->encoding.recon_fov_mm;
+    larmor_phantom_course course = {.degrees = o->rotation_deg,
+                                    .breathing = {0, o->breathing_mm / fov[1], 0},
+                                    .breaths = intervals / o->breathing_period,
+                                    .contrast = o->contrast};
+    for (int d = 0; d < s->info.ndim; d++) course.drift[d] = o->drift_mm[d] / fov[d];
+    larmor_phantom_state state = {0};
+    larmor_phantom_at(&course, repetition / intervals, &state);
+    return larmor_phantom_change(s->phantom, &state, object);
+}
+
+static larmor_status create_phantom(larmor_simulation *s)
+{
+    larmor_phantom *plain;
+    LMR_TRY(larmor_phantom_create(s->o.phantom, s->info.ndim, &plain));
+    const larmor_status st =
+        larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, &s->phantom);
+    larmor_phantom_free(plain);
+    return st;
+}
+
+/* ---- geometry ---- */
+
+/* Matrix, field of view and the trajectory's name as the header will have them. */
+static void fill_encoding(larmor_simulation *s, const char *header)
+{
+    larmor_encoding *e = &s->encoding;
+    const int64_t *matrix = s->info.matrix;
+    for (int d = 0; d < 3; d++) {
+        e->matrix[d] = e->recon_matrix[d] = matrix[d];
+        const double voxel = fov_mm / (double)matrix[0];
+        e->fov_mm[d] = e->recon_fov_mm[d] = d < s->info.ndim ? voxel * (double)matrix[d] : slice_mm;
+    }
+    if (s->info.is_cartesian) { /* lines that are sampled more densely see a longer field of view */
+        e->matrix[0] = s->info.samples;
+        e->fov_mm[0] *= (double)s->info.samples / (double)matrix[0];
+    }
+    snprintf(e->trajectory, sizeof e->trajectory, "%s", header ? header : "other");
+    e->ndim = s->info.ndim;
+}
+
+static void fill_geometry(larmor_simulation *s)
+{
+    const double a = 20 * M_PI / 180, b = 35 * M_PI / 180; /* about x, then about z */
+    const larmor_image_meta straight = {.read_dir = {1, 0, 0}, .phase_dir = {0, 1, 0}, .slice_dir = {0, 0, 1}};
+    const larmor_image_meta rotated = {.read_dir = {cos(b), sin(b), 0},
+                                       .phase_dir = {-sin(b) * cos(a), cos(b) * cos(a), sin(a)},
+                                       .slice_dir = {sin(b) * sin(a), -cos(b) * sin(a), cos(a)},
+                                       .position_mm = {12.5, -20, 31.25}};
+    s->geometry = s->o.oblique ? rotated : straight;
+    memcpy(s->geometry.fov_mm, s->encoding.recon_fov_mm, sizeof s->geometry.fov_mm);
+}
+
+larmor_image_meta lmr_simulation_meta(const larmor_simulation *s, int slice, int repetition)
+{
+    larmor_image_meta meta = s->geometry;
+    const double offset = slice_step_mm * (slice - 0.5 * (double)(s->o.slices - 1));
+    for (int d = 0; d < 3; d++) meta.position_mm[d] += offset * s->geometry.slice_dir[d];
+    meta.slice = slice;
+    meta.repetition = repetition;
+    return meta;
+}
+
+double lmr_simulation_density(const larmor_simulation *s, int slice)
+{
+    return 1 - 0.5 * slice / (double)s->o.slices;
+}
+
+/* The sample of a readout, here of the first, that is nearest to the centre of k-space. */
+static larmor_status find_centre(larmor_simulation *s)
+{
+    const int ndim = s->info.ndim;
+    double *k, least = INFINITY;
+    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < s->info.samples; i++) {
+        double square = 0;
+        for (int d = 0; d < ndim; d++) square += k[ndim * i + d] * k[ndim * i + d];
+        if (square < least) {
+            least = square;
+            s->centre = i;
+        }
+    }
+    free(k);
+    return LARMOR_OK;
+}
+
+/* ---- the whole ---- */
+
+static larmor_status fill_info(larmor_simulation *s, const larmor_traj_info *kind)
+{
+    larmor_simulation_info *info = &s->info;
+    const larmor_simulation_opts *o = &s->o;
+    LMR_TRY(larmor_traj_create(s->dev, o->trajectory, &o->traj, &s->traj));
+    const larmor_shape shape = larmor_array_shape(s->traj);
+    *info = (larmor_simulation_info){.trajectory = o->trajectory,
+                                     .phantom = o->phantom,
+                                     .ndim = (int)shape.dim[0],
+                                     .coils = o->coils ? o->coils : 1,
+                                     .contrasts = o->echoes ? o->echoes : 1,
+                                     .samples = shape.dim[1],
+                                     .readouts = shape.dim[2],
+                                     .slices = o->slices,
+                                     .repetitions = o->repetitions,
+                                     .is_cartesian = kind->lines,
+                                     .noise = o->noise};
+    memcpy(info->matrix, o->traj.matrix, sizeof info->matrix);
+    if (!info->matrix[1]) info->matrix[1] = info->matrix[0];
+    if (!info->matrix[2]) info->matrix[2] = kind->solid ? info->matrix[0] : 1;
+    if (info->ndim == 3 && o->slices > 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices, expected 1, because the trajectory is 3D",
+                        (long long)o->slices);
+    return LARMOR_OK;
+}
+
+static larmor_status prepare(larmor_simulation *s)
+{
+    larmor_traj_info kind;
+    fill_defaults(&s->o);
+    LMR_TRY(find_names(s, &kind));
+    LMR_TRY(check_noise(&s->o));
+    LMR_TRY(check_coils(&s->o));
+    LMR_TRY(check_course(s));
+    keep(s);
+    LMR_TRY(fill_info(s, &kind));
+    LMR_TRY(find_centre(s));
+    fill_encoding(s, kind.header);
+    fill_geometry(s);
+    LMR_TRY(create_phantom(s));
+    if (!(s->o.snr > 0)) return LARMOR_OK;
+    return larmor_phantom_noise_level(s->phantom, s->dev, larmor_shape_of(s->info.ndim, s->info.matrix), s->o.coils,
+                                      s->o.snr, &s->info.noise);
+}
+
+larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
+                                       larmor_simulation **simulation)
+{
+    LMR_NEED(simulation);
+    *simulation = NULL;
+    LMR_NEED(dev);
+    LMR_NEED(opts);
+    larmor_simulation *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    s->o = *opts;
+    s->dev = lmr_device_ref(dev);
+    s->contrast = -1; /* no samples yet */
+    const larmor_status st = prepare(s);
+    if (st)
+        larmor_simulation_free(s);
+    else
+        *simulation = s;
+    return st;
+}
+
+larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simulation)
+{
+    return simulation ? simulation->info : (larmor_simulation_info){.ndim = 0};
+}
+
+void larmor_simulation_free(larmor_simulation *simulation)
+{
+    if (!simulation) return;
+    larmor_array_free(simulation->exact);
+    larmor_array_free(simulation->traj);
+    larmor_phantom_free(simulation->phantom);
+    larmor_device_free(simulation->dev);
+    free(simulation);
+}

@@ -1,0 +1,64 @@
+"""The documents' code runs, and the site's pages hold what they should (docs/site).
+SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from larmor._library import lib
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS / "site"))
+
+import blocks  # noqa: E402
+import headers  # noqa: E402
+import left_to_c  # noqa: E402
+import plain  # noqa: E402
+
+
+@pytest.mark.parametrize("name", ["gallery", "from_bart", "from_sigpy", "from_finufft", "from_mrinufft"])
+def test_larmors_blocks_of_a_page_run(name, tmp_path):
+    program = os.environ.get("LARMOR_PROGRAM")
+    page = DOCS / f"{name}.md"
+    found = blocks.blocks(page.read_text())
+    if any(block.kind == "sh" for block in found) and not program:
+        pytest.skip("LARMOR_PROGRAM is not set")
+    if name == "gallery":
+        pytest.importorskip("matplotlib")
+    folder = pathlib.Path(program).parent if program else tmp_path
+    done = subprocess.run([sys.executable, str(DOCS / "site" / "blocks.py"), str(page), str(tmp_path)],
+                          capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "MPLBACKEND": "Agg", "PATH": f"{folder}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("# sh: ") + done.stdout.count("# python: ") == sum(b.whose != "theirs" for b in found)
+
+
+def test_of_two_neighbouring_blocks_the_first_is_the_other_programs():
+    text = "```sh\na\n```\n\n```sh\nb\n```\nwords\n```python\nc\n```\n"
+    assert [(b.kind, b.code, b.whose) for b in blocks.blocks(text)] == [
+        ("sh", "a\n", "theirs"), ("sh", "b\n", "ours"), ("python", "c\n", "")]
+
+
+def test_every_function_of_the_library_is_on_one_page_of_the_c_library():
+    pages = headers.Headers(DOCS.parent / "include" / "larmor")
+    shown = [name for path in pages.files
+             for name in re.findall(r"^(?:\.\. c:function:: | {16})[^(]*?(larmor_\w+)\(", pages.page(path.name), re.M)]
+    assert sorted(shown) == sorted(name for name in dir(lib) if name.startswith("larmor_"))
+
+
+def test_what_is_said_to_be_left_to_c_is_there_and_not_called():
+    public = [name for name in dir(lib) if name.startswith("larmor_")]
+    assert left_to_c.stale(public) == []
+    assert left_to_c.missing(["larmor_cg", "larmor_nothing", "larmor_graph_begin"]) == ["larmor_nothing"]
+
+
+def test_rows_of_a_comment_become_a_list_and_code_stays_as_it_is():
+    text = ["What it is, a * b.", "", "name     of |x|", "         going on", "Errors   none", "", "  y = x_", "end"]
+    assert plain.to_rst(text) == ["What it is, a \\* b.", "", "``name``", "   of \\|x\\|", "   going on", "*Errors*",
+                                  "   none", "", "::", "", "     y = x_", "", "end"]

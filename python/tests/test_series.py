@@ -1,0 +1,114 @@
+"""Operators of series, of off-resonance and of several devices, and what they share.
+SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import relative
+
+import larmor
+from larmor import linop
+
+SHAPE = (20, 16)
+C128 = np.complex128
+
+
+@pytest.fixture
+def traj():
+    return larmor.traj("golden", SHAPE, readouts=12, samples=24)
+
+
+def test_the_factors_of_a_basis_are_its_values_at_the_readouts_frames(rng):
+    basis = rng.normal(size=(3, 5))
+    frame = [4, 0, 0, 2]
+    factors = linop.basis_factors(basis, frame, 7, dtype=C128)
+    assert factors.shape == (3, 4, 7)
+    assert np.allclose(factors, np.repeat(basis[:, frame][:, :, None], 7, axis=2))
+
+
+@pytest.mark.parametrize("toeplitz", [True, False])
+def test_sense_in_a_subspace_is_sense_of_each_frame(toeplitz, traj, numbers, rng):
+    maps, basis = numbers(2, *SHAPE), rng.normal(size=(2, 4))
+    frame = np.arange(12) % 4
+    factors = linop.basis_factors(basis, frame, 24, dtype=C128)
+    A = linop.subspace_sense(maps, traj, factors, tol=1e-9, toeplitz=toeplitz)
+    x = numbers(2, *SHAPE)
+    y = A @ x
+    for t in range(4):
+        one = linop.sense(maps, traj[frame == t], tol=1e-9)
+        assert relative(y[:, frame == t], one @ np.tensordot(basis[:, t], x, 1)) < 1e-7
+    assert A.uses_toeplitz == toeplitz
+    assert A.adjoint_error() < 1e-12
+    assert relative(A.normal(x), A.H @ (A @ x)) < 1e-7
+
+
+def test_the_mixed_convolution_is_the_normal_map_of_a_sum_of_images(traj, numbers, rng):
+    factors, w = numbers(2, 12, 24), rng.uniform(0.5, 1, (12, 24))
+    F = linop.nufft(traj, SHAPE, dtype=C128, tol=1e-9)
+    N = linop.toeplitz_mixed(traj, SHAPE, factors, weights=w, dtype=C128, tol=1e-9)
+    x = numbers(2, *SHAPE)
+    y = w * sum(f * (F @ part) for f, part in zip(factors, x, strict=True))
+    expected = np.stack([F.H @ (np.conj(f) * y) for f in factors])
+    assert relative(N @ x, expected) < 1e-7
+
+
+def test_the_normal_map_on_the_grid_is_adjoint_weights_forward(numbers, rng):
+    traj = larmor.traj("cartesian", SHAPE)[::2]
+    A = linop.cartesian(traj, SHAPE, dtype=C128)
+    w = rng.uniform(0.5, 1, traj.shape[:2])
+    x = numbers(*SHAPE)
+    N = linop.cartesian_normal(traj, SHAPE, weights=w, dtype=C128)
+    assert relative(N @ x, A.H @ (w * (A @ x))) < 1e-12
+
+
+def test_shared_segments_are_those_of_off_resonance(traj, numbers, rng):
+    field, times = rng.uniform(-60, 60, SHAPE), np.linspace(0, 5e-3, 24) * np.ones((12, 1))
+    F = linop.nufft(traj, SHAPE, dtype=C128, tol=1e-9)
+    shared = linop.Segments(field, times, error=1e-5)
+    A = linop.segments(F, shared)
+    x = numbers(*SHAPE)
+    assert relative(A @ x, linop.off_resonance(F, field, times, error=1e-5) @ x) < 1e-12
+    direct = np.stack([F @ (x * np.exp(2j * np.pi * field * t)) for t in times[0]])
+    assert relative(A @ x, np.stack([direct[s, :, s] for s in range(24)], axis=1)) < 1e-3
+    N = linop.segments_toeplitz(traj, SHAPE, shared, dtype=C128, tol=1e-9)
+    assert relative(N @ x, A.H @ (A @ x)) < 1e-3
+    info = shared.info
+    assert 1 < info["segments"] < info["terms"]
+    assert info["error"] <= 1e-5
+    assert info["low_hz"] <= field.min() < field.max() <= info["high_hz"]
+
+
+def test_sense_takes_segments(traj, numbers, rng):
+    maps, times = numbers(2, *SHAPE), np.linspace(0, 3e-3, 24) * np.ones((12, 1))
+    field = rng.uniform(-50, 50, SHAPE)
+    A = linop.sense(maps, traj, tol=1e-9, off_resonance=linop.Segments(field, times))
+    F = linop.off_resonance(linop.nufft(traj, SHAPE, dtype=C128, tol=1e-9), field, times)
+    x = numbers(*SHAPE)
+    assert relative(A @ x, np.stack([F @ (s * x) for s in maps])) < 1e-3
+
+
+def test_operators_on_members_of_a_group_are_a_stack(traj, numbers):
+    members = larmor.Device("cpu:1,1").members
+    assert len(members) == 2
+    assert larmor.Device("cpu:1").members == []
+    parts = [traj[:5], traj[5:]]
+    A = linop.distribute([linop.nufft(t, SHAPE, dtype=C128, device=on) for t, on in zip(parts, members, strict=True)])
+    B = linop.stack([linop.nufft(t, SHAPE, dtype=C128) for t in parts])
+    x = numbers(*SHAPE)
+    assert A.out_shape == B.out_shape == (12, 24)
+    assert relative(A @ x, B @ x) < 1e-12
+    assert relative(A.H @ (A @ x), B.H @ (B @ x)) < 1e-12
+
+
+def test_a_device_knows_its_memory():
+    free, total = larmor.Device("cpu").memory
+    assert 0 < free <= total
+
+
+def test_a_shifted_wavelet_is_the_transform_of_the_shifted_image(numbers):
+    x = numbers(16, 16)
+    W = linop.wavelet((16, 16), dtype=C128)
+    expected = W @ np.roll(x, (-1, -3), axis=(0, 1))
+    linop.shift_wavelet(W, (1, 3))
+    assert relative(W @ x, expected) < 1e-12

@@ -1,0 +1,19 @@
+#!/bin/sh
+# The documentation's site from docs/*.md, the headers, the commands' tables, the docstrings and python/examples, for reading
+# with nothing but a browser: build/site/index.html. What its pages show is run for it. Warnings and broken links are errors.
+# Usage: scripts/docs.sh [FOLDER]      FOLDER: what the site is written to, default build/site
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "$(dirname "$0")/.."
+site=${1:-build/site}
+scripts/deps.sh docs
+python=/usr/bin/python3 # whose packages deps.sh installs
+cmake --preset cpu -DLARMOR_PYTHON=ON -DPython3_EXECUTABLE=$python >/dev/null
+cmake --build --preset cpu --target larmor_cli larmor_python
+PATH=$PWD/build/cpu/apps:$PATH
+PYTHONPATH=$PWD/build/cpu/python
+export PATH PYTHONPATH OMP_WAIT_POLICY=passive MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE=1
+$python docs/site/stage.py build/site-source
+rm -rf "$site"
+$python -m sphinx -q -W --keep-going -b html -c docs/site -d build/site-doctrees build/site-source "$site"
+echo "$site/index.html"

@@ -1,0 +1,106 @@
+#!/bin/sh
+# recon by several processes (mpirun) of a volume that none may hold by itself: in slabs, within the limit of each; what is not
+# for slabs; one that dies. MPIRUN names mpirun. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+: "${MPIRUN:?names mpirun}"
+# Containers often forbid a process to read another's memory.
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+run="timeout 120 $MPIRUN --allow-run-as-root --oversubscribe --bind-to none"
+
+# Whole they need 114 MB, in two slabs 103.
+expect 0 phantom -o vol.h5 --device cpu:1 --traj koosh --matrix 40 --readouts 1600 --coils 8 --snr 30 -q
+common="--device cpu:1 --calibration 12 --lambda 1e-2 --eps 1e-8 --precond none --compress off --toeplitz off --iters 6"
+limit=108M
+# shellcheck disable=SC2086 # words are meant
+expect 0 recon vol.h5 -o whole.npy $common --memory 2G -q
+# shellcheck disable=SC2086
+expect 3 recon vol.h5 -o x.npy $common --memory $limit
+said_last="$(tail -1 err)"
+case $said_last in
+*" MB missing. Raise --memory.") ;;
+*) fail "one process is to refuse: $said_last" ;;
+esac
+
+# Peak memory of every rank, in kB, in peak.RANK.
+cat >measure.sh <<'END'
+"$@" &
+child=$!
+peak=0
+while [ -r /proc/$child/status ]; do
+    now=$(awk '$1 == "VmHWM:" { print $2 }' /proc/$child/status 2>/dev/null)
+    [ -n "$now" ] || break
+    peak=$now
+    sleep 0.02
+done
+wait $child || exit $?
+echo "$peak" >peak.$OMPI_COMM_WORLD_RANK
+END
+in_slabs() { # COUNT OUTPUT OPTIONS...
+    count=$1
+    output=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $run -n "$count" sh measure.sh "$LARMOR" recon vol.h5 -o "$output" $common --memory $limit --force "$@" >out 2>err ||
+        fail "$count ranks in slabs: exit code $?"
+    grep -q "^slabs: the volume does not fit into one process; each of $count has " err || fail "$count ranks: slabs"
+    [ "$(grep -c "^wrote $output" err)" -eq 1 ] || fail "$count ranks: one writes"
+}
+# The program itself takes what it takes for a tiny volume.
+expect 0 phantom -o tiny.h5 --device cpu:1 --traj koosh --matrix 8 --readouts 60 --coils 2 --snr 30 -q
+$run -n 2 sh measure.sh "$LARMOR" recon tiny.h5 -o tiny.npy --device cpu:1 --iters 2 --memory 1G -q >out 2>err ||
+    fail "a tiny volume: exit code $?"
+base=$(cat peak.0)
+for count in 2 3 4; do
+    in_slabs $count slabs.$count.npy
+    expect 0 compare slabs.$count.npy whole.npy --tol 1e-5
+done
+in_slabs 2 again.npy
+cmp again.npy slabs.2.npy || fail "as many ranks give the same bits"
+for rank in 0 1; do
+    used=$(($(cat peak.$rank) - base))
+    [ "$used" -le $((108 * 1000)) ] || fail "rank $rank took $used kB of $limit"
+done
+in_slabs 2 again.npy --device cpu:2
+cmp again.npy slabs.2.npy || fail "more threads give the same bits"
+in_slabs 3 again.npy --json
+grep -q '^      "device": "3 ranks: cpu:1"' out || fail "who computed is to be said"
+
+# What cannot be done is one line, before anything is begun.
+refused() { # WHAT OPTIONS...
+    what=$1
+    shift
+    code=0
+    # shellcheck disable=SC2086
+    $run -n 2 "$LARMOR" recon vol.h5 -o x.npy $common "$@" >out 2>err || code=$?
+    [ "$code" -eq 3 ] || [ "$code" -eq 4 ] || fail "$*: exit code $code"
+    [ "$(grep -c '^larmor: ' err)" -eq 1 ] || fail "$*: one error expected"
+    grep -q "^larmor: .*$what" err || fail "$*: '$what' is to be said"
+    [ ! -e x.npy ] || fail "$*: an output was left"
+}
+refused "cannot share the volume in slabs, as the method is not cg" --memory 60M --method tv
+refused "for a slab of the volume on each of 2 processes" --memory 60M
+refused "coil maps are not kept of a volume in slabs" --memory $limit --save-maps x.cfl
+
+# A rank that dies ends all, soon; what was there stays, and nothing else is left.
+echo before >x.npy
+cat >start.sh <<'END'
+echo $$ >pid.$OMPI_COMM_WORLD_RANK
+exec "$@"
+END
+code=0
+# shellcheck disable=SC2086
+$run -n 2 sh start.sh "$LARMOR" recon vol.h5 -o x.npy $common --memory $limit --force --iters 100000 --tol 0 --lambda 1e-9 \
+    >out 2>err &
+job=$!
+timeout 60 sh -c 'until grep -q "^memory: " err; do sleep 0.05; done' || fail "no plan"
+sleep 2
+began=$(date +%s)
+kill -s KILL "$(cat pid.1)"
+wait "$job" || code=$?
+[ $(($(date +%s) - began)) -le 10 ] || fail "a rank was killed: the others went on"
+[ "$code" -ne 0 ] && [ "$code" -ne 124 ] || fail "a rank was killed: exit code $code"
+[ "$(cat x.npy)" = before ] || fail "a rank was killed: the output changed"
+grep -q 'rank 1 .*signal 9' err || fail "a rank was killed: who it was is to be said"
+sleep 1
+rm -f pid.* peak.* ./*.sh ./*.h5 whole.npy slabs.*.npy again.npy tiny.npy
+only x.npy

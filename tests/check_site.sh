@@ -1,0 +1,33 @@
+#!/bin/sh
+# Every document has its place in the site's tables of contents, once, and they name nothing that is not there. The site
+# itself is built by scripts/docs.sh. Usage: tests/check_site.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
+set -eu
+root=${1:-$(dirname "$0")/..}
+cd "$root"
+status=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The entries of the tables: lines in blocks of {toctree} that are neither options nor empty.
+awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF && !/^:/' docs/site/index.md |
+    sort >"$work/named"
+# What there is: docs/*.md, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
+{
+    for page in docs/*.md docs/site/*.rst; do basename "${page%.*}"; done | grep -v '^index$'
+    grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
+    printf '%s\n' documents examples c/index commands/index notebooks/index
+} | sort >"$work/there"
+
+say() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
+say "docs/site/index.md: named twice" "$(uniq -d "$work/named")"
+say "docs/site/index.md: not in a table of contents" "$(comm -13 "$work/named" "$work/there")"
+say "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$work/there")"
+
+# docs/index.md, by which the texts are read without the site, lists them as well.
+for page in docs/*.md; do
+    name=$(basename "$page")
+    [ "$name" = index.md ] || grep -q "($name)" docs/index.md || { echo "docs/index.md: $name is not listed"; status=1; }
+done
+
+[ $status -ne 0 ] || echo "site: $(wc -l <"$work/named") pages, all in a table of contents"
+exit $status

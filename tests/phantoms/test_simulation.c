@@ -1,0 +1,446 @@
+/* phantoms/scan: whole simulated scans. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+
+#include "larmor/simulate.h"
+#include "tests/io/files.h"
+
+static larmor_simulation *simulation_of(const larmor_simulation_opts *opts)
+{
+    larmor_simulation *s;
+    assert_ok(larmor_simulation_create(dev, opts, &s));
+    return s;
+}
+
+/* Samples of an image on the host, to be freed, and how many; the trajectory to *traj unless that is NULL. */
+static float complex *samples_of(larmor_simulation *s, int slice, int repetition, int contrast, int64_t *count,
+                                 double **traj)
+{
+    larmor_array *kspace, *points;
+    float complex *host;
+    assert_ok(larmor_simulation_samples(s, slice, repetition, contrast, &kspace, &points));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
+    *count = larmor_array_count(kspace);
+    if (traj) assert_ok(larmor_array_download(points, LARMOR_F64, traj));
+    larmor_array_free(points);
+    larmor_array_free(kspace);
+    return host;
+}
+
+static void assert_same(const larmor_simulation_opts *a, const larmor_simulation_opts *b)
+{
+    larmor_simulation *one = simulation_of(a), *other = simulation_of(b);
+    int64_t count, others;
+    float complex *x = samples_of(one, 0, 0, 0, &count, NULL), *y = samples_of(other, 0, 0, 0, &others, NULL);
+    assert_int_equal(count, others);
+    assert_memory_equal(x, y, (size_t)count * sizeof *x);
+    free(y);
+    free(x);
+    larmor_simulation_free(other);
+    larmor_simulation_free(one);
+}
+
+static void zero_options_are_the_documented_defaults(void **state)
+{
+    (void)state;
+    const larmor_simulation_opts zero = {.traj = {.readouts = 3}};
+    const larmor_simulation_opts written = {
+        .trajectory = "golden",
+        .traj = {.matrix = {128, 128, 1}, .readouts = 3, .samples = 256, .tiny = 1},
+        .units = "1/fov",
+        .phantom = "shepp-logan",
+        .object_size = 1,
+        .dwell_us = 4,
+        .noise_dwell_us = 20,
+        .slices = 1,
+        .repetitions = 1,
+        .breathing_period = 8};
+    assert_same(&zero, &written);
+    larmor_simulation *s = simulation_of(&zero);
+    const larmor_simulation_info i = larmor_simulation_describe(s);
+    assert_string_equal(i.trajectory, "golden");
+    assert_string_equal(i.phantom, "shepp-logan");
+    assert_true(i.ndim == 2 && i.coils == 1 && i.contrasts == 1 && i.slices == 1 && i.repetitions == 1);
+    assert_true(i.matrix[0] == 128 && i.matrix[1] == 128 && i.matrix[2] == 1 && i.readouts == 3 && i.samples == 256);
+    assert_true(i.noise == 0 && !i.is_cartesian);
+    larmor_simulation_free(s);
+    assert_true(larmor_simulation_describe(NULL).samples == 0);
+}
+
+static void options_are_copied(void **state)
+{
+    (void)state;
+    unsigned char dead[2] = {0, 1};
+    double echo_ms[2] = {2, 5}, start_ms = 1;
+    char name[16] = "disc";
+    larmor_phantom_field field = {.hz = 70};
+    larmor_simulation_opts opts = {.traj = {.matrix = {16}, .readouts = 3},
+                                   .phantom = name,
+                                   .coils = 2,
+                                   .dead = dead,
+                                   .field = &field,
+                                   .echoes = 2,
+                                   .echo_ms = echo_ms,
+                                   .readout_start_ms = &start_ms};
+    larmor_simulation *s = simulation_of(&opts), *later = simulation_of(&opts);
+    int64_t count;
+    float complex *x = samples_of(s, 0, 0, 1, &count, NULL);
+    memset(dead, 1, sizeof dead);
+    echo_ms[1] = start_ms = field.hz = 300;
+    memcpy(name, "nothing", 8);
+    float complex *y = samples_of(later, 0, 0, 1, &count, NULL);
+    assert_memory_equal(x, y, (size_t)count * sizeof *x);
+    assert_string_equal(larmor_simulation_describe(later).phantom, "disc");
+    free(y);
+    free(x);
+    larmor_simulation_free(later);
+    larmor_simulation_free(s);
+}
+
+static void noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else(void **state)
+{
+    (void)state;
+    const unsigned char dead[4] = {0, 1, 0, 0}, noiseless[4] = {0, 0, 1, 0};
+    larmor_simulation_opts opts = {.traj = {.matrix = {24}, .readouts = 30}, .coils = 4, .dead = dead};
+    larmor_simulation *clean = simulation_of(&opts);
+    opts.noise = 1e-3;
+    opts.noiseless = noiseless;
+    larmor_simulation *noisy = simulation_of(&opts);
+    int64_t count;
+    float complex *exact = samples_of(clean, 0, 0, 0, &count, NULL), *x = samples_of(noisy, 0, 0, 0, &count, NULL);
+    const int64_t each = count / 4;
+    for (int c = 0; c < 4; c++) {
+        double square = 0, signal = 0;
+        for (int64_t i = c * each; i < (c + 1) * each; i++) {
+            square += pow(cabsf(x[i] - exact[i]), 2);
+            signal += cabsf(exact[i]);
+        }
+        const double deviation = sqrt(square / 2 / (double)each); /* of 2880 numbers: 1.3 % */
+        if (noiseless[c]) assert_true(deviation == 0);
+        if (!noiseless[c]) assert_at_most(fabs(deviation / 1e-3 - 1), 0.08);
+        assert_true((signal == 0) == dead[c]);
+    }
+    free(x);
+    free(exact);
+    larmor_simulation_free(noisy);
+    larmor_simulation_free(clean);
+}
+
+static void slices_have_less_density_and_other_noise(void **state)
+{
+    (void)state;
+    larmor_simulation_opts opts = {.traj = {.matrix = {16}, .readouts = 4}, .slices = 2};
+    larmor_simulation *s = simulation_of(&opts);
+    int64_t count;
+    float complex *first = samples_of(s, 0, 0, 0, &count, NULL), *second = samples_of(s, 1, 0, 0, &count, NULL);
+    for (int64_t i = 0; i < count; i++) assert_true(second[i] == 0.75f * first[i]);
+    free(second);
+    free(first);
+    larmor_simulation_free(s);
+    opts.noise = 1e-3;
+    opts.phantom = "disc";
+    opts.repetitions = 2;
+    opts.same_angles = 1;
+    s = simulation_of(&opts);
+    double sum = 0, square = 0;
+    first = samples_of(s, 0, 0, 0, &count, NULL);
+    second = samples_of(s, 0, 1, 0, &count, NULL);
+    for (int64_t i = 0; i < count; i++) {
+        sum += crealf(first[i] - second[i]);
+        square += pow(cabsf(first[i] - second[i]), 2);
+    }
+    assert_at_most(fabs(sqrt(square / 4 / (double)count) / 1e-3 - 1), 0.3); /* two independent ones */
+    assert_at_most(fabs(sum / (double)count), 1e-3);
+    free(second);
+    free(first);
+    larmor_simulation_free(s);
+}
+
+static void any_image_can_be_asked_for_in_any_order(void **state)
+{
+    (void)state;
+    const larmor_phantom_field field = {.hz = 40};
+    const double echo_ms[2] = {2, 6};
+    larmor_simulation_opts opts = {.traj = {.matrix = {16}, .readouts = 4},
+                                   .repetitions = 3,
+                                   .rotation_deg = 30,
+                                   .field = &field,
+                                   .echoes = 2,
+                                   .echo_ms = echo_ms};
+    for (int same_angles = 0; same_angles < 2; same_angles++) {
+        opts.same_angles = same_angles;
+        larmor_simulation *s = simulation_of(&opts);
+        for (int i = 5; i >= 0; i--) {
+            larmor_simulation *fresh = simulation_of(&opts);
+            int64_t count;
+            double *k, *points;
+            float complex *x = samples_of(s, 0, i % 3, i / 3, &count, &k),
+                          *y = samples_of(fresh, 0, i % 3, i / 3, &count, &points);
+            assert_memory_equal(x, y, (size_t)count * sizeof *x);
+            assert_memory_equal(k, points, 2 * (size_t)count * sizeof *k);
+            free(points);
+            free(k);
+            free(y);
+            free(x);
+            larmor_simulation_free(fresh);
+        }
+        larmor_simulation_free(s);
+    }
+}
+
+static void late_gradients_move_the_samples_and_not_the_stored_trajectory(void **state)
+{
+    (void)state;
+    const larmor_simulation_opts nominal = {.trajectory = "radial", .traj = {.matrix = {16}, .readouts = 5}};
+    larmor_simulation_opts late = nominal;
+    late.delay[0] = 0.5;
+    late.delay[1] = -0.25;
+    larmor_simulation *a = simulation_of(&nominal), *b = simulation_of(&late);
+    larmor_array *kspace, *traj, *moved, *expected;
+    larmor_phantom *phantom;
+    int64_t count;
+    double *k, *nominal_k;
+    float complex *x = samples_of(b, 0, 0, 0, &count, &k), *y;
+    free(samples_of(a, 0, 0, 0, &count, &nominal_k));
+    assert_memory_equal(k, nominal_k, 2 * (size_t)count * sizeof *k);
+    assert_ok(larmor_simulation_samples(a, 0, 0, 0, &kspace, &traj));
+    assert_ok(larmor_traj_delay(traj, late.delay, NULL, &moved));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
+    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    assert_memory_equal(x, y, (size_t)count * sizeof *x);
+    free(y);
+    free(x);
+    free(k);
+    free(nominal_k);
+    larmor_phantom_free(phantom);
+    larmor_array_free(expected);
+    larmor_array_free(moved);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_simulation_free(b);
+    larmor_simulation_free(a);
+}
+
+/* ---- the file ---- */
+
+static larmor_status save(larmor_simulation *s, const char *name)
+{
+    larmor_output *out;
+    assert_ok(larmor_output_open(in_folder(name), 1, &out));
+    const larmor_status st = larmor_simulation_save(s, out);
+    larmor_output_free(out);
+    return st;
+}
+
+static void the_file_has_the_samples_of_each_image_and_its_trajectory(void **state)
+{
+    (void)state;
+    const larmor_simulation_opts opts = {.trajectory = "spiral",
+                                         .traj = {.matrix = {16}, .readouts = 3},
+                                         .units = "rad/m",
+                                         .coils = 3,
+                                         .noise = 1e-3,
+                                         .noise_samples = 50,
+                                         .slices = 2,
+                                         .repetitions = 2};
+    larmor_simulation *s = simulation_of(&opts);
+    larmor_raw *raw;
+    assert_ok(save(s, "scan.h5"));
+    assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_true(info.groups == 4 && info.imaging == 12 && info.noise_samples == 50 && info.coils == 3);
+    assert_string_equal(info.traj_units, "rad/m");
+    for (int g = 0; g < 4; g++) {
+        larmor_group group;
+        larmor_grid grid;
+        larmor_samples samples;
+        int64_t count;
+        double *k, *points;
+        float complex *y;
+        assert_ok(larmor_raw_group(raw, g, &group));
+        float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
+        assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
+        assert_ok(larmor_raw_samples(raw, g, &grid, 0, dev, &samples));
+        assert_int_equal(larmor_array_count(samples.kspace), count);
+        assert_ok(larmor_array_download(samples.kspace, LARMOR_C64, (void *)&y));
+        assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
+        assert_memory_equal(x, y, (size_t)count * sizeof *x);
+        for (int64_t i = 0; i < larmor_array_count(samples.traj); i++) assert_at_most(fabs(k[i] - points[i]), 1e-5);
+        free(points);
+        free(y);
+        free(k);
+        free(x);
+        larmor_samples_free(&samples);
+    }
+    larmor_raw_free(raw);
+    larmor_simulation_free(s);
+}
+
+static int stop_at_the_second(void *user, const larmor_progress *p)
+{
+    assert_int_equal(p->max_iter, 4);
+    *(int *)user = p->iter;
+    return p->iter == 2;
+}
+
+static void a_monitor_stops_the_file_which_is_then_not_there(void **state)
+{
+    (void)state;
+    int seen = 0;
+    larmor_raw *raw;
+    const larmor_simulation_opts opts = {
+        .traj = {.matrix = {16}, .readouts = 3}, .repetitions = 4, .monitor = stop_at_the_second, .user = &seen};
+    larmor_simulation *s = simulation_of(&opts);
+    assert_int_equal(save(s, "stopped.h5"), LARMOR_STOPPED);
+    assert_int_equal(seen, 2);
+    assert_int_equal(larmor_raw_open(in_folder("stopped.h5"), NULL, &raw), LARMOR_ERR_IO);
+    larmor_simulation_free(s);
+}
+
+/* ---- what to expect ---- */
+
+static void images_that_are_alike_are_one_array_and_others_follow_the_object(void **state)
+{
+    (void)state;
+    larmor_simulation_opts opts = {.traj = {.matrix = {16, 12}}, .slices = 2, .repetitions = 3};
+    for (int moves = 0; moves < 2; moves++) {
+        opts.drift_mm[1] = moves ? 20 : 0;
+        larmor_simulation *s = simulation_of(&opts);
+        larmor_expected expected;
+        assert_ok(larmor_simulation_expect(s, &expected));
+        assert_int_equal(expected.count, 6);
+        const larmor_image *images = expected.image;
+        for (int i = 0; i < 6; i++) {
+            float complex *x, *first, *still;
+            double difference = 0, motion = 0;
+            assert_int_equal(images[i].meta.slice, i / 3);
+            assert_int_equal(images[i].meta.repetition, i % 3);
+            assert_true(larmor_shape_equal(larmor_array_shape(images[i].data), LARMOR_SHAPE(16, 12)));
+            assert_ok(larmor_array_download(images[i].data, LARMOR_C64, (void *)&x));
+            assert_ok(larmor_array_download(images[i % 3].data, LARMOR_C64, (void *)&first));
+            assert_ok(larmor_array_download(images[i - i % 3].data, LARMOR_C64, (void *)&still));
+            for (int v = 0; v < 16 * 12; v++) motion += cabsf(x[v] - still[v]);
+            assert_int_equal(motion > 0, moves && i % 3 > 0);
+            for (int v = 0; v < 16 * 12; v++) difference += cabsf(x[v] - (i < 3 ? 1 : 0.75f) * first[v]);
+            assert_true(difference == 0);
+            assert_int_equal(images[i].data == images[i - i % 3].data, !moves || i % 3 == 0);
+            free(still);
+            free(first);
+            free(x);
+        }
+        larmor_expected_free(&expected);
+        assert_true(!expected.image && !expected.count);
+        larmor_simulation_free(s);
+    }
+}
+
+static void maps_and_field_are_those_of_the_phantom(void **state)
+{
+    (void)state;
+    const unsigned char dead[3] = {0, 0, 1};
+    const larmor_phantom_field field = {.hz = 5, .gradient = {30, -10}};
+    const int64_t larger[3] = {32};
+    const larmor_simulation_opts opts = {.traj = {.matrix = {16, 12}}, .coils = 3, .dead = dead, .field = &field};
+    larmor_simulation *s = simulation_of(&opts);
+    larmor_array *maps, *wide, *expected, *hz, *expected_hz;
+    larmor_image_meta meta;
+    float complex *x, *y, *w;
+    float *f, *g;
+    assert_ok(larmor_simulation_maps(s, NULL, &maps, &meta));
+    assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
+    assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
+    assert_true(meta.fov_mm[0] == 512 && meta.fov_mm[1] == 192);
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(16, 12), 3, &expected));
+    assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&x));
+    assert_ok(larmor_array_download(wide, LARMOR_C64, (void *)&w));
+    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    for (int i = 0; i < 3 * 16 * 12; i++) {
+        const float complex in_the_middle = w[i % 16 + 8 + 32 * (i / 16)];
+        assert_true(x[i] == (i < 2 * 16 * 12 ? y[i] : 0));
+        assert_at_most(cabsf(in_the_middle - x[i]), 1e-6);
+    }
+    assert_ok(larmor_simulation_field(s, &hz, &meta));
+    assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F32, LARMOR_SHAPE(16, 12), &expected_hz));
+    assert_ok(larmor_array_download(hz, LARMOR_F32, &f));
+    assert_ok(larmor_array_download(expected_hz, LARMOR_F32, &g));
+    assert_memory_equal(f, g, 16 * 12 * sizeof *f);
+    free(g);
+    free(f);
+    free(w);
+    free(y);
+    free(x);
+    larmor_array_free(expected_hz);
+    larmor_array_free(hz);
+    larmor_array_free(expected);
+    larmor_array_free(wide);
+    larmor_array_free(maps);
+    larmor_simulation_free(s);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    static const unsigned char dead[2] = {1, 1};
+    static const larmor_phantom_field field = {.hz = 1};
+    static const larmor_phantom_phase phase = {.radians = 1};
+    static const struct {
+        larmor_simulation_opts opts;
+        const char *says;
+    } refused[] = {
+        {{.trajectory = "straight"}, "traj: got \"straight\", expected radial"},
+        {{.phantom = "cat"}, "phantom: got \"cat\", expected "},
+        {{.units = "furlong"}, "trajectory units: got \"furlong\", expected 1/fov"},
+        {{.noise = 1, .snr = 1}, "simulation: got noise 1 and snr 1, expected one of them"},
+        {{.noise = -1}, "simulation: got noise -1 and snr 0, expected numbers >= 0"},
+        {{.noise = NAN}, "expected numbers >= 0"},
+        {{.noise_samples = 8}, "simulation: got a noise scan of 8 samples, but there is no noise"},
+        {{.noise_samples = 65536, .noise = 1}, "expected up to 65535"},
+        {{.dwell_us = -1}, "simulation: got dwell times of -1 and 20 us"},
+        {{.coils = 1025}, "simulation: got 1025 coils, expected 0 to 1024"},
+        {{.coils = 2, .dead = dead}, "simulation: all 2 coils are dead"},
+        {{.slices = -1}, "simulation: got -1 slices"},
+        {{.slices = 65536, .repetitions = 65536}, "simulation: got 65536 slices x 65536 repetitions, expected fewer"},
+        {{.trajectory = "koosh", .slices = 2, .traj = {.matrix = {8}}}, "expected 1, because the trajectory is 3D"},
+        {{.rotation_deg = 3}, "simulation: got one repetition of an object that changes"},
+        {{.breathing_period = -1}, "simulation: got -1 repetitions of a breath"},
+        {{.echoes = 17}, "simulation: got 17 echoes, expected 0 to 16"},
+        {{.echoes = 1}, "simulation: got 1 echoes"},
+        {{.field = &field, .phase = &phase}, "simulation: got a phase of the image and off-resonance"},
+        {{.traj = {.repetition = -1}}, "traj: got repetition -1"},
+    };
+    larmor_simulation *s;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_refused(larmor_simulation_create(dev, &refused[i].opts, &s), LARMOR_ERR_ARG, refused[i].says);
+        assert_null(s);
+    }
+    const larmor_simulation_opts opts = {.traj = {.matrix = {16}}, .slices = 2};
+    const int64_t matrix[3] = {-1};
+    larmor_array *a, *b;
+    larmor_image_meta meta;
+    s = simulation_of(&opts);
+    assert_refused(larmor_simulation_samples(s, 2, 0, 0, &a, &b), LARMOR_ERR_ARG,
+                   "simulation: got slice 2, repetition 0, contrast 0, expected less than 2, 1, 1");
+    assert_refused(larmor_simulation_maps(s, matrix, &a, &meta), LARMOR_ERR_ARG, "simulation: got maps of -1 voxels");
+    assert_int_equal(larmor_simulation_maps(s, NULL, &a, &meta), LARMOR_ERR_ARG);
+    larmor_simulation_free(s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(zero_options_are_the_documented_defaults),
+    cmocka_unit_test(options_are_copied),
+    cmocka_unit_test(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else),
+    cmocka_unit_test(slices_have_less_density_and_other_noise),
+    cmocka_unit_test(any_image_can_be_asked_for_in_any_order),
+    cmocka_unit_test(late_gradients_move_the_samples_and_not_the_stored_trajectory),
+    IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory),
+    IN_FOLDER(a_monitor_stops_the_file_which_is_then_not_there),
+    cmocka_unit_test(images_that_are_alike_are_one_array_and_others_follow_the_object),
+    cmocka_unit_test(maps_and_field_are_those_of_the_phantom),
+    cmocka_unit_test(what_makes_no_sense_is_refused),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
