@@ -91,7 +91,7 @@ static larmor_status read_some(lmr_job *job, int index, int64_t first, int64_t c
     LMR_OR(done, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     LMR_OR(done, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(done, larmor_whiten(job->whitening, samples->kspace));
-    st = lmr_compress(job, &samples->kspace);
+    st = lmr_compress(job, samples);
 done:
     free(which);
     if (st) larmor_samples_free(samples);
