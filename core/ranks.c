@@ -115,6 +115,43 @@ int larmor_ranks_local_count(const larmor_ranks *ranks)
     return ranks ? ranks->local_count : 1;
 }
 
+/* ---- devices of a machine ---- */
+
+static int count_gpus(void)
+{
+    enum { MOST = 65 };
+    larmor_device_info *infos = calloc(MOST, sizeof *infos); /* too large for a small stack */
+    int count = 0, gpus = 0;
+    if (!infos || larmor_device_list(infos, MOST, &count)) count = 0;
+    for (int i = 0; i < count && i < MOST; i++) gpus += infos[i].available && !strncmp(infos[i].spec, "cuda", 4);
+    free(infos);
+    return gpus;
+}
+
+larmor_status larmor_ranks_spec(const larmor_ranks *ranks, const char *spec, char *own, size_t room)
+{
+    LMR_NEED(own);
+    const char *asked = spec && *spec ? spec : "auto";
+    const int is_any = !strcmp(asked, "auto") || !strcmp(asked, "cuda");
+    const int gpus = ranks && is_any ? count_gpus() : 0;
+    const int length = gpus ? snprintf(own, room, "cuda:%d", ranks->local % gpus) : snprintf(own, room, "%s", asked);
+    if (length >= 0 && (size_t)length < room) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "ranks: device \"%.40s\" has more than %zu letters", asked, room);
+}
+
+larmor_status larmor_ranks_memory(const larmor_ranks *ranks, larmor_device *dev, int64_t *bytes)
+{
+    int64_t total;
+    LMR_NEED(bytes);
+    *bytes = 0;
+    LMR_NEED(dev);
+    LMR_TRY(larmor_device_memory(dev, bytes, &total));
+    const int processes = larmor_ranks_local_count(ranks);
+    const int gpus = strncmp(larmor_device_spec(dev), "cuda", 4) ? 0 : count_gpus();
+    *bytes /= gpus ? (processes + gpus - 1) / gpus : processes;
+    return LARMOR_OK;
+}
+
 /* ---- agreement ---- */
 
 typedef struct state { /* of a rank, and of all in the answer */

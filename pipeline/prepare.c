@@ -11,6 +11,7 @@
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
+#include "pipeline/slab_plan.h"
 #include "pipeline/slabs.h"
 #include "pipeline/subspace.h"
 #include "pipeline/virtual_coils.h"
@@ -197,7 +198,10 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (!r->job.slabs) lmr_devices_plan(r);
     LMR_TRY(expect_room(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
-    if (!r->job.slabs) LMR_TRY(lmr_grids_enlarge(r));
+    if (!r->job.slabs) {
+        LMR_TRY(lmr_grids_enlarge(r));
+        r->searched = 1;
+    }
     lmr_report_method(r);
     return plan_memory(r);
 }

@@ -8,7 +8,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
-#include "pipeline/slabs.h"
+#include "pipeline/slab_sums.h"
 #include "pipeline/subspace.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,

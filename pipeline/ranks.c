@@ -7,7 +7,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
-#include "pipeline/slabs.h"
+#include "pipeline/slab_run.h"
 #include "pipeline/task.h"
 
 typedef struct order {

@@ -20,7 +20,7 @@
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
-#include "pipeline/slabs.h"
+#include "pipeline/slab_run.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {
@@ -119,7 +119,8 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .block = job->block,
                                 .bytes = recon->plan.bytes[series],
                                 .limit = recon->plan.limit,
-                                .maps_method = job->maps_method ? job->maps_method->name : ""};
+                                .maps_method = job->maps_method ? job->maps_method->name : "",
+                                .slabs = job->slabs ? larmor_ranks_count(job->slabs) : 0};
     lmr_series_name(&recon->list, series, plan->name);
     LMR_TRY(lmr_source_group(job->source, first, &plan->first));
     if (job->delays) memcpy(plan->delay, job->delays[plan->first.encoding].delay, sizeof plan->delay);

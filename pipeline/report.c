@@ -204,15 +204,16 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "%s: %s of memory needed for a slab of the volume on each of %d processes, %s %s on %s: %s "
                         "missing. Raise --memory, or start more processes.",
-                        lmr_source_name(r->job.source), bytes_text(plan->planned).s,
-                        larmor_ranks_count(r->job.slabs), bytes_text(plan->limit).s, whose(r),
-                        larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s);
+                        lmr_source_name(r->job.source), bytes_text(plan->planned).s, larmor_ranks_count(r->job.slabs),
+                        bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev),
+                        bytes_text(plan->planned - plan->limit).s);
     if (unfit)
-        return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
-                        "processes cannot share the volume in slabs, as %s.",
-                        lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s,
-                        whose(r), larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s, unfit);
+        return LMR_FAIL(
+            LARMOR_ERR_MEMORY,
+            "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
+            "processes cannot share the volume in slabs, as %s.",
+            lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
+            larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s, unfit);
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
                     larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
@@ -256,8 +257,11 @@ void lmr_report_slabs(larmor_recon *r)
             "slabs: the volume does not fit into one process; each of %d has %lld of its %lld planes at most", count,
             (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
-    lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data%s",
-            r->opts.oversample[0] > 0 || r->enlarged ? "" : "; not looked for: delays, an object beyond the field of view");
+    lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data");
+    if (!r->job.delays && r->opts.delays == LARMOR_DELAYS_AUTO)
+        lmr_log(&r->events, "slabs: delays are not looked for; --delays gives them");
+    if (!r->searched && !(r->opts.oversample[0] > 0))
+        lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; --oversample makes room");
     if (plan->limit)
         lmr_log(&r->events, "memory: %s planned of %s %s for each process on %s, one coil at a time",
                 bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev));

@@ -13,7 +13,7 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
-#include "pipeline/slabs.h"
+#include "pipeline/slab_sums.h"
 #include "pipeline/weight.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */

@@ -20,6 +20,7 @@ struct larmor_recon {
     lmr_events events;
     lmr_series list;
     lmr_plan plan;
+    int searched;               /* 1: the data were searched for objects beyond the field of view */
     int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
     larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
     lmr_devices *devices;       /* at work on the series; NULL: the job does all */

@@ -199,6 +199,11 @@ int recon_check_saved(const recon_run *r)
         larmor_recon_plan plan, other;
         const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
         if (st) return app_fail(APP_RUN, st);
+        if (plan.slabs) {
+            app_error("--save-maps: the volume is in slabs, and each of %d processes has the maps of its planes.",
+                      plan.slabs);
+            return APP_REFUSED;
+        }
         int known = 0;
         for (int j = 0; j < i && !known; j++)
             known = !larmor_recon_describe(r->recon, j, &other) && other.first.slice == plan.first.slice &&

@@ -387,6 +387,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
     const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
     int compressed_along;    /* 1: the coils are compressed for each place along the readouts by itself */
+    int slabs; /* processes that have a slab of the volume each (larmor_recon_share); else 0 */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */

@@ -31,6 +31,19 @@ LARMOR_API int larmor_ranks_count(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_local(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_local_count(const larmor_ranks *ranks);
 
+/* The device that this rank is to open where all are asked for the same one: "auto", "cuda", "" and NULL become one of its
+ * machine's GPUs, dealt out in turn; any other spec, and "auto" or "cuda" where there are none, stay. ranks may be NULL.
+ *
+ * own     gets the spec, of at most room bytes, its end included.
+ * Errors  LARMOR_ERR_ARG for a spec that does not fit. */
+LARMOR_API larmor_status larmor_ranks_spec(const larmor_ranks *ranks, const char *spec, char *own, size_t room);
+
+/* What this rank may take of dev, for larmor_ranks_agree to find the least of all: the memory that is free, over the processes of
+ * its machine that share the processor or, dealt out by larmor_ranks_spec, the GPU.
+ *
+ * Errors  those of larmor_device_memory. */
+LARMOR_API larmor_status larmor_ranks_memory(const larmor_ranks *ranks, larmor_device *dev, int64_t *bytes);
+
 /* Called by all ranks at the same place: whether all are well.
  *
  * own    how it went here; the thread's message goes with an error.
@@ -63,8 +76,8 @@ LARMOR_API larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t al
 /* Arrays on dev are parts of arrays that the ranks have together, those of one rank after those of the one before it:
  * larmor_dot and larmor_nrm2 of them are those of the whole, added in the order of the ranks, the same bits on all of them, and
  * random starts are those of the whole. So larmor_cg and larmor_opnorm solve for a volume in slabs with operators of below. All
- * ranks make these calls at the same place; a rank that cannot calls larmor_ranks_agree with its error in the place of its next
- * one, and all of them get it.
+ * ranks make these calls, and apply operators of below, at the same place. A rank where one of them fails, or anything else,
+ * calls larmor_ranks_agree with its error in the place of its next one, and all of them get it.
  *
  * ranks   NULL: arrays are whole again. It is to be called so before ranks are freed.
  * Errors  LARMOR_ERR_ARG for a group of devices. */

@@ -44,8 +44,9 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
     LMR_TRY(larmor_nrm2(noise, &whole));
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
-    const double floor = ROUGH * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
-    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK; /* no noise, or no coil sees anything */
+    const double floor =
+        ROUGH * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
+    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK;          /* no noise, or no coil sees anything */
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */

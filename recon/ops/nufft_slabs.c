@@ -129,7 +129,9 @@ static larmor_status forward_slab(const volume *v, int i, const larmor_array *x,
 {
     larmor_ranks *r = v->ranks;
     view w = {.F = NULL};
-    larmor_status own = look(v, i, 1, &w), st = LARMOR_OK;
+    larmor_status own = i ? LARMOR_OK : larmor_zero(y);
+    larmor_status st = LARMOR_OK;
+    if (!own) own = look(v, i, 1, &w);
     for (int64_t b = 0; b < v->batch && !st; b++) {
         if (!own && r->number == i) own = copy_planes(v, &w, b, x, 1);
         st = lmr_ranks_agree(r, own, NULL, NULL);
@@ -156,26 +158,18 @@ static larmor_status adjoint_slab(const volume *v, int i, const larmor_array *y,
     return st ? st : own;
 }
 
-/* What failed at last is told to all, unless they know. */
-static larmor_status end(const volume *v, larmor_status st)
-{
-    return v->ranks->agreed ? st : lmr_ranks_agree(v->ranks, st, NULL, NULL);
-}
-
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const volume *v = self;
-    larmor_status st = lmr_ranks_agree(v->ranks, larmor_zero(y), NULL, NULL);
-    for (int i = 0; i < v->ranks->count && !st; i++) st = forward_slab(v, i, x, y);
-    return end(v, st);
+    for (int i = 0; i < v->ranks->count; i++) LMR_TRY(forward_slab(v, i, x, y));
+    return LARMOR_OK;
 }
 
 static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     const volume *v = self;
-    larmor_status st = lmr_ranks_agree(v->ranks, LARMOR_OK, NULL, NULL);
-    for (int i = 0; i < v->ranks->count && !st; i++) st = adjoint_slab(v, i, y, x);
-    return end(v, st);
+    for (int i = 0; i < v->ranks->count; i++) LMR_TRY(adjoint_slab(v, i, y, x));
+    return LARMOR_OK;
 }
 
 static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,

@@ -14,12 +14,8 @@
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)
 {
-    return (larmor_nufft_opts){.type = 2,
-                               .ndim = 3,
-                               .modes = {modes[0], modes[1], modes[2]},
-                               .batch = 1,
-                               .tol = tol,
-                               .dtype = dtype};
+    return (larmor_nufft_opts){
+        .type = 2, .ndim = 3, .modes = {modes[0], modes[1], modes[2]}, .batch = 1, .tol = tol, .dtype = dtype};
 }
 
 static larmor_status expect(const larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
@@ -79,8 +75,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_TRY(lmr_ranks_agree(ranks, expect(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);
-    if (opts->toeplitz >= 0)
-        LMR_OR(done, larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, NULL, &T));
+    if (opts->toeplitz >= 0) LMR_OR(done, larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, NULL, &T));
     LMR_OR(done, larmor_op_nufft_slabs(maps->dev, ranks, &nufft, opts->traj, &F));
     st = lmr_ranks_agree(ranks, join(maps, F, T, A), NULL, NULL);
 done:
@@ -137,7 +132,8 @@ larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, con
     if (ranks < 1 || p->image.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
                         ranks, p->image.ndim);
-    const double tol = opts ? opts->nufft_tol : 0, size = (double)larmor_dtype_size(p->dtype);
+    const double tol = opts ? opts->nufft_tol : 0;
+    const double size = (double)larmor_dtype_size(p->dtype);
     const int64_t modes[3] = {p->image.dim[0], p->image.dim[1], largest(p->image.dim[2], ranks)};
     const double slab = size * (double)modes[0] * (double)modes[1] * (double)modes[2];
     const larmor_nufft_opts box = nufft_of(modes, tol, p->dtype);

@@ -14,7 +14,10 @@ int64_t lmr_slab_share(int64_t all, int ranks, int i, int64_t *first)
 
 int lmr_slab_pieces(int64_t planes)
 {
-    enum { LEAST = 16, MOST = 8 }; /* planes, beside which a window is narrow; pieces, each of which spreads all points */
+    enum {
+        LEAST = 16,
+        MOST = 8
+    }; /* planes, beside which a window is narrow; pieces, each of which spreads all points */
     const int64_t pieces = planes / LEAST;
     if (pieces < 1) return 1;
     return pieces < MOST ? (int)pieces : MOST;

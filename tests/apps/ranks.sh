@@ -42,7 +42,9 @@ for options in "--eps 1e-8" "--iters 8 --lambda 1e-3" "--method tv --joint --ite
     "--toeplitz off --weighted --lambda 1e-2 --iters 4"; do
     # shellcheck disable=SC2086
     expect 0 recon few.h5 -o one.npy $options --device cpu:1 --memory 2G --force -q
-    for again in 1 2; do
+    agains="1"
+    case $options in "--eps 1e-8" | --toeplitz*) agains="1 2" ;; esac # by Toeplitz and by NUFFTs, chosen and given lambda
+    for again in $agains; do
         # shellcheck disable=SC2086
         $run -n 3 "$LARMOR" recon few.h5 -o several.$again.npy $options --device cpu:1 --memory 2G --force >out 2>err ||
             fail "3 ranks, $options: exit code $?"
@@ -50,7 +52,7 @@ for options in "--eps 1e-8" "--iters 8 --lambda 1e-3" "--method tv --joint --ite
         [ "$(grep -c '^wrote several' err)" -eq 1 ] || fail "$options: one writes"
     done
     expect 0 compare several.1.npy one.npy --tol 1e-5
-    cmp several.1.npy several.2.npy || fail "$options: as many ranks give the same bits"
+    [ "$agains" = 1 ] || cmp several.1.npy several.2.npy || fail "$options: as many ranks give the same bits"
 done
 expect 0 recon few.h5 -o one.npy --repetition 1 --iters 8 --device cpu:1 --memory 2G --save-maps one.cfl --force -q
 $run -n 2 "$LARMOR" recon few.h5 -o several.npy --repetition 1 --iters 8 --device cpu:1 --memory 2G --save-maps several.cfl \

@@ -17,7 +17,7 @@ static larmor_ranks *ranks;
 typedef struct scene {
     larmor_device *alone;
     larmor_array *traj[2], *maps[2], *image[2], *samples[2]; /* 0: whole; samples: [points, coils] */
-    int64_t first, planes, point, points;                     /* of this rank */
+    int64_t first, planes, point, points;                    /* of this rank */
 } scene;
 
 /* Numbers first .. first + count - 1 of the last but one dimension of x, of each index of the last. */
@@ -57,8 +57,8 @@ static scene make_scene(void)
     assert_ok(larmor_ranks_part(ranks, NZ, &s.first, &s.planes));
     assert_ok(larmor_ranks_part(ranks, POINTS, &s.point, &s.points));
     assert_ok(larmor_array_upload(s.alone, LARMOR_F64, LARMOR_SHAPE(3, POINTS), LARMOR_F64, k, &s.traj[0]));
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, s.points), LARMOR_F64, k + 3 * s.point,
-                                  &s.traj[1]));
+    assert_ok(
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, s.points), LARMOR_F64, k + 3 * s.point, &s.traj[1]));
     s.maps[0] = random_array(s.alone, LARMOR_SHAPE(NX, NY, NZ, COILS), 3);
     s.image[0] = random_array(s.alone, LARMOR_SHAPE(NX, NY, NZ), 4);
     s.samples[0] = random_array(s.alone, LARMOR_SHAPE(POINTS, COILS), 5);
@@ -111,8 +111,8 @@ static void expect_samples(const scene *s, const larmor_array *expected, const l
 }
 
 /* A [image] to [samples, coils], whole and in slabs, both ways. */
-static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array *const x[2], larmor_array *const y[2],
-                             double tol)
+static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array *const x[2],
+                             larmor_array *const y[2], double tol)
 {
     larmor_array *forward[2], *adjoint[2];
     for (int i = 0; i < 2; i++) {

@@ -1,0 +1,21 @@
+/* The samples of a rank that has a slab of the volume, and the coil maps of its planes. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PIPELINE_SLAB_SAMPLES_H
+#define LMR_PIPELINE_SLAB_SAMPLES_H
+
+#include "pipeline/job.h"
+
+/* Readouts first .. first + count - 1 of a group, on the grid, whitened and compressed. Where the job has no scale yet,
+ * larmor_nrm2 has to be that of all ranks. */
+larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples);
+
+/* The job's maps become those of this rank's planes, if they are not. All readouts are read for them, so many at a time. */
+larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame);
+int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g);
+
+/* How many samples of a coil they come from: all readouts are read. */
+larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count);
+
+/* How they are found; grid and e may be NULL. */
+larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e);
+
+#endif

@@ -1,0 +1,52 @@
+/* Numbers of all ranks that have a slab of the volume each. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/slab_sums.h"
+
+#include <math.h>
+
+#include "core/random.h"
+#include "core/ranks.h"
+#include "core/status.h"
+
+int lmr_slabs_stop(const lmr_job *job, int stop)
+{
+    double any[2] = {stop != 0, 0};
+    if (!job->slabs) return stop;
+    return lmr_ranks_total(job->slabs, LARMOR_OK, any) || any[0] > 0;
+}
+
+int lmr_slabs_failed(const lmr_job *job)
+{
+    return job->slabs && job->slabs->agreed;
+}
+
+larmor_status lmr_slabs_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
+{
+    const double count = (double)larmor_array_count(frame->samples.kspace);
+    double own = 0;
+    LMR_TRY(larmor_ranks_sum_over(job->dev, NULL));
+    const larmor_status st =
+        count > 0 ? larmor_noise_level(frame->samples.kspace, frame->samples.traj, &own) : LARMOR_OK;
+    LMR_TRY(larmor_ranks_sum_over(job->dev, job->slabs));
+    double sum[2] = {count * own * own, count};
+    LMR_TRY(lmr_ranks_total(job->slabs, st, sum));
+    *deviation = sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 0;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_slabs_fill_noise(const lmr_job *job, double deviation, uint64_t seed, larmor_array *noise)
+{
+    const int64_t coils = job->coils, own = larmor_array_count(noise) / coils;
+    int64_t before;
+    double all[2] = {(double)own, 0};
+    LMR_TRY(lmr_ranks_total(job->slabs, LARMOR_OK, all));
+    LMR_TRY(lmr_ranks_before(job->slabs, own, &before));
+    for (int64_t c = 0; c < coils; c++) {
+        larmor_array *coil;
+        LMR_TRY(larmor_array_part(noise, c, 1, LARMOR_SHAPE(own), &coil));
+        larmor_status st = lmr_random_fill_from(coil, seed, c * (int64_t)all[0] + before);
+        if (!st) st = larmor_axpby(sqrt(3.) * deviation, coil, 0, coil); /* as larmor_noise_fill has it */
+        larmor_array_free(coil);
+        LMR_TRY(st);
+    }
+    return LARMOR_OK;
+}
